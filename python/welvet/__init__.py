@@ -1,5 +1,8 @@
 """Loom from Python: neural networks with the same bits on every machine.
 
+The package of the name welvet on the Python Package Index is another project, which has no welvet.version(). This one
+comes from tools/wheel of Loom's sources.
+
 A language model that answers, by a path or by a hub id that is in huggingface_hub's cache:
 
 >>> import welvet
@@ -28,7 +31,7 @@ What there is:
     this machine      gpu_report, system_info, verify, version
     errors            LoomError, with a code; ArgumentError, NotFoundError, CancelledError are kinds of it
     frameworks        welvet.bridge: live models of PyTorch, Keras, JAX and scikit-learn (needs numpy)
-    clusters          welvet.ray: trainings, populations and models over the workers of Ray (pip install welvet[ray])
+    clusters          welvet.ray: trainings, populations and models over the workers of Ray (pip install 'ray[data]')
 
 Arrays go in as numpy arrays, tensors of any framework on the CPU, buffers or nested lists. They come back as numpy
 arrays of float32, or as memoryviews where numpy is not installed, whose numbers are y[0, 1] and y.tolist(); a network

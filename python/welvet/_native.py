@@ -180,8 +180,34 @@ class Owner:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __reduce__(self) -> str:
+    def _described(self) -> str:
+        """What repr() says of an open object."""
+        return ""
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        if not hasattr(self, "_handle") or self._handle.is_closed:
+            return f"<welvet.{name}, closed>"
+        try:
+            about = self._described()
+        except (LoomError, ReferenceError, KeyError):  # as while another thread runs it
+            about = "in use"
+        return f"<welvet.{name} {about}>" if about else f"<welvet.{name}>"
+
+    def __reduce__(self) -> Any:
         raise TypeError(f"a {type(self).__name__} lives in this process alone and cannot be copied")
+
+
+def to_json(value: object) -> bytes:
+    """JSON of a value; numbers and arrays of numpy are numbers and lists."""
+    def plain(other: Any) -> Any:
+        if hasattr(other, "tolist"):
+            return other.tolist()
+        if hasattr(other, "__fspath__"):
+            return os.fspath(other)
+        raise TypeError(f"a {type(other).__name__} is no value of a spec or config: {other!r}")
+
+    return json.dumps(value, default=plain).encode()
 
 
 def make(function: Function, *args: object) -> Handle:

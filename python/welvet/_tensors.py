@@ -104,6 +104,7 @@ def tensor(value: Numbers, what: str, wanted: str) -> tuple[int, int, int, tuple
     np = numpy()
     if np is None:
         return _plain_tensor(value, what, wanted)
+    _refuse_masks(np, value, what)
     data = value if isinstance(value, np.ndarray) else np.asarray(value.detach() if hasattr(value, "detach") else value)
     if wanted not in _CODES:
         wanted = data.dtype.name if isinstance(value, np.ndarray) and data.dtype.name in _CODES else "float32"
@@ -166,7 +167,14 @@ def batch(inputs: Numbers, targets: Numbers | None, classes: Numbers | None) -> 
     return out, keeps
 
 
+def _refuse_masks(np: ModuleType, value: Any, what: str) -> None:
+    """A masked array's numbers below its mask count for nothing there, and would count here."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{what} has masked numbers: fill them, as by {what}.filled(0)")
+
+
 def _as_numpy(np: ModuleType, value: Any, what: str, kind: Kind) -> Any:
+    _refuse_masks(np, value, what)
     if hasattr(value, "detach"):  # a tensor of torch that learns does not give its memory away
         value = value.detach()
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
@@ -244,20 +252,35 @@ def copied(pointer: Pointer | int, count: int, shape: Sequence[int], kind: Kind 
     return out
 
 
-def writable(value: Memory, what: str) -> tuple[Pointer, int, tuple[int, ...], object]:
-    """The caller's own memory of float32, for the library to fill: (pointer, count, shape)."""
-    view: memoryview = memoryview(value)  # type: ignore[arg-type,unused-ignore]  # numpy's stubs say so since 3.12
-    if view.readonly:
+def _memory(value: Memory, what: str, fill: bool = False) -> memoryview:
+    """The caller's own memory of float32, one number after the other."""
+    try:
+        view: memoryview = memoryview(value)  # type: ignore[arg-type,unused-ignore]  # numpy's stubs say so since 3.12
+    except TypeError:
+        raise TypeError(f"{what} must be an array or a buffer of float32, not {type(value).__name__}") from None
+    if fill and view.readonly:
         raise ValueError(f"{what} is read-only")
     if view.format not in ("f", "<f") or not view.c_contiguous:
-        raise TypeError(f"{what} must be float32 in row-major order, one number behind the other")
+        raise TypeError(f"{what} must be float32 in row-major order, one number after the other")
+    return view
+
+
+def writable(value: Memory, what: str) -> tuple[Pointer, int, tuple[int, ...], object]:
+    """Memory of float32 for the library to fill: (pointer, count, shape, what keeps it alive)."""
+    view = _memory(value, what, fill=True)
     memory = (ctypes.c_char * view.nbytes).from_buffer(view)
     return ctypes.cast(memory, _POINTERS["f"]), view.nbytes // 4, view.shape or (), (view, memory)
 
 
 def bound(value: Memory, what: str) -> tuple[Pointer, int, tuple[int, ...], object]:
-    """The same of memory that the library reads again and again: nothing is copied, so it must be float32 as it is."""
-    return writable(value, what)
+    """Memory that the library reads again and again, read-only too: nothing is copied, so it must be float32."""
+    np, view = numpy(), _memory(value, what)
+    if np is not None:
+        _refuse_masks(np, value, what)
+    if not view.readonly or np is None:
+        return writable(value, what)
+    data = np.asarray(view)
+    return ctypes.cast(_address(data), _POINTERS["f"]), data.size, data.shape, (view, data)
 
 
 def shape_of(extents: Shape, what: str) -> ctypes.Array[ctypes.c_uint64]:

@@ -71,7 +71,7 @@ class Sampling(TypedDict, total=False):
     presence_penalty: float
     min_tokens: int
     ignore_eos: bool
-    stop: str | Sequence[str]
+    stop: str | Sequence[str] | None
     seed: int
     speculate: Speculate
 

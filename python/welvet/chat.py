@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import weakref
 
 from . import _abi, _native
@@ -72,6 +71,10 @@ class Chat(_native.Owner):
         else:
             _native.check(library.loom_chat_stop(self._handle.value))
 
+    def _described(self) -> str:
+        count = len(self.messages)
+        return f"{count} {'message' if count == 1 else 'messages'}, {self.model!r}"
+
     @property
     def messages(self) -> list[Json]:
         """The conversation, a list of dicts with role and content. Assigning another one replaces it."""
@@ -79,7 +82,7 @@ class Chat(_native.Owner):
 
     @messages.setter
     def messages(self, messages: Iterable[Json]) -> None:
-        data = json.dumps(list(messages)).encode()
+        data = _native.to_json(list(messages))
         _native.check(library.loom_chat_set_messages(self._handle.value, data, len(data)))
 
     def rewind(self, count: int) -> None:

@@ -53,6 +53,10 @@ class Encoder(_native.Owner):
         with self._turns:
             return _native.record(library.loom_encoder_info, self._handle.value)
 
+    def _described(self) -> str:
+        info = self.info
+        return f"{info['dimensions']} dimensions, {info['layers']} layers, at most {info['max_tokens']} tokens"
+
     @property
     def tokenizer(self) -> Tokenizer:
         """The encoder's Tokenizer."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _config(config: Json | None, more: Json) -> tuple[bytes, int]:
-    data = json.dumps({**(config or {}), **more}).encode()
+    data = _native.to_json({**(config or {}), **more})
     return data, len(data)
 
 
@@ -125,6 +125,9 @@ class Population(_native.Owner):
     def best(self) -> Network:
         """Returns a copy of the network with the best score so far."""
         return Network._of(_native.make(library.loom_population_best, self._handle.value))
+
+    def _described(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.info.items() if isinstance(value, (int, float, str)))
 
     @property
     def info(self) -> Json:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 200  # bytes of an id
+_FILES = (".gguf", ".entity", ".safetensors", ".json", ".onnx", ".bin", ".pt", ".pth")  # no ends of ids
 
 
 def _cache() -> pathlib.Path:
@@ -37,7 +38,8 @@ def find_model(name: Path) -> str:
     if os.path.exists(path):
         return path
     parts = text.split("/")
-    if len(parts) > 2 or not all(parts) or text.startswith((".", "~", "-")) or len(text) > _LONGEST:
+    is_file = parts[-1].lower().endswith(_FILES)
+    if len(parts) > 2 or not all(parts) or text.startswith((".", "~", "-")) or len(text) > _LONGEST or is_file:
         raise NotFoundError("NotFound", f"{name}: no such file or folder")
     folder = _cache() / ("models--" + "--".join(parts))
     revision = folder / "refs" / "main"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import codecs
 import ctypes
 import dataclasses
-import json
 import threading
 
-from . import _abi, _native
+from . import _abi, _native, _tensors
 from ._native import library
 from .hub import find_model
 from .tokenizer import Tokenizer
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from .chat import Chat
 
-    from ._types import (Adapters, AnswerOptions, Function, Json, Path, PromptForm, Self, Speculate, StreamOptions,
+    from ._types import (Adapters, AnswerOptions, Array, Function, Json, Path, PromptForm, Self, Speculate, StreamOptions,
                          Text, Told, Unpack)
 
 _STOPS = ("", "eos", "stop", "length", "context", "cancelled")
@@ -121,9 +120,14 @@ class LM(_native.Owner):
             self._tokenizer = Tokenizer(_native.make(library.loom_model_tokenizer, self._handle.value))
         return self._tokenizer
 
+    def _described(self) -> str:
+        info = self.info
+        sizes = f"{info['layers']} layers of {info['hidden_size']}, {info['vocab_size']} tokens"
+        return f"{self.path}: {info['format']}, {sizes}"
+
     def render_chat(self, messages: Iterable[Json], add_generation_prompt: bool = True) -> str:
         """Writes messages, a list of {"role", "content"}, as the model's chat template has them."""
-        data = json.dumps(list(messages)).encode()
+        data = _native.to_json(list(messages))
         out = _native.blob(library.loom_model_render_chat, self._handle.value, data, len(data), add_generation_prompt)
         return out.decode("utf-8", "replace")
 
@@ -138,6 +142,33 @@ class LM(_native.Owner):
             for _ in stream:
                 pass
             return dataclasses.replace(stream.result, receipt=stream.receipt()) if receipt else stream.result
+
+    def logits(self, prompt: Text | Sequence[int], *, adapters: Adapters = None) -> Array:
+        """Returns the logits of the token that follows a text or ids, an array [vocabulary]; the text stands as it is.
+
+        `tokenizer.id_of(text)` is the place of a token.
+        """
+        if isinstance(prompt, (str, bytes, bytearray, memoryview)):
+            prompt = self.tokenizer.encode(prompt)
+        numbers = [_native.whole(i, "an id", 0, 2**31 - 1) for i in prompt]
+        session, cancel = self.session(adapters), _native.make(library.loom_cancel_create)
+        array, out, count = (ctypes.c_int32 * len(numbers))(*numbers), _tensors.pointer_to("f"), ctypes.c_size_t()
+        _native.long_call(lambda: _native.check(library.loom_session_feed(
+            session.value, 0, array, len(numbers), cancel.value, ctypes.byref(out), ctypes.byref(count))), cancel)
+        return _tensors.copied(out, count.value, (count.value,))
+
+    def perplexity(self, text: Text, *, window: int = 512, max_windows: int | None = None,
+                   adapters: Adapters = None) -> Json:
+        """Scores a text: a dict with its perplexity and the mean of each window.
+
+        window: tokens that are read at once. max_windows: None: the whole text.
+        """
+        data, cancel = _native.data_of(text, "text"), _native.make(library.loom_cancel_create)
+        session = self.session(adapters)
+        most = 0 if max_windows is None else _native.whole(max_windows, "max_windows", 1, 2**40)
+        size = _native.whole(window, "window", 1, 2**24)
+        return _native.long_call(lambda: _native.record(
+            library.loom_perplexity, session.value, data, len(data), size, most, cancel.value), cancel)
 
     def session(self, adapters: Adapters = None) -> _native.Handle:
         """Returns the handle of a new session, which keeps the model alive."""
@@ -177,12 +208,12 @@ class LM(_native.Owner):
 def generation_options(*, max_tokens: int | None = None, temperature: float = 0.0, top_k: int = 0, top_p: float = 1.0,
                        min_p: float = 0.0, typical_p: float = 1.0, repetition_penalty: float = 1.0,
                        repetition_window: int = 64, frequency_penalty: float = 0.0, presence_penalty: float = 0.0,
-                       min_tokens: int = 0, ignore_eos: bool = False, stop: str | Sequence[str] = (),
+                       min_tokens: int = 0, ignore_eos: bool = False, stop: str | Sequence[str] | None = (),
                        seed: int = 0, speculate: Speculate = None) -> tuple[_abi.GenerationOptions, object]:
     """Returns the options of an answer as the library takes them, and what keeps them alive.
 
     max_tokens: most tokens of the answer; None: 128. min_tokens: it does not end before so many.
-    stop: a text or several that end it, which the answer leaves out. ignore_eos: end-of-sequence tokens are banned.
+    stop: a text or several that end it, which the answer leaves out; None: none. ignore_eos: end-of-sequence tokens are banned.
     temperature: 0 takes the most likely token each time; above 0 tokens are drawn, and the same seed draws the same.
     top_k: among so many; 0: among all. top_p, typical_p: among those that make up so much probability, above 0 to 1.
     min_p: among those at least so likely as this part of the likeliest one.
@@ -191,7 +222,7 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
     speculate: drafts several tokens at once, for the same answer in less time: "ngram" from what followed the same
     tokens before, an LM that is smaller and has the same tokens by what it would write.
     """
-    stops = [_native.utf8(s, "stop") for s in ([stop] if isinstance(stop, str) else stop)]
+    stops = [_native.utf8(s, "stop") for s in ([stop] if isinstance(stop, str) else stop or ())]
     for name, value in (("top_p", top_p), ("typical_p", typical_p), ("repetition_penalty", repetition_penalty),
                         ("repetition_window", repetition_window)):
         if value == 0:  # which means the default in C

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 
 from . import _abi, _native, _tensors
 from ._native import library
@@ -92,9 +91,12 @@ class StepMesh(_native.Owner):
         """Cells, memory of a state in bytes, warnings, a dict."""
         return _native.record(library.loom_step_mesh_info, self._handle.value)
 
+    def _described(self) -> str:
+        return f"of {self.network!r}, input {list(self._shape)}"
+
     def tween(self, config: Json | None = None, *, ticks: int = 0, **more: Any) -> MeshTween:
         """Returns a MeshTween: learning by targets, options as in docs/tween.md."""
-        data = json.dumps({**(config or {}), **more}).encode()
+        data = _native.to_json({**(config or {}), **more})
         return MeshTween(_native.make(library.loom_mesh_tween_create, self._handle.value, data, len(data),
                                       _native.whole(ticks, "ticks", 0, 65536)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import json
+import os
 import weakref
 
 from . import _abi, _native, _tensors
@@ -23,7 +23,12 @@ def _json(value: Json | Text, what: str) -> bytes:
     """JSON of an object, or the text that it is given as."""
     if isinstance(value, (str, bytes, bytearray, memoryview)):
         return _native.data_of(value, what)
-    return json.dumps(value).encode()
+    return _native.to_json(value)
+
+
+def _restored(cls: type[Network], data: bytes) -> Network:
+    """The network of a pickle."""
+    return cls.from_bytes(data)
 
 
 class Network(_native.Owner):
@@ -44,6 +49,7 @@ class Network(_native.Owner):
     """
 
     _session: Session | None
+    _process: int = 0  # in which the session was made
 
     def __init__(self, spec: Json | Text, *, strict: bool = True) -> None:
         data, options = _json(spec, "spec"), _abi.NetworkOptions(lenient=not strict)
@@ -94,6 +100,16 @@ class Network(_native.Owner):
     def clone(self) -> Self:
         """Returns a copy that shares nothing which can change."""
         return self._of(_native.make(library.loom_network_clone, self._handle.value))
+
+    def __copy__(self) -> Self:
+        return self.clone()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.clone()
+
+    def __reduce__(self) -> tuple[Callable[..., Network], tuple[type[Network], bytes]]:
+        """Pickles the network as an .entity, with exact masters."""
+        return _restored, (type(self), self.to_bytes(keep_master=True))
 
     def save(self, path: Path, *, keep_master: bool = False) -> None:
         """Writes a file, whole or not at all: .json a checkpoint, everything else .entity.
@@ -226,8 +242,8 @@ class Network(_native.Owner):
 
         ValueError where the shape does not fit the first layer, TypeError for what holds no numbers.
         """
-        if self._session is None:
-            self._session = Session(self)
+        if self._session is None or self._process != os.getpid():  # a session does not live on after a fork
+            self._session, self._process = Session(self), os.getpid()
             itself: Any = weakref.proxy(self)  # in a cycle both would wait for the garbage collector
             self._session.network = itself
         return self._session.forward(x, **options)
@@ -436,6 +452,9 @@ class Session(_native.Owner):
     def info(self) -> Json:
         """Threads, memory in bytes, element type, positions, a dict."""
         return _native.record(library.loom_network_session_info, self._handle.value)
+
+    def _described(self) -> str:
+        return f"of {self.network!r}"
 
     def close(self) -> None:
         """Gives the session back to the library."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import json
 
 from . import _abi, _native, _tensors
 from ._native import library
@@ -54,7 +53,7 @@ class Trainer(_native.Owner):
 
     def __init__(self, network: Network, shape: Shape, config: Json | None = None, *, threads: int | None = None,
                  isa: str | None = None, device: str | None = None, precision: str | None = None, **more: Any) -> None:
-        data = json.dumps({**(config or {}), **more}).encode()
+        data = _native.to_json({**(config or {}), **more})
         options = _abi.TrainerOptions(
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
             isa=_native.utf8(isa, "isa") if isa else None, device=_native.device_name(device, precision))
@@ -108,6 +107,10 @@ class Trainer(_native.Owner):
     def observe(self, metric: float) -> None:
         """Gives the schedule "plateau" a validation metric."""
         _native.check(library.loom_trainer_observe(self._handle.value, metric))
+
+    def _described(self) -> str:
+        info = self.info
+        return f"of {self.network!r}: {info['steps']} steps, learning rate {info['learning_rate']:g}"
 
     @property
     def info(self) -> Json:

@@ -166,7 +166,7 @@ def train(config: Json | Path, network: Network | None = None, inputs: Numbers |
         if network is not None or inputs is not None:
             raise TypeError("a config file names its network and data: give a dict beside those in memory")
         return Run(options.run(library.loom_train_file, _native.utf8(config, "config")))
-    data, batch, held = json.dumps(config).encode(), None, None
+    data, batch, held = _native.to_json(config), None, None
     if inputs is not None:
         batch, _keeps = _tensors.batch(inputs, targets, classes)
     if validation is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 
 from . import _abi, _native, _tensors
 from ._native import library
@@ -25,7 +24,7 @@ class Tween(_native.Owner):
 
     def __init__(self, network: Network, shape: Shape, config: Json | None = None, *, threads: int | None = None,
                  isa: str | None = None, device: str | None = None, precision: str | None = None, **more: Any) -> None:
-        data, extents = json.dumps({**(config or {}), **more}).encode(), _tensors.shape_of(shape, "shape")
+        data, extents = _native.to_json({**(config or {}), **more}), _tensors.shape_of(shape, "shape")
         options = _abi.TrainerOptions(thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
                                       isa=_native.utf8(isa, "isa") if isa else None,
                                       device=_native.device_name(device, precision))

@@ -1,10 +1,12 @@
 """welvet's networks, trainings, meshes and populations over the library that was just built, with numpy and without."""
 
 import array
+import copy
 import doctest
 import gc
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -87,6 +89,38 @@ class Networks(unittest.TestCase):
         self.assertEqual(welvet.Network(self.net.spec).hash(), self.net.hash())
         self.assertIn("<svg", self.net._repr_svg_())
         self.assertIn("weights", repr(self.net))
+
+    def test_a_network_is_pickled_and_copied(self):
+        self.net.morph("int8")
+        y = plain(self.net(values((4, 6))))
+        for again in (pickle.loads(pickle.dumps(self.net)), copy.copy(self.net), copy.deepcopy({"a": [self.net]})["a"][0]):
+            self.assertEqual((again.hash(), again.spec), (self.net.hash(), self.net.spec))
+            self.assertEqual(plain(again(values((4, 6)))), y)
+            again.set("layers.1.weight", values((3, 40)))
+        self.assertEqual(plain(self.net(values((4, 6)))), y)
+        with self.assertRaisesRegex(TypeError, "a Session lives in this process alone"):
+            pickle.dumps(self.net.session())
+
+    @unittest.skipUnless(hasattr(os, "fork"), "a system with fork()")
+    def test_a_network_that_was_used_runs_after_a_fork(self):
+        y = plain(self.net(values((4, 6))))
+        child = os.fork()
+        if child == 0:
+            try:
+                os._exit(0 if plain(self.net(values((4, 6)))) == y else 3)
+            finally:
+                os._exit(4)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_objects_say_what_they_are(self):
+        session, about = self.net.session(), repr(self.net)
+        self.assertEqual(repr(session), f"<welvet.Session of {about}>")
+        session.close()
+        self.assertEqual(repr(session), "<welvet.Session, closed>")
+        trainer = welvet.Trainer(self.net, (4, 6), learning_rate=0.25)
+        self.assertEqual(repr(trainer), f"<welvet.Trainer of {about}: 0 steps, learning rate 0.25>")
+        self.assertIn("generation 0", repr(welvet.Population(self.net, (1, 6), population=8)))
+        self.assertEqual(repr(welvet.StepMesh(self.net, (2, 6))), f"<welvet.StepMesh of {about}, input [2, 6]>")
 
     def test_weights_are_read_and_written(self):
         about = self.net.weights()["layers.1.weight"]
@@ -238,6 +272,34 @@ class Arrays(unittest.TestCase):
             net(np.zeros((0, 6)))
         with self.assertRaises(ValueError):
             net.session().bind(x.astype(np.float32), frozen[:, :3])
+
+    def test_numbers_of_numpy_stand_in_specs_and_configs(self):
+        layer = {"type": "dense", "input_height": np.int64(6), "output_height": np.int32(3)}
+        net = welvet.Network({"seed": np.uint8(5), "input_shape": np.array([6]), "layers": [layer]})
+        self.assertEqual(net.spec["layers"][0]["output_height"], 3)
+        trainer = welvet.Trainer(net, np.array([2, 6]), learning_rate=np.float64(0.5))
+        self.assertEqual(trainer.info["learning_rate"], 0.5)
+        with self.assertRaisesRegex(TypeError, "a object is no value of a spec"):
+            welvet.Network({"layers": [object()]})
+
+    def test_masked_numbers_are_refused(self):
+        net, x = welvet.Network(SPEC), np.ma.masked_less(np.ones((2, 6), np.float32), 2)
+        for call in (lambda: net(x), lambda: net.session().bind(x, np.zeros((2, 3), np.float32))):
+            with self.assertRaisesRegex(ValueError, "x has masked numbers: fill them"):
+                call()
+        np.testing.assert_array_equal(net(np.ma.masked_less(x.data, 0)), net(x.data))
+
+    def test_an_input_that_is_bound_may_be_read_only(self):
+        net, x, y = welvet.Network(SPEC), np.ones((2, 6), np.float32), np.zeros((2, 3), np.float32)
+        x.flags.writeable = False
+        session = net.session()
+        session.bind(x, y)
+        session.run()
+        np.testing.assert_array_equal(y, net(x))
+        with self.assertRaisesRegex(ValueError, "y is read-only"):
+            session.bind(x, x)
+        with self.assertRaisesRegex(TypeError, "x must be an array or a buffer of float32, not list"):
+            session.bind([1.0], y)
 
     def test_results_go_to_other_frameworks_without_a_copy(self):
         net = welvet.Network(SPEC)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
@@ -337,6 +338,20 @@ class Program(unittest.TestCase):
             self.assertIn("--resume goes on", rest)
             self.assertNotIn("Traceback", rest)
             self.assertTrue(pathlib.Path(folder, "spirals.run", "checkpoint.entity").exists())
+
+
+class Checks(unittest.TestCase):
+
+    def test_what_cannot_be_divided_is_refused_before_a_cluster_starts(self):
+        with unittest.mock.patch.object(_training, "connect", side_effect=AssertionError("a cluster starts")):
+            for more in ({"shards": 1}, {"tween": {}}):
+                with self.subTest(more), self.assertRaises(welvet.LoomError):
+                    welvet.ray.train(config(**more), folder=SPIRALS.parent)
+
+    def test_the_tutorials_first_command_names_a_config_with_shards(self):
+        text = (ROOT / "docs" / "tutorial-ray.md").read_text()
+        path = re.search(r"python -m welvet.ray train (\S+)", text).group(1)
+        self.assertGreater(json.loads((ROOT / path).read_text())["shards"], 1)
 
 
 class Tutorial(Case):

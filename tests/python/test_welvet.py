@@ -240,6 +240,30 @@ class Questions(unittest.TestCase):
         self.assertIsNone(t.id_of("no such token"))
         self.assertEqual(len(t), 49152)
 
+    def test_a_file_that_is_not_there_is_no_hub_id(self):
+        for name in ("nothere.gguf", "folder/model.safetensors", "m.entity"):
+            with self.assertRaises(welvet.NotFoundError) as caught:
+                welvet.LM(name)
+            self.assertNotIn("download", str(caught.exception))
+
+    def test_logits_and_perplexity(self):
+        text = "The capital of France is"
+        logits = list(self.lm.logits(text))
+        self.assertEqual(len(logits), len(self.lm.tokenizer))
+        first = self.lm.generate(text, form="raw", max_tokens=1).ids[0]
+        self.assertEqual(logits.index(max(logits)), first)
+        self.assertEqual(list(self.lm.logits(self.lm.tokenizer.encode(text))), logits)
+        scored = self.lm.perplexity("The old clock of the tower struck twelve. " * 20, window=64, max_windows=2)
+        self.assertEqual((scored["windows"], len(scored["window_nll"])), (2, 2))
+        self.assertGreater(scored["perplexity"], 1)
+        self.assertEqual(self.lm.generate(text, stop=None, max_tokens=2).stop_reason, "length")
+
+    def test_objects_say_what_they_are(self):
+        self.assertRegex(repr(self.lm), "<welvet.LM .*Q4_1.gguf: gguf, 30 layers of 576, 49152 tokens>")
+        with self.lm.chat("Be brief.") as chat:
+            self.assertIn("<welvet.Chat 1 message, <welvet.LM", repr(chat))
+        self.assertEqual(repr(chat), "<welvet.Chat, closed>")
+
     def test_chats_are_rendered(self):
         text = self.lm.render_chat([{"role": "user", "content": "Hi"}])
         self.assertTrue(text.endswith("<|im_start|>assistant\n"), text)
@@ -290,6 +314,18 @@ class Snippets(unittest.TestCase):
                 "    print(token, end='', flush=True)\n", folder)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertTrue(done.stdout.startswith("The capital of France is Paris.\n"), done.stdout)
+
+    def test_the_example_tells_another_package_of_the_name(self):
+        example = ROOT / "examples" / "python" / "ask.py"
+        done = subprocess.run([sys.executable, str(example), MODEL], capture_output=True, text=True, check=False,
+                              env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, timeout=300)
+        self.assertIn(f"The capital of France is Paris.\nhash {README_HASH}", done.stdout, done.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "welvet.py").write_text("")
+            done = subprocess.run([sys.executable, str(example), MODEL], capture_output=True, text=True, check=False,
+                                  env={**os.environ, "PYTHONPATH": folder}, timeout=300)
+        self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (1, "", 1))
+        self.assertIn("is another project named welvet", done.stderr)
 
     def test_without_a_model_one_line_says_what_to_do(self):
         done = self.run_program('import welvet\nwelvet.Transformer.generate("x")\n', "/")

@@ -68,8 +68,9 @@ class Certificate:
         return self.source_hash == self.network_hash and (self.error is None or self.error <= self.limit)
 
     def _rounder(self) -> str:
-        coarse = spacing(self.element) > spacing("float32")
-        return f"model, which computes in {self.element}," if coarse else f"network, since the model has {self.element},"
+        if spacing(self.element) > spacing("float32"):
+            return f"model, which computes in {self.element},"
+        return f"network, since the model has {self.element},"
 
     def to_json(self) -> str:
         """Returns the certificate as JSON text."""
@@ -80,7 +81,9 @@ class Certificate:
         where = f", largest in a layer {worst['error']:.1e} ({worst['path'] or worst['kind']})" if worst else ""
         same = "weights equal" if self.source_hash == self.network_hash else "weights differ"
         which = f" of output {self.output!r}" if self.output else ""
-        error = "no output to compare" if self.error is None else f"error {self.error:.1e}{which} of at most {self.limit:.1e}"
+        error = "no output to compare"
+        if self.error is not None:
+            error = f"error {self.error:.1e}{which} of at most {self.limit:.1e}"
         rounds = "" if self.element == "float32" else f", the {self._rounder()} rounds"
         return (
             f"<Certificate {self.framework}: {'passed' if self.passed else 'failed'}, {error}{where}{rounds}, {same}, "
@@ -170,5 +173,6 @@ def _taps(cells: list[int], first: int) -> list[Json]:
     for i, cell in enumerate(cells):
         layers.append({"type": "reshape", "shape": [-1], **feed_from(cell, "replace")})
         if i:
-            layers.append({"type": "activation", "activation": "linear", **feed_from(first + len(layers) - 2, "concat")})
+            link = feed_from(first + len(layers) - 2, "concat")
+            layers.append({"type": "activation", "activation": "linear", **link})
     return layers

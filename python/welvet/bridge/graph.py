@@ -70,7 +70,8 @@ def choose_output(graph, kind, outputs, choice):
         return next(iter(outputs))
     if choice is None:
         first = next(iter(outputs), "")
-        why = f"it gives {len(outputs)} outputs ({listed}): choose one, as output={first if first.isdigit() else repr(first)}"
+        shown = first if first.isdigit() else repr(first)
+        why = f"it gives {len(outputs)} outputs ({listed}): choose one, as output={shown}"
         graph.refuse("", kind, why if outputs else "it gives no tensor")
         return None
     name = str(choice)
@@ -111,7 +112,10 @@ def largest(values):
 
 
 def is_close(expected, found, element="float32"):
-    """True if two answers agree but for rounding, relative to the largest number. element: what they are computed in."""
+    """True if two answers agree but for rounding, relative to the largest number.
+
+    element: the type that they are computed in.
+    """
     expected, found = numpy.asarray(expected, numpy.float64), numpy.asarray(found, numpy.float64)
     if expected.shape != found.shape:
         return False

@@ -71,7 +71,9 @@ def _check_settings(reader, layer, path):
         config = layer.get_config()
     except NotImplementedError:
         config = {}
-    refused, training = settings.changed(table, type(layer), lambda key: config[key] if key in config else getattr(layer, key))
+    refused, training = settings.changed(
+        table, type(layer), lambda key: config[key] if key in config else getattr(layer, key)
+    )
     for key, value in refused:
         graph.refuse(path, name, f"{key}={value!r}", [graph.input])
     if getattr(layer, "lora_enabled", False) and not any(key == "lora_rank" for key, _ in refused):

@@ -217,7 +217,7 @@ class _Reader:
         """The output's function, which has to be one of those that are known."""
         name = model.out_activation_
         if name not in known:
-            why = f"out_activation_={name!r} (loss={model.loss!r}): Loom has no such activation; it has {', '.join(known)}"
+            why = f"out_activation_={name!r} (loss={model.loss!r}): Loom has {', '.join(known)}"
             return self._refused(model, x, path, why)
         return self.graph.activation(x, _ACTIVATIONS[name], path) if _ACTIVATIONS[name] else x
 

@@ -178,7 +178,7 @@ def _named(call, name, setting):
         call.want(setting("beta", 1) == 1 and setting("threshold", 20) == 20, "softplus with beta or threshold")
     elif name == "hard_tanh":
         call.want(
-            setting("min_val", -1.0) == -1 and setting("max_val", 1.0) == 1, "hardtanh with other limits than -1 and 1"
+            setting("min_val", -1.0) == -1 and setting("max_val", 1.0) == 1, "hardtanh with another min_val than -1 or another max_val than 1"
         )
     return name, keys
 
@@ -212,7 +212,8 @@ def _number(constant, other):
         return constant
     value = constant.value
     fits = value.dim() <= other.rank and all(n in (1, m) for n, m in zip(reversed(value.shape), reversed(other.shape)))
-    return value.flatten()[0].item() if fits and value.numel() and bool((value == value.flatten()[0]).all()) else constant
+    is_one = fits and value.numel() and bool((value == value.flatten()[0]).all())
+    return value.flatten()[0].item() if is_one else constant
 
 
 def _vector(call, x, other):

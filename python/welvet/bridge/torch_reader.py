@@ -3,6 +3,7 @@ torch.nn are read as they are."""
 
 import dataclasses
 import sys
+import warnings
 
 import numpy
 
@@ -243,7 +244,9 @@ def _exported(reader, tensors, error):
     import torch
 
     try:
-        program = torch.export.export(reader.model, tuple(t.clone() for t in tensors))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.export.export(reader.model, tuple(t.clone() for t in tensors))
         traced = program.module()
     except Exception as second:  # noqa: BLE001, whatever it could not trace
         what = type(reader.model).__name__
@@ -272,8 +275,10 @@ def _node(reader, traced, n):
         return
     elif n.op == "get_attr":
         live = traced.tensors[n.target] if n.target in traced.tensors else _attribute(traced, n.target)
-        is_tensor = isinstance(live, reader.torch.Tensor)
-        reader.found[n] = Constant(live, reader.parameter(live) if id(live) in reader.names else None) if is_tensor else live
+        if isinstance(live, reader.torch.Tensor):
+            is_known = id(live) in reader.names or id(live) in reader.computed
+            live = Constant(live, reader.parameter(live) if is_known else None)
+        reader.found[n] = live
     elif n.op == "call_module" and n.target == "_guards_fn":  # torch.export's checks of the input
         reader.found[n] = None
     elif n.op == "call_module":
@@ -294,9 +299,8 @@ def _attribute(owner, target):
 
 def _remember(reader, traced, n, value):
     node = reader.found[n]
-    if n.op == "placeholder" or (
-        not isinstance(node, Constant) and any(m in reader.depends for m in n.all_input_nodes) and _has_tensor(reader, value)
-    ):
+    depends = any(m in reader.depends for m in n.all_input_nodes) and _has_tensor(reader, value)
+    if n.op == "placeholder" or (depends and not isinstance(node, Constant)):
         reader.depends.add(n)
     if isinstance(node, tuple) and isinstance(value, tuple) and node and value:
         node, value = node[0], value[0]  # all steps of a recurrent layer, what attention gives

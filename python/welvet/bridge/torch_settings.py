@@ -28,10 +28,12 @@ def check(reader):
         cls = layer_class(module)
         if not cls.__module__.startswith("torch.nn.") or cls.__name__ not in settings.TORCH:
             continue
-        refused, training = settings.changed(settings.TORCH[cls.__name__], cls, lambda name, m=module: getattr(m, name))
+        table = settings.TORCH[cls.__name__]
+        refused, training = settings.changed(table, cls, lambda name, m=module: getattr(m, name))
         for name, value in refused:
             reader.graph.refuse(path, cls.__name__, f"{name}={value!r}", [reader.graph.input])
-        reader.graph.notes += [f"{path or cls.__name__}: {name} is left out; it counts in training alone" for name in training]
+        for name in training:
+            reader.graph.notes.append(f"{path or cls.__name__}: {name} is left out; it counts in training alone")
 
 
 class Hooks:

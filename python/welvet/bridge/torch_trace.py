@@ -36,7 +36,7 @@ def _classes():
     class Known(fx.Proxy):
         """A proxy that knows the value of its node for the sample."""
 
-        @property
+        @property  # type: ignore[misc]
         def __class__(self):  # code that asks whether its input is a tensor is told so
             value = self.tracer.value_of(self.node)
             return type(value) if isinstance(value, torch.Tensor) else Known

@@ -146,12 +146,13 @@ def train(config: Json | Path, workers: int = 2, *, out: Path | None = None, fol
     if out is None and not isinstance(config, dict):
         out = pathlib.Path(config).with_suffix(".run")  # where welvet.train writes too
     _native.whole(workers, "workers", 1, 4096)
+    data = data_of(text, at)  # what cannot be divided is refused here, before a cluster starts
     connect(workers, address=address, store=store)
     record = Record(out, start)
     crew = Crew(workers, Replica, text, at, tell=record)
     try:
-        crew.run("info", [()])  # what cannot be divided is refused here, before a folder is made
-        steps = _Steps(crew, data_of(text, at), record)
+        crew.run("info", [()])  # a worker that cannot open the config is refused here, before a folder is made
+        steps = _Steps(crew, data, record)
         shown: Tick | Literal[False] | None = progress
         bar = None
         if progress is None:
@@ -161,8 +162,8 @@ def train(config: Json | Path, workers: int = 2, *, out: Path | None = None, fol
         options.values.shards = steps.callback
         try:
             if isinstance(config, dict):
-                data = text.encode()
-                run = training.Run(options.run(library.loom_train, data, len(data), 0, None, None))
+                sent = text.encode()
+                run = training.Run(options.run(library.loom_train, sent, len(sent), 0, None, None))
             else:
                 run = training.Run(options.run(library.loom_train_file, _native.utf8(config, "config")))
         finally:

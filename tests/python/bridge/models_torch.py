@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 from torch.nn.utils import parametrizations, prune
+from welvet.bridge import settings
 
 
 class Residual(nn.Module):
@@ -325,6 +326,46 @@ def outputs():
     yield nn.LSTM(4, 3, batch_first=True), torch.randn(2, 5, 4).numpy(), 0, lambda y: y[0]
 
 
+def recorded():
+    """(name, model, sample, options, the output that is read): their traces are played where there is no PyTorch."""
+    torch.manual_seed(13)
+    whole = lambda y: y  # noqa: E731
+    yield "asks", Asks(), torch.randn(2, 3, 4).numpy(), {}, whole
+    yield "exported_states", AskingStates(), torch.randn(2, 5, 4).numpy(), {"output": "state"}, lambda y: y["state"]
+    yield "chosen", Heads("tuple"), torch.randn(3, 4).numpy(), {"output": 1}, lambda y: y[1]
+    yield "attention", Masked(), torch.randn(2, 5, 8).numpy(), {}, whole
+    yield "states", States(), torch.randn(2, 5, 4).numpy(), {}, whole
+
+
+class AskingStates(nn.Module):
+    """A dict of outputs, which torch.export alone can trace."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.head = nn.LSTM(4, 3, batch_first=True), nn.Linear(3, 2)
+
+    def forward(self, x):
+        if type(x) not in (torch.Tensor, torch.nn.Parameter) and "Fake" not in type(x).__name__:
+            raise ValueError("a tensor is expected")
+        steps, (h, _) = self.lstm(x)
+        return {"steps": torch.tanh(self.head(steps)), "state": self.head(h[-1])}
+
+
+class Masked(nn.Module):
+    """Learnt positions and a mask, both cut to the length of the input."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.attention = nn.Embedding(9, 8), nn.MultiheadAttention(8, 2, batch_first=True)
+        self.norm, self.head = nn.LayerNorm(8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        steps = x.size(1)
+        x = x + self.table(torch.arange(steps))
+        mask = torch.triu(torch.ones(steps, steps, dtype=torch.bool), 1)
+        return self.head(self.norm(x + self.attention(x, x, x, attn_mask=mask)[0]))
+
+
 def hooked(kind, function, layer=None):
     layer = layer or nn.Linear(4, 3)
     getattr(layer, f"register_{kind}")(function)
@@ -400,6 +441,86 @@ class Cell(nn.Module):
     def forward(self, x):
         _, (h, c) = self.lstm(x)
         return h[-1] + c[-1]
+
+
+_ROWS, _STEPS, _PICTURE = (3, 4), (2, 4, 6), (2, 4, 6, 6)
+# For each layer what it is made with, and the shape of its sample.
+_MADE = {
+    "Linear": ((4, 6), _ROWS),
+    "Conv1d": ((4, 4, 3), _STEPS),
+    "Conv2d": ((4, 4, 3), _PICTURE),
+    "ConvTranspose1d": ((4, 4, 3), _STEPS),
+    "MaxPool1d": ((2,), _STEPS),
+    "MaxPool2d": ((2,), _PICTURE),
+    "AvgPool1d": ((2,), _STEPS),
+    "AvgPool2d": ((2,), _PICTURE),
+    "AdaptiveAvgPool1d": ((1,), _STEPS),
+    "AdaptiveMaxPool1d": ((1,), _STEPS),
+    "BatchNorm1d": ((4,), _STEPS),
+    "LayerNorm": ((6,), _STEPS),
+    "RMSNorm": ((6,), _STEPS),
+    "GroupNorm": ((2, 4), _STEPS),
+    "InstanceNorm1d": ((4,), _STEPS),
+    "Embedding": ((9, 4), None),
+    "RNN": ((6, 4), _STEPS),
+    "LSTM": ((6, 4), _STEPS),
+    "GRU": ((6, 4), _STEPS),
+    "TransformerEncoderLayer": ((6, 2, 8), _STEPS),
+    "Dropout": ((), _ROWS),
+    "Dropout1d": ((0.0,), _STEPS),
+    "AlphaDropout": ((0.0,), _ROWS),
+    "ReLU": ((), _ROWS),
+    "GELU": ((), _ROWS),
+    "LeakyReLU": ((), _ROWS),
+    "ELU": ((), _ROWS),
+    "Softplus": ((), _ROWS),
+    "Hardtanh": ((), _ROWS),
+    "Softmax": ((1,), _STEPS),
+    "Flatten": ((), _PICTURE),
+    "ZeroPad1d": ((1,), _STEPS),
+}
+# Another value than the default of each argument.
+_OTHER = {
+    "stride": 2, "padding": 1, "dilation": 2, "groups": 2, "bias": False, "padding_mode": "circular", "device": "cpu",
+    "dtype": torch.float64, "output_padding": 0, "return_indices": True, "ceil_mode": True, "count_include_pad": False,
+    "divisor_override": 3, "output_size": 2, "eps": 0.1, "momentum": None, "affine": False, "track_running_stats": None,
+    "elementwise_affine": False, "padding_idx": 1, "max_norm": 0.1, "norm_type": 1.0, "scale_grad_by_freq": True,
+    "sparse": True, "_freeze": True, "num_layers": 2, "batch_first": False, "dropout": 0.5, "bidirectional": True,
+    "proj_size": 2, "nonlinearity": "relu", "activation": "gelu", "layer_norm_eps": 0.1, "norm_first": True, "p": 0.2,
+    "inplace": True, "approximate": "tanh", "negative_slope": 0.3, "alpha": 0.5, "beta": 2.0, "threshold": 0.1,
+    "min_val": -0.5, "max_val": 0.5, "dim": 2, "start_dim": 2, "end_dim": 2,
+}  # fmt: skip
+
+
+def arguments():
+    """(class, argument, model, sample): every layer with another value of each of its arguments."""
+    for name, (given, shape) in _MADE.items():
+        cls = getattr(nn, name)
+        table = settings.TORCH[name]
+        for argument in [a for a in table if a in _OTHER]:
+            torch.manual_seed(3)
+            value = _OTHER[argument]
+            if argument == "track_running_stats":
+                value = name.startswith("Instance")
+            options = {"batch_first": True} if "batch_first" in table else {}
+            try:
+                model = cls(*(() if argument == "p" else given), **{**options, argument: value})
+            except (TypeError, ValueError):  # which this layer does not take, as padding_mode of ConvTranspose1d
+                continue
+            sample = torch.randint(0, 9, (2, 4)) if shape is None else torch.randn(shape)
+            yield name, argument, First(model), sample.numpy()
+
+
+class First(nn.Module):
+    """The first output of a layer."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        y = self.layer(x)
+        return y[0] if isinstance(self.layer, nn.RNNBase) else y
 
 
 def unsupported():

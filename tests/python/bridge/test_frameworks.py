@@ -119,6 +119,22 @@ class Framework:
                 self.assertIn(f"of output {certificate.output!r}", repr(certificate))
                 bridge.push(net, model)
 
+    def test_every_argument_is_read_or_refused_by_name(self):
+        for name, argument, model, sample in getattr(self.models, "arguments", list)():
+            kind = self.models.settings.TORCH[name][argument]
+            with self.subTest(f"{name}({argument}), {kind}"):
+                try:
+                    net = bridge.stream(model, sample)
+                except bridge.Unsupported as error:
+                    self.assertIn(kind, ("refused", "checked"))
+                    self.assertTrue(argument in str(error) or "several outputs" in str(error)
+                                    or "it gives 2 outputs" in str(error) or "single elements" in str(error), error)
+                    continue
+                certificate = bridge.certify(net, model, sample)
+                self.assertTrue(certificate.passed, certificate)
+                if kind == "training":
+                    self.assertIn(argument, str(net.spec["metadata"]["bridge"]["notes"]))
+
     def test_a_certificate_says_who_rounds(self):
         for model, sample, element, who in getattr(self.models, "rounded", list)():
             with self.subTest(element):

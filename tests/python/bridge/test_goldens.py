@@ -39,11 +39,12 @@ except ImportError:
         sys.exit("test_goldens.py: needs numpy; LOOM_PYTHON may name an interpreter that has it")
     os.execv(other, [other, "-B", *sys.argv])
 
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(pathlib.Path(__file__).resolve().parent)]
 
+import recorded_torch  # noqa: E402
 import welvet  # noqa: E402
 from welvet import bridge  # noqa: E402
-from welvet.bridge import api, graph, weights  # noqa: E402
+from welvet.bridge import api, graph, settings, weights  # noqa: E402
 from welvet.bridge import spec as bridge_spec  # noqa: E402
 from welvet.bridge.certificate import largest_error  # noqa: E402
 
@@ -114,6 +115,91 @@ class Goldens(unittest.TestCase):
                     trainer = welvet.Trainer(net, x.shape, {"learning_rate": 0.05, "loss": "mse", **config})
                     losses = [trainer.step(x, targets).loss for _ in range(80)]
                     self.assertLess(min(losses[-10:]), losses[0])
+
+
+class Recorded(unittest.TestCase):
+    """The reader of PyTorch on traces that were recorded: those of torch.fx, and those of torch.export."""
+
+    def recordings(self):
+        about = json.loads((GOLDEN / "graphs.json").read_text())
+        with numpy.load(GOLDEN / "graphs.npz") as file:
+            arrays = dict(file)
+        for name, model in about["models"].items():
+            recording = recorded_torch.Recording(model, arrays)
+            yield name, recording, model["options"], arrays[f"{name}/x"], arrays[f"{name}/y"]
+
+    def test_models_of_both_roads_answer_as_in_pytorch(self):
+        roads = set()
+        with recorded_torch.installed():
+            for name, recording, options, x, y in self.recordings():
+                with self.subTest(name):
+                    net = bridge.stream(recording.model, x, **options)
+                    self.assertLessEqual(float(numpy.abs(numpy.asarray(net(x)) - y).max()), 1e-5)
+                    certificate = bridge.certify(net, recording.model, x)
+                    self.assertTrue(certificate.passed, certificate)
+                    self.assertEqual(certificate.output, str(options.get("output", "")))
+                    bridge.push(net, recording.model)
+                    roads.add(recording.is_exported)
+        self.assertEqual(roads, {False, True})
+
+    def test_several_outputs_are_never_the_first_one_in_silence(self):
+        with recorded_torch.installed():
+            for name, recording, options, x, _ in self.recordings():
+                if options:
+                    with self.subTest(name), self.assertRaisesRegex(bridge.Unsupported, "it gives 2 outputs .*: choose one"):
+                        bridge.stream(recording.model, x)
+
+
+class Settings(unittest.TestCase):
+    """Every argument of every layer that is read is known: read, refused by name, or without effect for a reason."""
+
+    KINDS = {"read", "refused", "checked", "training", "fit", "rounding", "harmless"}
+
+    def setUp(self):
+        self.golden = json.loads((GOLDEN / "arguments.json").read_text())
+
+    def test_every_argument_is_in_the_table(self):
+        for framework, found in self.golden.items():
+            table = getattr(settings, framework)
+            self.assertEqual(set(table), set(found["classes"]), framework)
+            for name, arguments in found["classes"].items():
+                with self.subTest(f"{framework} {found['version']} {name}"):
+                    self.assertEqual([a for a in arguments if table[name].get(a) not in self.KINDS], [])
+
+    def test_what_is_harmless_has_a_reason(self):
+        for framework in self.golden:
+            for name, table in getattr(settings, framework).items():
+                for argument, kind in table.items():
+                    with self.subTest(f"{framework} {name} {argument}"):
+                        self.assertIn(kind, self.KINDS)
+                        if kind == "harmless":
+                            self.assertTrue(settings.reason_of(argument))
+
+    def test_every_layer_that_a_reader_knows_is_in_a_table(self):
+        from welvet.bridge import jax_layers, keras_reader, sklearn_reader, torch_modules
+
+        self.assertEqual(set(torch_modules.rule._by_name) - set(settings.TORCH), set())
+        self.assertEqual(set(sklearn_reader._names()) - set(settings.SKLEARN), set())
+        self.assertEqual(set(jax_layers.rule._by_name) - set(settings.FLAX) - set(settings.EQUINOX), set())
+        layers = {name for name in keras_reader.rule._by_name if name in settings.KERAS}
+        self.assertEqual(set(settings.KERAS) - layers, set())
+
+    def test_an_argument_that_is_not_read_is_named_where_it_is_not_the_default(self):
+        class Layer:
+            def __init__(self, units, mode="plain", penalty=None, device=None, later=0):
+                self.units, self.mode, self.penalty, self.device, self.later = units, mode, penalty, device, later
+
+        table = {"units": "read", "mode": "refused", "penalty": "training", "device": "harmless"}
+
+        def changed(*given, **options):
+            layer = Layer(*given, **options)
+            return settings.changed(table, Layer, lambda name: getattr(layer, name))
+
+        self.assertEqual(changed(3), ([], []))
+        self.assertEqual(changed(3, device="gpu"), ([], []))
+        self.assertEqual(changed(3, mode="wild"), ([("mode", "wild")], []))
+        self.assertEqual(changed(3, penalty=0.1), ([], ["penalty"]))
+        self.assertEqual(changed(3, later=1), ([("later", 1)], []))  # of a newer version
 
 
 class Parts(unittest.TestCase):
