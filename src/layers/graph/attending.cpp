@@ -229,9 +229,13 @@ class AttentionRun {
       if (a_.precision != Type::none) score = as_type(a_.precision, score);
       row[k] = static_cast<T>(score), most = score > most || score != score ? score : most;
     }
-    for (std::size_t k = 0; k < a_.keys && sees; ++k) sum += exp64(static_cast<double>(row[k]) - most);
+    // Floats of 16 bits are rounded after each operation of the softmax.
+    const Type steps = a_.precision != Type::none ? a_.precision : type_;
+    const auto narrow = [&](double v) { return steps == Type::f16 || steps == Type::bf16 ? as_type(steps, v) : v; };
+    const auto power = [&](T score) { return narrow(exp64(narrow(static_cast<double>(score) - most))); };
+    for (std::size_t k = 0; k < a_.keys && sees; ++k) sum += power(row[k]);
     for (std::size_t k = 0; k < a_.keys; ++k) {
-      const double p = sees ? exp64(static_cast<double>(row[k]) - most) / sum : 0;
+      const double p = sees ? power(row[k]) / narrow(sum) : 0;
       row[k] = settled(typed(stored<T>(a_.precision != Type::none ? as_type(a_.precision, p) : p)));
       expose(Exposed::probabilities, k, static_cast<double>(row[k]));
     }

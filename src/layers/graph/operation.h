@@ -6,8 +6,10 @@
 #include <bit>
 #include <functional>
 #include <limits>
+#include <map>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 
 #include "backend/exec.h"
@@ -16,6 +18,10 @@
 namespace loom::graph {
 
 struct Fused;
+
+// What is made of a constant matrix, by its numbers, its extents, and whether it is transposed: steps of an unrolled
+// loop share it.
+using Packs = std::map<std::tuple<const void*, std::size_t, std::size_t, bool>, std::shared_ptr<void>>;
 
 class Op {
  public:
@@ -27,6 +33,7 @@ class Op {
   std::vector<const Value*> ins;  // null: left out
   std::vector<Value>* outs = nullptr;
   std::shared_ptr<void>* packed = nullptr;  // what is made of constant inputs once and for all; null: nothing may be
+  Packs* packs = nullptr;                   // of constants that several operations read
   const Fused* fused = nullptr;             // of a step that stands for several operations
   std::size_t most_elements = Shape::kMaxElements;  // of an output
   bool is_first_input =

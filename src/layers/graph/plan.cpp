@@ -188,7 +188,7 @@ Result<void> Planner::run_op(const Node& node, Scope& scope, const std::vector<i
   op.outs = &outs;
   op.most_elements =
       static_cast<std::size_t>(std::min<std::uint64_t>(op.most_elements, program_.options_.max_bytes / 4));
-  if (unrolled_ == 0) op.packed = &program_.packed_[&node];
+  if (unrolled_ == 0) op.packed = &program_.packed_[&node], op.packs = &program_.packs_;
   Result<void> done = op.expect(row->least_inputs);
   if (done) done = row->run(op);
   if (done && exec.status) done = tl::make_unexpected(*std::move(exec.status));

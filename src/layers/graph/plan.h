@@ -107,6 +107,7 @@ class Program {
   mutable Mutex lock_;
   mutable std::map<const Node*, std::vector<Value>> folded_;
   mutable std::map<const Node*, std::shared_ptr<void>> packed_;
+  mutable Packs packs_;  // constants last as long as the program
   mutable FoldedWeights folded_weights_;
 };
 

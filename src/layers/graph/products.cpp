@@ -18,6 +18,9 @@ namespace {
 // The constant matrix b [k, n] (or, turned, [n, k]) in panels of outputs. Null where there is none.
 Result<const Matrix*> packed_matrix(Op& op, const Value& b, bool turned) {
   if (op.packed == nullptr || !b.constant || b.rank() != 2 || b.type != Type::f32 || b.elements() == 0) return nullptr;
+  const std::tuple key{static_cast<const void*>(b.data), b.dims[0], b.dims[1], turned};
+  if (!*op.packed && op.measures() && op.packs != nullptr)
+    if (const auto found = op.packs->find(key); found != op.packs->end()) *op.packed = found->second;
   if (!*op.packed && op.measures()) {
     const std::size_t n = b.dims[turned ? 0 : 1], k = b.dims[turned ? 1 : 0];
     std::vector<float> rows(n * k);
@@ -26,6 +29,7 @@ Result<const Matrix*> packed_matrix(Op& op, const Value& b, bool turned) {
     if (!std::ranges::all_of(rows, [](float v) { return loom::is_finite(v); })) return nullptr;
     LOOM_TRY(Matrix matrix, Matrix::from_floats(DType::float32, rows, n, k));
     *op.packed = std::make_shared<Matrix>(std::move(matrix));
+    if (op.packs != nullptr) (*op.packs)[key] = *op.packed;
   }
   return static_cast<const Matrix*>(op.packed->get());
 }

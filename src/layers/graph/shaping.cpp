@@ -417,7 +417,9 @@ Result<void> slice(Op& op) {
       return forward ? std::clamp(at, std::int64_t{0}, n) : std::clamp(at, std::int64_t{-1}, n - 1);
     };
     const std::int64_t step = std::clamp(s.steps[i], -std::max<std::int64_t>(n, 1), std::max<std::int64_t>(n, 1));
-    const std::int64_t first = bound(s.starts[i]), last = bound(s.ends[i]);
+    // A start before the first element is the first one, in both directions (Slice-10 on).
+    const std::int64_t first = n == 0 ? bound(s.starts[i]) : std::max<std::int64_t>(bound(s.starts[i]), 0);
+    const std::int64_t last = bound(s.ends[i]);
     const std::int64_t length = forward ? (last - first + step - 1) / step : (first - last - step - 1) / -step;
     dims[axis] = static_cast<std::size_t>(std::max<std::int64_t>(length, 0));
     if (dims[axis] != 0) start += static_cast<std::size_t>(first) * strides[axis];
