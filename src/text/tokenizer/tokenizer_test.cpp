@@ -263,7 +263,7 @@ TEST(Tokenizer, X_01_unknown_components_are_named) {
     EXPECT_EQ(r.error().code, Code::Unsupported);
     EXPECT_NE(r.error().text().find("Quux"), std::string::npos) << r.error().text();
   }
-  EXPECT_EQ(Tokenizer::from_json(R"({"model":{"type":"WordLevel","vocab":{"a":0}}})").error().code, Code::Unsupported);
+  EXPECT_EQ(Tokenizer::from_json(R"({"model":{"type":"WordCloud","vocab":{"a":0}}})").error().code, Code::Unsupported);
   auto spec = gguf_spec("vocabs/gpt-2.gguf");
   spec.pre = "quux";
   const auto r = Tokenizer::from_vocab(spec);
