@@ -4,6 +4,8 @@
 #include "capi/objects.h"
 #include "capi/options.h"
 #include "core/json.h"
+#include "host/conversation.h"
+#include "host/prompts.h"
 
 namespace loom::capi {
 namespace {
@@ -46,18 +48,12 @@ Json info_of(const LanguageModel& model) {
   return out;
 }
 
-Result<std::vector<ChatMessage>> messages_of(std::string_view text) {
+// A conversation as chat templates take it.
+Result<Json> messages_of(std::string_view text) {
   LOOM_TRY(const Json list, parse_json(text));
-  if (!list.is_array()) return fail(Code::InvalidArgument, "expected a list of messages with role and content");
-  std::vector<ChatMessage> out;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const Json* const role = list[i].is_object() ? find(list[i], "role") : nullptr;
-    const Json* const content = list[i].is_object() ? find(list[i], "content") : nullptr;
-    if (role == nullptr || !as_string(*role) || content == nullptr || !as_string(*content))
-      return fail_at({std::to_string(i)}, Code::InvalidArgument, "expected role and content, two texts");
-    out.push_back({*as_string(*role), *as_string(*content)});
-  }
-  return out;
+  auto messages = conversation_from_json(list);
+  if (!messages) return fail(Code::InvalidArgument, "{}", messages.error().text());
+  return messages;
 }
 
 // load(options) -> Result<LanguageModel>
@@ -150,8 +146,11 @@ loom_status loom_model_render_chat(loom_model model, const void* messages, size_
     LOOM_TRY_VOID(need_results(text));
     LOOM_TRY(const std::string_view json, need_bytes(messages, messages_size, "messages"));
     LOOM_TRY(const auto use, Use<ModelObject>::of(model));
-    LOOM_TRY(const auto list, messages_of(json));
-    LOOM_TRY(std::string rendered, render_chat(use->model, list, {}, add_generation_prompt != 0));
+    LOOM_TRY(const Json list, messages_of(json));
+    Prompts prompts = Prompts::of(use->model);
+    LOOM_TRY_VOID(prompts.choose(use->model));
+    prompts.add_generation_prompt = add_generation_prompt != 0;
+    LOOM_TRY(std::string rendered, prompts.render(list));
     LOOM_TRY(*text, make_blob(std::move(rendered)));
     return {};
   });

@@ -19,7 +19,7 @@ struct GenerateOptions {
   GenerationFlags generation;
   PromptFlags prompting;
   std::string model, prompt, file, kv, save_kv, receipt;
-  bool overwrite = false, raw = false, chat = false, show_prompt = false;
+  bool overwrite = false, raw = false, chat = false, show_prompt = false, continues = false;
 };
 
 struct Prompt {
@@ -39,7 +39,8 @@ Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model,
       prompt.text.resize(prompt.text.size() - (prompt.text.ends_with("\r\n") ? 2 : 1));
   }
   if (!o.raw) {
-    LOOM_TRY(const Prompts prompts, make_prompts(o.prompting, model, o.common));
+    LOOM_TRY(Prompts prompts, make_prompts(o.prompting, model, o.common));
+    prompts.continue_final_message = o.continues;
     // An instruct model is asked, a base model continues: --chat, --raw and what only a template reads decide
     // otherwise.
     prompt.templated = o.chat || prompts.chat_template || o.prompting.need_template();
@@ -176,6 +177,9 @@ Result<void> check_options(const CLI::App& app, const GenerateOptions& o) {
   if (texts != 1)
     return fail(Code::InvalidArgument, "generate: give the text with -p or -f, or a conversation with --messages{}",
                 texts > 1 ? ", one of them" : "");
+  if (o.continues && !given("--messages"))
+    return fail(Code::InvalidArgument,
+                "--continue continues the last message of a conversation; give it with --messages");
   if (o.raw)
     for (const char* name : {"--system", "--messages", "--tools", "--chat-template", "--template-var", "--date"})
       if (given(name))
@@ -203,6 +207,8 @@ Run generate_command(CLI::App& app) {
   o->prompting.add(app);
   auto* raw = app.add_flag("--raw", o->raw, "Continue the text as it is, without the chat template");
   app.add_flag("--chat", o->chat, "Use the chat template; an error when the model has none")->excludes(raw);
+  app.add_flag("--continue", o->continues,
+               "Continue the last message of --messages, such as an answer's beginning, in place of answering it");
   app.add_flag("--show-prompt", o->show_prompt, "Print what the model would read, as text and as token ids, and stop");
   add_path(app, "--kv", o->kv,
            "An .entity of --save-kv: as far as the prompt begins like the one there, it is not read again")

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kLongestTemplate = std::size_t{16} << 20;
 
+// A file, or one of Loom's own.
 Result<ChatTemplate> named_template(const std::string& name) {
   auto source = [&]() -> Result<std::string> {
     if (!is_file(name))
@@ -30,7 +31,9 @@ Result<Json> read_tools(const std::string& path) {
   LOOM_TRY(const std::string text, read_text_file(path, kLongestTemplate));
   auto json = parse_json(text);
   if (!json) return at(path, std::move(json).error());
-  if (!json->is_array() || json->empty()) return fail(Code::CorruptData, "{}: expected a list of tools", path);
+  if (json->is_null()) return json;  // none; an empty list is one without tools
+  if (!json->is_array())
+    return fail(Code::CorruptData, "{}: expected a list of tools, got {}", path, json->type_name());
   for (std::size_t i = 0; i < json->size(); ++i) {
     const Json* const function = find((*json)[i], "function");
     const Json* const name = find(function ? *function : (*json)[i], "name");
@@ -82,7 +85,7 @@ void warn_of_unread(const PromptFlags& flags, const Prompts& prompts) {
   const auto check = [&](const std::string& option, const std::string& name) {
     if (!mentions(source, name)) warn(fmt::format("{} has no effect: the chat template reads no {}", option, name));
   };
-  if (!flags.tools.empty()) check("--tools", "tools");
+  if (!prompts.tools.empty()) check("--tools", "tools");
   if (!flags.date.empty()) check("--date", "strftime_now");
   for (const auto& [name, value] : prompts.variables.items()) check("--template-var " + name, name);
 }
@@ -98,8 +101,8 @@ void PromptFlags::add(CLI::App& app) {
   add_path(app, "--tools", tools, "JSON file: a list of functions that the template tells the model about")
       ->type_name("FILE");
   add_path(app, "--chat-template", chat_template,
-           "In place of the model's: a file, or one of chatml, llama2, llama3, mistral, tinyllama, zephyr, plain, "
-           "bitnet_instruction, bitnet_microsoft")
+           "In place of the model's default: a file, a name of another template of the model (as tool_use), or one of "
+           "chatml, llama2, llama3, mistral, tinyllama, zephyr, plain, bitnet_instruction, bitnet_microsoft")
       ->type_name("FILE|NAME");
   app.add_option("--template-var", variables,
                  "NAME=JSON, a variable of the template, as enable_thinking=false; may be repeated");
@@ -110,13 +113,17 @@ void PromptFlags::add(CLI::App& app) {
 
 Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model, const CommonOptions& common) {
   Prompts out = Prompts::of(model);
-  if (!flags.chat_template.empty()) {
-    LOOM_TRY(out.chat_template, named_template(flags.chat_template));
-  } else if (model.template_error) {
-    return tl::make_unexpected(*model.template_error);
-  }
   if (!flags.tools.empty()) {
     LOOM_TRY(out.tools, read_tools(flags.tools));
+  }
+  const std::string& wanted = flags.chat_template;
+  const bool is_of_model =
+      model.named_templates.contains(wanted) || (wanted == kDefaultTemplate && model.need_template());
+  const bool has_template = model.chat_template || model.template_error || !model.named_templates.empty();
+  if (!wanted.empty() && (is_file(wanted) || !is_of_model)) {
+    LOOM_TRY(out.chat_template, named_template(wanted));
+  } else if (has_template) {
+    LOOM_TRY_VOID(out.choose(model, wanted));
   }
   for (const std::string& entry : flags.variables) LOOM_TRY_VOID(add_variable(entry, out.variables));
   if (!flags.date.empty()) {

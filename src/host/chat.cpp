@@ -161,7 +161,7 @@ Result<void> Chat::set_system(std::string text) {
 void Chat::find_system() {
   const std::string* const role = messages_.empty() ? nullptr : as_string(messages_[0]["role"]);
   const bool is_first = role != nullptr && (*role == "system" || *role == "developer");
-  system_ = is_first ? *as_string(messages_[0]["content"]) : "";
+  system_ = is_first ? content_text(messages_[0]) : "";
 }
 
 Result<void> Chat::save(const std::string& path) {

@@ -40,8 +40,9 @@ Result<Json> calls_of(const Json& calls, const std::string& place) {
       return fail(Code::CorruptData, "{}/tool_calls/{} has no function with a name", place, i);
     if (!function->contains("arguments")) continue;
     Json& arguments = (*function)["arguments"];
+    if (arguments.is_null()) continue;
     if (const std::string* text = as_string(arguments)) {
-      auto parsed = parse_json(*text);
+      auto parsed = text->empty() ? Result<Json>(Json::object()) : parse_json(*text);
       if (!parsed) return at(fmt::format("{}/tool_calls/{}/function/arguments", place, i), std::move(parsed).error());
       arguments = std::move(*parsed);
     }
@@ -63,27 +64,35 @@ Result<std::string> exact_bytes(const Json& bytes, const std::string& content, c
   return exact;
 }
 
+// Members that are null count as absent, as in transformers: clients write "content" and "tool_calls" so.
+Json without_nulls(const Json& message) {
+  Json out = Json::object();
+  for (const auto& [key, value] : message.items())
+    if (!value.is_null()) out[key] = value;
+  return out;
+}
+
 Result<Json> checked_message(const Json& given, const std::string& place) {
   if (!given.is_object()) return fail(Code::CorruptData, "{} is no message with role and content", place);
-  const Json *role = find(given, "role"), *content = find(given, "content"), *calls = find(given, "tool_calls"),
-             *bytes = find(given, "bytes");
+  Json out = without_nulls(given);
+  const Json* const role = find(out, "role");
   if (!role || !as_string(*role)) return fail(Code::CorruptData, "{} has no role", place);
   if (std::ranges::find(kRoles, *as_string(*role)) == kRoles.end())
     return fail(Code::CorruptData, "{}: role \"{}\" is none of {}", place, as_string(*role)->substr(0, 40),
                 fmt::join(kRoles, ", "));
-  Json out = given;
-  if ((!content || content->is_null()) && calls) {
-    out["content"] = "";
-  } else if (!content) {
-    return fail(Code::CorruptData, "{} has no content", place);
-  } else {
+  if (const Json* const content = find(out, "content")) {
     LOOM_TRY(out["content"], content_of(*content, place));
+  } else if (*as_string(*role) != "assistant" && !given.contains("content")) {
+    return fail(Code::CorruptData, "{} has no content", place);
   }
-  if (bytes) {
-    LOOM_TRY(out["content"], exact_bytes(*bytes, *as_string(out["content"]), place));
+  if (const Json* const bytes = find(out, "bytes")) {
+    const Json* const content = find(out, "content");
+    if (!content) return fail(Code::CorruptData, "{} has bytes and no content", place);
+    LOOM_TRY(std::string exact, exact_bytes(*bytes, *as_string(*content), place));
+    out["content"] = std::move(exact);
     out.erase("bytes");
   }
-  if (calls && !calls->is_null()) {
+  if (const Json* const calls = find(out, "tool_calls")) {
     LOOM_TRY(out["tool_calls"], calls_of(*calls, place));
   }
   return out;
@@ -117,7 +126,7 @@ Result<Json> read_conversation(const std::string& path) {
 Json conversation_to_json(const Json& messages) {
   Json list = messages;
   for (Json& entry : list)
-    if (const std::string content = *as_string(entry["content"]); !is_utf8(content)) {
+    if (const std::string content(content_text(entry)); !is_utf8(content)) {
       entry["content"] = text::to_valid_utf8(content);
       entry["bytes"] = base64_encode(std::as_bytes(std::span(content)));
     }
@@ -131,6 +140,11 @@ Result<void> write_conversation(const std::string& path, const Json& messages, c
   for (const auto& [key, value] : beside.items()) file[key] = value;
   const std::string text = dump_json(file, 1) + "\n";
   return write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+std::string_view content_text(const Json& message) {
+  const Json* const content = find(message, "content");
+  return content && as_string(*content) ? std::string_view(*as_string(*content)) : std::string_view();
 }
 
 Json message(const std::string& role, std::string content) {

@@ -118,6 +118,49 @@ void set_config(GgufWriter& writer, const ModelConfig& c, const std::string& nam
   if (s.attention_factor) f32("rope.scaling.yarn_attn_factor", *s.attention_factor);
 }
 
+void set_templates(GgufWriter& writer, const ModelContents& contents) {
+  constexpr const char* kKey = "tokenizer.chat_template";
+  if (!contents.chat_template.empty()) writer.set(kKey, contents.chat_template);
+  if (contents.named_templates.empty()) return;
+  std::vector<std::string_view> names;
+  for (const auto& [name, source] : contents.named_templates) {
+    writer.set(fmt::format("{}.{}", kKey, name), std::string_view(source));
+    names.push_back(name);
+  }
+  writer.set(fmt::format("{}s", kKey), names);
+}
+
+Result<void> write_text(const std::string& path, const std::string& text) {
+  return write_file_atomically(path, std::as_bytes(std::span(text)));
+}
+
+// Writes the special tokens, which templates print.
+Result<void> write_tokenizer_config(const std::string& folder, const ModelContents& contents) {
+  Json config = Json::object();
+  if (contents.bos_token && !contents.bos_token->empty()) config["bos_token"] = *contents.bos_token;
+  if (contents.eos_token && !contents.eos_token->empty()) config["eos_token"] = *contents.eos_token;
+  for (const auto& [name, text] : contents.special_tokens) config[name] = text;
+  if (config.empty()) return {};
+  return write_text(folder + "/tokenizer_config.json", dump_json(config, 1) + "\n");
+}
+
+// chat_template.jinja, and additional_chat_templates/NAME.jinja for the others.
+Result<void> write_templates(const std::string& folder, const ModelContents& contents) {
+  if (!contents.chat_template.empty())
+    LOOM_TRY_VOID(write_text(folder + "/chat_template.jinja", contents.chat_template));
+  if (contents.named_templates.empty()) return {};
+  const std::string more = folder + "/additional_chat_templates";
+  std::error_code error;
+  std::filesystem::create_directories(path_of(more), error);
+  if (error) return fail(Code::IoError, "{}: {}", more, error.message());
+  for (const auto& [name, source] : contents.named_templates) {
+    if (name.empty() || name.find_first_of("/\\:") != name.npos || name[0] == '.')
+      return fail(Code::Unsupported, "the chat template \"{}\" has a name that no file can have", name);
+    LOOM_TRY_VOID(write_text(fmt::format("{}/{}.jinja", more, name), source));
+  }
+  return {};
+}
+
 // Neither format has a place for adapters, and without them the answers are others.
 Result<ModelContents> read_plain(const std::string& model) {
   LOOM_TRY(ModelContents contents, read_model(model));
@@ -147,7 +190,7 @@ Result<ExportResult> export_gguf(const std::string& model, const std::string& ou
   GgufWriter writer;
   set_config(writer, c, name);
   set_vocab(writer, *contents.vocab);
-  if (!contents.chat_template.empty()) writer.set("tokenizer.chat_template", contents.chat_template);
+  set_templates(writer, contents);
   std::size_t done = 0;
   for (const SourceTensor& t : source.tensors) {
     const DType dtype = written_type(t, options);
@@ -241,16 +284,13 @@ Result<std::string> config_text(const ModelConfig& c, DType dtype) {
   return dump_json(json, 2) + "\n";
 }
 
-Result<void> write_text(const std::string& path, const std::string& text) {
-  return write_file_atomically(path, std::as_bytes(std::span(text)));
-}
-
-// tokenizer.json as the model brings it, or from a GGUF's vocabulary with tokenizer_config.json; a warning where there
+// Writes tokenizer.json as the model brings it, or from a GGUF's vocabulary, and tokenizer_config.json; a warning where there
 // is none to write.
 Result<std::vector<std::string>> write_tokenizer(const ModelContents& contents, const std::string& folder) {
   std::vector<std::string> warnings;
   if (!contents.tokenizer_json.empty()) {
     LOOM_TRY_VOID(write_text(folder + "/tokenizer.json", contents.tokenizer_json));
+    LOOM_TRY_VOID(write_tokenizer_config(folder, contents));
     return warnings;
   }
   const auto files = contents.vocab ? text::write_tokenizer_files(*contents.vocab)
@@ -299,8 +339,7 @@ Result<ExportResult> export_folder(const std::string& model, const std::string& 
   if (error) return fail(Code::IoError, "{}: {}", output, error.message());
   LOOM_TRY_VOID(writer.write(output + "/model.safetensors"));
   LOOM_TRY(std::vector<std::string> warnings, write_tokenizer(contents, output));
-  if (!contents.chat_template.empty())
-    LOOM_TRY_VOID(write_text(output + "/chat_template.jinja", contents.chat_template));
+  LOOM_TRY_VOID(write_templates(output, contents));
   LOOM_TRY_VOID(write_text(output + "/config.json", config));  // last: without it there is no model
   LOOM_TRY(ExportResult result, result_of(output, "huggingface", output + "/model.safetensors", source.tensors.size()));
   result.warnings = std::move(warnings);

@@ -17,9 +17,15 @@ struct Prompts {
   Json variables = Json::object();            // of the template, beside those that Loom sets
   std::optional<TemplateTime> date;           // for templates that write the day
   std::string bos_token, eos_token;
+  NamedTexts special_tokens;  // others by name
+  bool add_generation_prompt = true;
+  bool continue_final_message = false;  // the model continues the last message; no generation prompt follows it
 
-  // The model's own template.
+  // The model's default template.
   static Prompts of(const LanguageModel& model);
+  // Takes the model's template of that name; where the name is empty, the one for tools if there are tools and the
+  // model has one, else the default one. NoTemplate with the names that the model has, or why it cannot be read.
+  Result<void> choose(const LanguageModel& model, std::string_view name = {});
   // NoTemplate without a template; what a template refuses; Cancelled when `*cancel` was set.
   Result<std::string> render(const Json& messages, const std::atomic<bool>* cancel = nullptr) const;
 };

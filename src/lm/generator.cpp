@@ -254,6 +254,7 @@ Result<std::string> render_chat(const LanguageModel& model, std::span<const Chat
   context.add_generation_prompt = add_generation_prompt;
   context.bos_token = model.bos_token;
   context.eos_token = model.eos_token;
+  context.special_tokens = model.special_tokens;
   LOOM_TRY(const Json variables, chat_context(context));
   return chat_template->render(variables, {.cancel = cancel}, now);
 }

@@ -15,6 +15,7 @@
 #include "io/loom08/loom08.h"
 #include "io/network_file.h"
 #include "io/safetensors/safetensors.h"
+#include "lm/chat_files.h"
 #include "lm/hub.h"
 #include "lm/model_entity.h"
 #include "lm/peft.h"
@@ -87,19 +88,12 @@ Result<DecoderSource> gguf_source(const GgufFile& file) {
 
 // ---- Hugging Face ----
 
-Result<Json> read_json(const std::string& path) {
-  LOOM_TRY(const std::string text, read_text_file(path));
-  auto json = parse_json(text);
-  if (!json) return at(path, std::move(json).error());
-  return json;
-}
-
 Result<ModelConfig> folder_config(const std::string& folder) {
-  LOOM_TRY(const Json json, read_json(folder + "/config.json"));
+  LOOM_TRY(const Json json, read_json_file(folder + "/config.json"));
   auto config = config_from_json(json);
   if (!config) return at(folder + "/config.json", std::move(config).error());
   if (const std::string path = folder + "/generation_config.json"; is_file(path)) {
-    LOOM_TRY(const Json generation, read_json(path));
+    LOOM_TRY(const Json generation, read_json_file(path));
     if (auto added = add_generation_config(*config, generation); !added) return at(path, std::move(added).error());
   }
   return config;
@@ -186,28 +180,10 @@ Result<DecoderSource> folder_source(const std::string& folder) {
   return source;
 }
 
-// bos_token and eos_token are texts or {"content": text}.
-std::string token_setting(const Json& config, std::string_view key) {
-  const Json* value = find(config, key);
-  if (value && value->is_object()) value = find(*value, "content");
-  const std::string* text = value ? as_string(*value) : nullptr;
-  return text ? *text : std::string();
-}
-
-// chat_template is a text, or a list of named ones of which "default" counts.
-std::string template_setting(const Json& config) {
-  const Json* value = find(config, "chat_template");
-  if (!value) return {};
-  if (const std::string* text = as_string(*value)) return *text;
-  const auto* list = value->get_ptr<const Json::array_t*>();
-  if (!list) return {};
-  for (const Json& entry : *list) {
-    const Json* name = find(entry, "name");
-    const Json* source = find(entry, "template");
-    if (name && source && as_string(*name) && *as_string(*name) == "default" && as_string(*source))
-      return *as_string(*source);
-  }
-  return {};
+// The default template becomes that of the model, the others keep their names.
+void take_templates(NamedTexts found, ModelContents& all) {
+  if (auto one = found.extract(std::string(kDefaultTemplate))) all.chat_template = std::move(one.mapped());
+  all.named_templates = std::move(found);
 }
 
 Result<ModelContents> folder_contents(const std::string& folder) {
@@ -218,15 +194,16 @@ Result<ModelContents> folder_contents(const std::string& folder) {
   if (is_file(all.tokenizer_place)) {
     LOOM_TRY(all.tokenizer_json, read_text_file(all.tokenizer_place));
   }
-  all.bos_token = all.eos_token = std::string();
+  Json config = nullptr;
   if (const std::string path = folder + "/tokenizer_config.json"; is_file(path)) {
-    LOOM_TRY(const Json config, read_json(path));
-    all.bos_token = token_setting(config, "bos_token");
-    all.eos_token = token_setting(config, "eos_token");
-    all.chat_template = template_setting(config);
+    LOOM_TRY(config, read_json_file(path));
   }
-  if (const std::string path = folder + "/chat_template.jinja"; is_file(path)) {
-    LOOM_TRY(all.chat_template, read_text_file(path, std::size_t{16} << 20));
+  LOOM_TRY(auto templates, folder_templates(folder, config));
+  take_templates(std::move(templates), all);
+  LOOM_TRY(all.special_tokens, folder_special_tokens(folder, config));
+  for (const auto& [name, to] : {std::pair("bos_token", &all.bos_token), std::pair("eos_token", &all.eos_token)}) {
+    auto token = all.special_tokens.extract(name);
+    *to = token ? std::move(token.mapped()) : std::string();
   }
   if (auto text = read_text_file(folder + "/LICENSE", std::size_t{1} << 20)) all.licence = std::move(*text);
   return all;
@@ -242,7 +219,8 @@ Result<ModelContents> gguf_contents(const std::shared_ptr<const ByteSource>& sou
   else if (vocab.error().code != Code::NotFound)
     return tl::make_unexpected(std::move(vocab).error());
   all.tokenizer_place = source->name();
-  LOOM_TRY_VOID(GgufKeys(file).text("tokenizer.chat_template", all.chat_template));
+  LOOM_TRY(auto templates, gguf_templates(file));
+  take_templates(std::move(templates), all);
   if (const GgufValue* licence = file.find("general.license")) all.licence = as_string(*licence).value_or("");
   return all;
 }
@@ -266,6 +244,32 @@ std::string text_of(const text::Tokenizer& tokenizer, std::optional<std::int32_t
   if (!id) return {};
   const std::int32_t one[] = {*id};
   return tokenizer.decode(one, {.skip_special_tokens = false});
+}
+
+// The named tokens of a GGUF's vocabulary that no text names.
+NamedTexts tokens_of(const text::VocabSpec& vocab) {
+  NamedTexts out;
+  for (const auto& [name, id] :
+       {std::pair("unk_token", vocab.unk), std::pair("sep_token", vocab.sep), std::pair("pad_token", vocab.pad),
+        std::pair("cls_token", vocab.cls), std::pair("mask_token", vocab.mask)})
+    if (id && static_cast<std::size_t>(*id) < vocab.tokens.size())
+      out[name] = vocab.tokens[static_cast<std::size_t>(*id)];
+  return out;
+}
+
+void parse_templates(LanguageModel& model, ModelContents& all) {
+  if (!all.chat_template.empty()) {
+    auto parsed = ChatTemplate::parse(std::move(all.chat_template));
+    if (parsed)
+      model.chat_template = std::move(*parsed);
+    else
+      model.template_error = std::move(parsed.error().in_source(model.path + ": chat template"));
+  }
+  for (auto& [name, source] : all.named_templates) {
+    auto parsed = ChatTemplate::parse(std::move(source));
+    if (!parsed) parsed.error().in_source(fmt::format("{}: chat template {}", model.path, name));
+    model.named_templates.emplace(name, std::move(parsed));
+  }
 }
 
 // What is cut or damaged is called so, and prompts alone are no network either.
@@ -312,6 +316,7 @@ Result<std::vector<PeftDelta>> read_adapters(const ModelContents& all, const std
 
 Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& options, ThreadPool& pool) {
   // Not beside the tensors: where memory runs out in a small request, what is thrown must not leave threads at work.
+  if (all.vocab) all.special_tokens.merge(tokens_of(*all.vocab));
   if (all.vocab || !all.tokenizer_json.empty()) {
     auto tokenizer = tokenizer_of(all.tokenizer_json, std::move(all.vocab), all.tokenizer_place);
     if (tokenizer)
@@ -336,12 +341,8 @@ Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& 
   };
   model.bos_token = special(all.bos_token, [](const text::Tokenizer& t) { return t.bos(); });
   model.eos_token = special(all.eos_token, [](const text::Tokenizer& t) { return t.eos(); });
-  if (all.chat_template.empty()) return {};
-  auto parsed = ChatTemplate::parse(std::move(all.chat_template));
-  if (parsed)
-    model.chat_template = std::move(*parsed);
-  else
-    model.template_error = std::move(parsed.error().in_source(model.path + ": chat template"));
+  model.special_tokens = std::move(all.special_tokens);
+  parse_templates(model, all);
   return {};
 }
 
@@ -386,9 +387,19 @@ Result<const text::Tokenizer*> LanguageModel::need_tokenizer() const {
   return fail(Code::NotFound, "{}: the model brings no tokenizer", path);
 }
 
-Result<const ChatTemplate*> LanguageModel::need_template() const {
-  if (chat_template) return &*chat_template;
-  if (template_error) return tl::make_unexpected(*template_error);
+Result<const ChatTemplate*> LanguageModel::need_template(std::string_view name) const {
+  if (const auto found = named_templates.find(std::string(name)); found != named_templates.end()) {
+    if (!found->second) return tl::make_unexpected(found->second.error());
+    return &*found->second;
+  }
+  if (chat_template && name == kDefaultTemplate) return &*chat_template;
+  if (template_error && name == kDefaultTemplate) return tl::make_unexpected(*template_error);
+  if (!named_templates.empty()) {
+    std::string names = chat_template ? std::string(kDefaultTemplate) : "";
+    for (const auto& [known, parsed] : named_templates) names += (names.empty() ? "" : ", ") + known;
+    return fail(Code::NoTemplate, "{}: no chat template is called {}; --chat-template takes one of {}", path, name,
+                names);
+  }
   return fail(Code::NoTemplate, "{}: the model brings no chat template; loom generate --raw continues text", path);
 }
 

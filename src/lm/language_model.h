@@ -2,6 +2,7 @@
 // A language model as a user knows it: a GGUF file, a Hugging Face folder or an .entity becomes a network, a tokenizer
 // and a chat template.
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "core/byte_source.h"
+#include "lm/chat_files.h"
 #include "lm/decoder.h"
 #include "lm/model_contents.h"
 #include "text/template/chat_template.h"
@@ -22,10 +24,12 @@ struct LanguageModel {
   // made as one that is not const: who alone holds it may change its adapters
   std::shared_ptr<const DecoderModel> decoder;
   std::shared_ptr<const text::Tokenizer> tokenizer;  // null: the model brings none, or one that cannot be read
-  std::optional<ChatTemplate> chat_template;         // the same
+  std::optional<ChatTemplate> chat_template;         // the default one; absent: none, or one that cannot be read
+  std::map<std::string, Result<ChatTemplate>> named_templates;  // others, as "tool_use"
   // why it cannot be read: token ids, and plain text, need it not
   std::optional<Error> tokenizer_error, template_error;
   std::string bos_token, eos_token;  // texts for the template; empty: none
+  NamedTexts special_tokens;         // others by name, as "pad_token"
   // ascending: end-of-sequence tokens of every config, ends of a turn by their texts
   std::vector<std::int32_t> stop_ids;
   double load_ms = 0;
@@ -35,7 +39,7 @@ struct LanguageModel {
 
   // With NotFound, NoTemplate or what was wrong with it.
   Result<const text::Tokenizer*> need_tokenizer() const;
-  Result<const ChatTemplate*> need_template() const;
+  Result<const ChatTemplate*> need_template(std::string_view name = kDefaultTemplate) const;
 };
 
 struct ModelOptions {

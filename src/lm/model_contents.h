@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lm/chat_files.h"
 #include "lm/decoder.h"
 #include "lm/peft.h"
 #include "text/tokenizer/tokenizer.h"
@@ -18,11 +19,13 @@ struct ModelContents {
   std::string tokenizer_json;            // text of a tokenizer.json,
   std::optional<text::VocabSpec> vocab;  // or the vocabulary of a GGUF; neither: the model brings none
   std::string tokenizer_place;           // file of the tokenizer, for messages
-  std::string chat_template;             // empty: none
+  std::string chat_template;             // the default one; empty: none
+  NamedTexts named_templates;            // others by name
   std::vector<PeftDelta> adapters;       // that it keeps beside its weights, each of another name
   std::string licence;                   // its name or text, for who passes the model on; empty: none is named
   // Texts for the template; absent: those of the tokenizer's own ids.
   std::optional<std::string> bos_token, eos_token;
+  NamedTexts special_tokens;  // others by name, as "pad_token"
 };
 
 }  // namespace loom

@@ -239,6 +239,18 @@ bool holds_model(const Result<EntityReader>& file) {
   return network && as_text(*network).substr(0, kModelStart.size()) == kModelStart;
 }
 
+// An object of texts in the metadata, where it is there.
+Result<void> read_texts(const Json& metadata, const char* key, NamedTexts& to) {
+  const Json* const object = find(metadata, key);
+  if (!object) return {};
+  if (!object->is_object()) return fail(Code::CorruptData, "section \"metadata\": /{}: expected an object", key);
+  for (const auto& [name, text] : object->items()) {
+    if (!as_string(text)) return fail(Code::CorruptData, "section \"metadata\": /{}/{}: expected a text", key, name);
+    to[name] = *as_string(text);
+  }
+  return {};
+}
+
 Result<ModelContents> contents_of(const EntityReader& file, CheckWeights check) {
   ModelContents all;
   all.format = "entity";
@@ -278,6 +290,9 @@ Result<ModelContents> contents_of(const EntityReader& file, CheckWeights check) 
       if (!text) return fail(Code::CorruptData, "section \"metadata\": /{}: expected a text", key);
       *to = *text;
     }
+  for (const auto& [key, to] :
+       {std::pair("special_tokens", &all.special_tokens), std::pair("chat_templates", &all.named_templates)})
+    LOOM_TRY_VOID(read_texts(metadata, key, *to));
   return all;
 }
 
@@ -319,9 +334,12 @@ Result<Digest> write_model_entity(const std::string& path, const ModelContents& 
   Json metadata = Json::object();
   if (model.bos_token) metadata["bos_token"] = *model.bos_token;
   if (model.eos_token) metadata["eos_token"] = *model.eos_token;
+  for (const auto& [key, texts] :
+       {std::pair("special_tokens", &model.special_tokens), std::pair("chat_templates", &model.named_templates)})
+    if (!texts->empty()) metadata[key] = *texts;
   if (!metadata.empty()) {
     auto text = dump_canonical(metadata);
-    if (!text) return fail(Code::CorruptData, "bos_token or eos_token: {}", text.error().text());
+    if (!text) return fail(Code::CorruptData, "special tokens or chat templates: {}", text.error().text());
     LOOM_TRY_VOID(writer.add_text("metadata", 0, 0, std::move(*text)));
   }
   Tensors tensors(model, options);

@@ -10,7 +10,8 @@
 //               chooses others
 //   "kvcache"   a sequence that was read (Session::snapshot): who loads the model does not look at it
 //   "licence"   the name or text of the model's licence, where its source says one
-//   "metadata"  canonical JSON {"bos_token", "eos_token"}: texts for the template, where they are not the tokenizer's
+//   "metadata"  canonical JSON {"bos_token", "eos_token"}: texts for the template, where they are not the tokenizer's;
+//               {"special_tokens", "chat_templates"}: others of both by name
 // Sections "weights" have at most a megabyte, and their hashes are checked when a tensor in them is first read; that of
 // "kvcache" when it is asked for.
 // Equal contents give equal files, and a file gives the logits of its source bit for bit.

@@ -250,6 +250,7 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
       {"--date", {"--date", "2001-02-03"}},
       {"--raw", {"--raw"}},
       {"--show-prompt", {"--show-prompt"}},
+      {"--continue", {"--continue"}},
       {"--json", {"--json"}},
       {"--max-tokens", {"-n", "3"}},
       {"--temp", {"--temp", "2"}},

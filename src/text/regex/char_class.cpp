@@ -22,26 +22,15 @@ void join(std::vector<CharClass::Span>& spans) {
   spans.resize(kept);
 }
 
+bool in_spans(const std::vector<CharClass::Span>& spans, std::uint32_t c) {
+  const auto after = std::ranges::upper_bound(spans, c, {}, &CharClass::Span::first);
+  return after != spans.begin() && c <= std::prev(after)->last;
+}
+
 // Returns whether the ranges and records take it; nested classes are not asked.
 bool takes(const CharClass& k, std::uint32_t c) {
   const std::uint8_t r = record_index(c);
-  if ((k.records[r >> 6] >> (r & 63) & 1u) != 0) return true;
-  const auto after = std::ranges::upper_bound(k.ranges, c, {}, &CharClass::Span::first);
-  return after != k.ranges.begin() && c <= std::prev(after)->last;
-}
-
-// Simple case folding: every character with the same fold as one that is taken.
-void take_other_cases(CharClass& k) {
-  std::vector<std::uint32_t> folds;
-  for (std::size_t i = 0; i < tables::kNumFold; ++i)
-    if (takes(k, tables::kFold[i].from) || takes(k, tables::kFold[i].to)) folds.push_back(tables::kFold[i].to);
-  std::ranges::sort(folds);
-  for (std::size_t i = 0; i < tables::kNumFold; ++i) {
-    const auto [from, to] = tables::kFold[i];
-    if (!std::ranges::binary_search(folds, to)) continue;
-    for (const std::uint32_t c : {from, to})
-      if (!takes(k, c)) k.ranges.push_back({c, c});
-  }
+  return (k.records[r >> 6] >> (r & 63) & 1u) != 0 || in_spans(k.ranges, c);
 }
 
 }  // namespace
@@ -55,6 +44,7 @@ std::uint32_t ClassTable::add(CharClass c) {
 void ClassTable::finish(std::uint32_t index) {
   CharClass& k = classes_[index];
   take_in_items(k);
+  if (k.ignore_case) take_other_cases(k);
   k.ascii = {};
   k.by_record = {};
   for (std::uint32_t c = 0; c < 128; ++c)
@@ -85,7 +75,7 @@ void ClassTable::take_in_items(CharClass& k) const {
         break;
       case ClassItem::Nested: {
         const CharClass& inner = classes_[i.a];
-        if (i.negated || inner.negated || inner.intersected >= 0 || !inner.items.empty()) {
+        if (i.negated || inner.negated || inner.intersected >= 0 || !inner.items.empty() || !inner.folded.empty()) {
           left.push_back(i);
           k.cost += 1 + inner.cost;
           break;
@@ -99,24 +89,43 @@ void ClassTable::take_in_items(CharClass& k) const {
   k.items = std::move(left);
   if (k.intersected >= 0) k.cost += 1 + classes_[static_cast<std::size_t>(k.intersected)].cost;
   join(k.ranges);
-  if (!k.ignore_case) return;
-  take_other_cases(k);
-  join(k.ranges);
+}
+
+// Simple case folding: every character with the same fold as one that is taken.
+void ClassTable::take_other_cases(CharClass& k) const {
+  std::vector<std::uint32_t> folds;
+  for (std::size_t i = 0; i < tables::kNumFold; ++i)
+    if (takes_base(k, tables::kFold[i].from) || takes_base(k, tables::kFold[i].to))
+      folds.push_back(tables::kFold[i].to);
+  std::ranges::sort(folds);
+  std::vector<CharClass::Span> folded;
+  for (std::size_t i = 0; i < tables::kNumFold; ++i) {
+    const auto [from, to] = tables::kFold[i];
+    if (!std::ranges::binary_search(folds, to)) continue;
+    for (const std::uint32_t c : {from, to})
+      if (!takes_base(k, c)) folded.push_back({c, c});
+  }
+  join(folded);
+  k.folded = std::move(folded);
 }
 
 bool ClassTable::depends_on_ranges(const CharClass& k) const {
-  if (!k.ranges.empty() && k.ranges.back().last >= 128) return true;
+  for (const auto* spans : {&k.ranges, &k.folded})
+    if (!spans->empty() && spans->back().last >= 128) return true;
   for (const ClassItem& i : k.items)
     if (!classes_[i.a].has_by_record) return true;
   return k.intersected >= 0 && !classes_[static_cast<std::size_t>(k.intersected)].has_by_record;
 }
 
-// Nested classes have the flags of the one around them, or (\h) take all cases of a character anyway.
-bool ClassTable::evaluate(const CharClass& k, std::uint32_t c) const {
+// Returns what the class takes where case counts, before its negation.
+bool ClassTable::takes_base(const CharClass& k, std::uint32_t c) const {
   bool any = takes(k, c);
   for (std::size_t i = 0; i < k.items.size() && !any; ++i) any = contains(k.items[i].a, c) != k.items[i].negated;
-  if (k.intersected >= 0) any = any && contains(static_cast<std::uint32_t>(k.intersected), c);
-  return any != k.negated;
+  return any && (k.intersected < 0 || contains(static_cast<std::uint32_t>(k.intersected), c));
+}
+
+bool ClassTable::evaluate(const CharClass& k, std::uint32_t c) const {
+  return (takes_base(k, c) || in_spans(k.folded, c)) != k.negated;
 }
 
 }  // namespace loom::text

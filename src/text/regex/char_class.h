@@ -20,13 +20,14 @@ struct CharClass {
   std::vector<ClassItem> items;   // after finish() the nested ones that could not be taken in
   std::int32_t intersected = -1;  // class of the same pattern that must hold too ("&&")
   bool negated = false;
-  bool ignore_case = false;
-  // Prepared by finish(): what the items take, every case of it when case is ignored.
+  bool ignore_case = false;  // of an outermost class: case counts inside of nested ones, as in Oniguruma
+  // Prepared by finish(): what the items take.
   struct Span {
     std::uint32_t first, last;
   };
   std::vector<Span> ranges;                // in order, apart from one another
   std::array<std::uint64_t, 4> records{};  // by record_index()
+  std::vector<Span> folded;                // other cases of what the class takes before its negation
   std::uint32_t cost = 0;                  // nested classes that one question may ask
   // Answers.
   std::array<std::uint64_t, 2> ascii{};
@@ -59,6 +60,8 @@ class ClassTable {
  private:
   bool evaluate(const CharClass& k, std::uint32_t c) const;
   void take_in_items(CharClass& k) const;
+  bool takes_base(const CharClass& k, std::uint32_t c) const;
+  void take_other_cases(CharClass& k) const;
   bool depends_on_ranges(const CharClass& k) const;
 
   std::vector<CharClass> classes_;

@@ -1,6 +1,9 @@
 #include "text/regex/compiler.h"
+#include "text/unicode/properties.h"
 
+#include <algorithm>
 #include <limits>
+#include <span>
 
 namespace loom::text {
 namespace {
@@ -11,7 +14,8 @@ bool can_be_empty(const RegexNode& node) {
   switch (node.kind) {
     case RegexNode::Char:
     case RegexNode::Class:
-    case RegexNode::Any: return false;
+    case RegexNode::Any:
+    case RegexNode::Grapheme: return false;
     case RegexNode::Concat:
       for (const auto& c : node.children)
         if (!can_be_empty(*c)) return false;
@@ -24,6 +28,48 @@ bool can_be_empty(const RegexNode& node) {
     case RegexNode::Atomic: return can_be_empty(*node.children[0]);
     default: return true;
   }
+}
+
+// The most characters that a match takes; kForever without a bound.
+std::uint32_t longest(const RegexNode& node) {
+  std::uint64_t sum = 0;
+  switch (node.kind) {
+    case RegexNode::Char:  // up to three characters where case is ignored
+      return node.ignore_case && node.folds_to_texts ? 3 : 1;
+    case RegexNode::Class:
+    case RegexNode::Any: return 1;
+    case RegexNode::Grapheme: return kForever;
+    case RegexNode::Concat:
+      for (const auto& c : node.children) sum += longest(*c);
+      break;
+    case RegexNode::Alternate:
+      for (const auto& c : node.children) sum = std::max<std::uint64_t>(sum, longest(*c));
+      break;
+    case RegexNode::Repeat: sum = std::uint64_t{node.max} * longest(*node.children[0]); break;
+    case RegexNode::Atomic: return longest(*node.children[0]);
+    default: return 0;
+  }
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(sum, kForever));
+}
+
+// Appends the full case fold.
+void append_folded(std::uint32_t c, std::vector<std::uint32_t>& out) {
+  if (const auto* full = full_fold(c)) {
+    for (const std::uint32_t to : full->to)
+      if (to != 0) out.push_back(to);
+  } else {
+    out.push_back(fold_case(c));
+  }
+}
+
+// Returns whether several of these folded characters are the fold of one.
+bool holds_fold_of_one(std::span<const std::uint32_t> folded) {
+  for (std::size_t i = 0; i < tables::kNumFullFold; ++i) {
+    const auto& to = tables::kFullFold[i].to;
+    const std::span<const std::uint32_t> text(to, to[2] != 0 ? 3 : 2);
+    if (!std::ranges::search(folded, text).empty()) return true;
+  }
+  return false;
 }
 
 bool is_cased(std::uint32_t c) {
@@ -66,7 +112,7 @@ Result<void> RegexCompiler::emit_loop(const RegexNode& body, Regex::Mode mode) {
   }
   LOOM_TRY_VOID(emit(body));
   if (guarded) LOOM_TRY_VOID(push({.op = Regex::Op::Progress, .a = slot}));
-  LOOM_TRY_VOID(push({.op = Regex::Op::Jump, .a = split}));
+  LOOM_TRY_VOID(push({.op = Regex::Op::Jump, .a = split}));  // Progress ends the loop by passing it over
   auto& s = regex_.program_[split];
   s.a = split + 1;
   s.b = static_cast<std::uint32_t>(regex_.program_.size());
@@ -117,6 +163,52 @@ Result<void> RegexCompiler::emit_repeat(const RegexNode& node) {
   return {};
 }
 
+Result<void> RegexCompiler::emit_behind(const RegexNode& node) {
+  const std::uint32_t most = longest(*node.children[0]);
+  LOOM_TRY(const auto sub, push({.op = Regex::Op::Behind, .mode = node.negated, .max = most}));
+  LOOM_TRY_VOID(emit(*node.children[0]));
+  LOOM_TRY_VOID(push({.op = Regex::Op::Reach}));
+  LOOM_TRY_VOID(push({.op = Regex::Op::Accept}));
+  regex_.program_[sub].a = static_cast<std::uint32_t>(regex_.program_.size());
+  return {};
+}
+
+// Characters from child `from` on that ignore case, where several may stand for one or one for several: (?i)ss matches
+// the sharp s. Moves `from` after them; false where there is nothing of that kind.
+Result<bool> RegexCompiler::emit_folded(const RegexNode& node, std::size_t& from) {
+  const auto is_folded = [](const RegexNode& n) {
+    return n.kind == RegexNode::Char && n.ignore_case && n.folds_to_texts;
+  };
+  const auto a = static_cast<std::uint32_t>(regex_.folds_.size());
+  std::size_t end = from;
+  bool is_special = false;
+  for (; end < node.children.size() && is_folded(*node.children[end]); ++end) {
+    is_special = is_special || full_fold(node.children[end]->value) != nullptr;
+    append_folded(node.children[end]->value, regex_.folds_);
+  }
+  const auto b = static_cast<std::uint32_t>(regex_.folds_.size()) - a;
+  if (b == 0) return false;
+  if (!is_special && !holds_fold_of_one(std::span(regex_.folds_).subspan(a))) {
+    regex_.folds_.resize(a);
+    return false;
+  }
+  LOOM_TRY_VOID(push({.op = Regex::Op::FoldText, .a = a, .b = b}));
+  from = end;
+  return true;
+}
+
+Result<void> RegexCompiler::emit_concat(const RegexNode& node) {
+  for (std::size_t i = 0; i < node.children.size();) {
+    bool folded = false;
+    const bool begins_run = i == 0 || node.children[i - 1]->kind != RegexNode::Char;
+    if (begins_run) {
+      LOOM_TRY(folded, emit_folded(node, i));
+    }
+    if (!folded) LOOM_TRY_VOID(emit(*node.children[i++]));
+  }
+  return {};
+}
+
 Result<void> RegexCompiler::emit(const RegexNode& node) {
   using Op = Regex::Op;
   if (stack_.reached())
@@ -124,6 +216,12 @@ Result<void> RegexCompiler::emit(const RegexNode& node) {
   switch (node.kind) {
     case RegexNode::Empty: return {};
     case RegexNode::Char: {
+      if (node.ignore_case && node.folds_to_texts && full_fold(node.value)) {
+        const auto a = static_cast<std::uint32_t>(regex_.folds_.size());
+        append_folded(node.value, regex_.folds_);
+        LOOM_TRY_VOID(push({.op = Op::FoldText, .a = a, .b = static_cast<std::uint32_t>(regex_.folds_.size()) - a}));
+        return {};
+      }
       if (node.ignore_case && is_cased(node.value)) {
         LOOM_TRY_VOID(push({.op = Op::Fold, .a = fold_case(node.value)}));
         return {};
@@ -136,9 +234,8 @@ Result<void> RegexCompiler::emit(const RegexNode& node) {
     }
     case RegexNode::Class: LOOM_TRY_VOID(push({.op = Op::Class, .a = node.value})); return {};
     case RegexNode::Any: LOOM_TRY_VOID(push({.op = Op::Any, .a = node.value})); return {};
-    case RegexNode::Concat:
-      for (const auto& c : node.children) LOOM_TRY_VOID(emit(*c));
-      return {};
+    case RegexNode::Grapheme: LOOM_TRY_VOID(push({.op = Op::Grapheme})); return {};
+    case RegexNode::Concat: return emit_concat(node);
     case RegexNode::Alternate: {
       std::vector<std::uint32_t> jumps;
       for (std::size_t i = 0; i < node.children.size(); ++i) {
@@ -158,7 +255,7 @@ Result<void> RegexCompiler::emit(const RegexNode& node) {
       return {};
     }
     case RegexNode::Repeat: return emit_repeat(node);
-    case RegexNode::Behind: LOOM_TRY_VOID(push({.op = Op::Behind, .mode = node.negated, .a = node.value})); return {};
+    case RegexNode::Behind: return emit_behind(node);
     case RegexNode::Look:
     case RegexNode::Atomic: {
       LOOM_TRY(const auto sub,
@@ -197,7 +294,15 @@ void RegexCompiler::first_of(std::uint32_t pc, Regex::FirstSet& set, std::vector
         }
         set_not_ascii(set);
         break;
+      case Op::FoldText: {
+        const std::uint32_t first = regex_.folds_[i.a];
+        if (first < 128) set_byte(set, first);
+        if (first - 'a' < 26u) set_byte(set, first - 32);
+        set_not_ascii(set);
+        break;
+      }
       case Op::Class: add_class(); break;
+      case Op::Grapheme:
       case Op::Any: set_all(set); break;
       case Op::Run:
         add_class();
@@ -208,6 +313,7 @@ void RegexCompiler::first_of(std::uint32_t pc, Regex::FirstSet& set, std::vector
         todo.push_back(i.b);
         break;
       case Op::Jump:
+      case Op::Behind:
       case Op::Look: todo.push_back(i.a); break;
       case Op::Atomic:  // what it takes is not followed further: any byte, or none
         set_all(set);

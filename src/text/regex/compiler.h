@@ -14,13 +14,27 @@ namespace loom::text {
 constexpr std::uint32_t kForever = std::numeric_limits<std::uint32_t>::max();  // of a repetition without an upper bound
 
 struct RegexNode {
-  enum Kind : std::uint8_t { Empty, Char, Class, Any, Concat, Alternate, Repeat, Look, Behind, Atomic, Assert };
+  enum Kind : std::uint8_t {
+    Empty,
+    Char,
+    Class,
+    Any,
+    Grapheme,
+    Concat,
+    Alternate,
+    Repeat,
+    Look,
+    Behind,
+    Atomic,
+    Assert
+  };
   Kind kind = Empty;
   bool ignore_case = false;          // Char
+  bool folds_to_texts = true;        // Char that ignores case: also one character for several, and several for one
   bool negated = false;              // Look, Behind
   Regex::Mode mode = Regex::Greedy;  // Repeat
   Regex::Op assertion = Regex::Op::TextStart;
-  std::uint32_t value = 0;  // Char: code point; Class, Behind: class; Any: 1 when it takes a newline too
+  std::uint32_t value = 0;  // Char: code point; Class: class; Any: 1 when it takes a newline too
   std::uint32_t min = 0, max = 0;
   std::vector<std::unique_ptr<RegexNode>> children;
 };
@@ -38,12 +52,18 @@ class RegexParser {
   Result<RegexTree> group(int depth);
   Result<RegexTree> look(bool behind, bool negated, int depth);
   Result<RegexTree> escape();
+  Result<RegexTree> special_escape(char letter);
+  RegexTree line_break();
+  RegexTree with_folded_texts(CharClass c);
+  void skip_comments();
   Result<RegexTree> quantified(RegexTree atom);
-  Result<bool> braces(std::uint32_t& min, std::uint32_t& max);
-  Result<void> inline_flags(bool& ignore_case, bool& dot_all);
-  Result<CharClass> bracket(int depth);
-  Result<ClassItem> class_escape(char letter, bool& single);
-  Result<ClassItem> property(bool negated);
+  Result<bool> braces(std::uint32_t& min, std::uint32_t& max, bool& is_fixed);
+  Result<void> inline_flags();
+  Result<CharClass> bracket(int depth, bool is_nested = false);
+  Result<ClassItem> class_escape(char letter, bool& single, bool in_brackets);
+  Result<ClassItem> property(bool negated, bool in_brackets);
+  ClassItem nested(CharClass c, bool negated);
+  Result<std::uint32_t> octal(std::size_t digits);
   Result<ClassItem> posix();
   Result<std::uint32_t> hex(std::size_t digits);
   Result<std::uint32_t> single_escape();
@@ -60,7 +80,10 @@ class RegexParser {
   std::string_view pattern_;
   ClassTable& classes_;
   std::size_t at_ = 0;
-  bool ignore_case_ = false, dot_all_ = false;
+  struct Flags {
+    bool ignore_case = false, dot_all = false, extended = false;
+  } flags_;
+  int behind_ = 0;  // look-behinds around: case folds of several characters do not count in them
   StackLimit stack_;
 };
 
@@ -73,6 +96,9 @@ class RegexCompiler {
   Result<void> emit_repeat(const RegexNode& node);
   Result<void> emit_loop(const RegexNode& body, Regex::Mode mode);
   Result<void> emit_sub(const RegexNode& node);
+  Result<void> emit_behind(const RegexNode& node);
+  Result<void> emit_concat(const RegexNode& node);
+  Result<bool> emit_folded(const RegexNode& node, std::size_t& from);
   Result<std::uint32_t> push(Regex::Instruction i);
   void find_first_sets();
   void first_of(std::uint32_t pc, Regex::FirstSet& set, std::vector<bool>& seen) const;

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <utility>
 
 #include "text/regex/regex.h"
+#include "text/unicode/properties.h"
 
 namespace loom::text {
 
@@ -15,12 +17,13 @@ constexpr std::size_t kMaxFrames = std::size_t{1} << 24;
 RegexMatcher::RegexMatcher(const Regex& regex, std::string_view text)
     : regex_(regex),
       text_(text),
+      end_(text.size()),
       slots_(regex.num_slots_, kNone),
       steps_left_(kStepsAtLeast + kStepsPerByte * text.size()) {}
 
 bool RegexMatcher::enter(std::uint32_t set, std::size_t position) const {
   const Regex::FirstSet& first = regex_.first_sets_[set];
-  return first.empty || (position < text_.size() && first.has(static_cast<std::uint8_t>(text_[position])));
+  return first.empty || (position < end_ && first.has(static_cast<std::uint8_t>(text_[position])));
 }
 
 // The first position from here where a match can start.
@@ -61,7 +64,7 @@ bool RegexMatcher::in_class(std::uint32_t index, std::uint32_t c) {
 }
 
 bool RegexMatcher::class_at(std::uint32_t index, std::size_t position, std::size_t& next) {
-  if (position >= text_.size()) return false;
+  if (position >= end_) return false;
   const auto byte = static_cast<std::uint8_t>(text_[position]);
   if (byte < 128) {
     next = position + 1;
@@ -87,10 +90,7 @@ bool RegexMatcher::holds(const Regex::Instruction& i, std::size_t position) {
     case Regex::Op::TextEndLine: return position == size || (position + 1 == size && text_[position] == '\n');
     case Regex::Op::WordEdge: return word_before() != word_after();
     case Regex::Op::NotWordEdge: return word_before() == word_after();
-    case Regex::Op::Behind: {
-      const bool in = here > begin && in_class(i.a, decode_utf8_before(begin, here).code_point);
-      return in != (i.mode != 0);
-    }
+    case Regex::Op::Reach: return position == end_;
     default: return false;
   }
 }
@@ -153,10 +153,45 @@ bool RegexMatcher::back_up(std::size_t base, std::uint32_t& pc, std::size_t& pos
 }
 
 bool RegexMatcher::step_code_point(const Regex::Instruction& i, std::size_t& position) const {
-  if (position >= text_.size()) return false;
+  if (position >= end_) return false;
   const Decoded d = decode_utf8(text_.data() + position, text_.data() + text_.size());
   position += d.length;
   return i.op == Regex::Op::Fold ? fold_case(d.code_point) == i.a : i.a != 0 || d.code_point != '\n';
+}
+
+// Returns whether the look-behind at `pc` matches: from one of the places before this one to this one.
+bool RegexMatcher::behind(std::uint32_t pc, std::size_t position) {
+  const std::size_t outer = std::exchange(end_, position);
+  const std::uint32_t most = regex_.program_[pc].max;
+  bool found = false;
+  std::size_t from = position;
+  for (std::uint32_t back = 0; !exhausted_; ++back) {
+    found = run(pc + 1, from) != kNone;
+    if (found || from == 0 || back == most) break;
+    from -= decode_utf8_before(text_.data(), text_.data() + from).length;
+  }
+  end_ = outer;
+  return found;
+}
+
+// Takes characters whose full case folds are the wanted ones, one after another.
+bool RegexMatcher::step_folded(const Regex::Instruction& i, std::size_t& position) const {
+  const std::uint32_t* wanted = regex_.folds_.data() + i.a;
+  const std::uint32_t* const end = wanted + i.b;
+  while (wanted < end) {
+    if (position >= end_) return false;
+    const Decoded d = decode_utf8(text_.data() + position, text_.data() + text_.size());
+    position += d.length;
+    if (fold_case(d.code_point) == *wanted) {
+      ++wanted;
+      continue;
+    }
+    const auto* full = full_fold(d.code_point);
+    if (!full) return false;
+    for (const std::uint32_t to : full->to)
+      if (to != 0 && (wanted == end || *wanted++ != to)) return false;
+  }
+  return true;
 }
 
 // Goes on where it can: the first branch, with the second kept for later, or the second alone.
@@ -188,13 +223,23 @@ std::size_t RegexMatcher::run(std::uint32_t pc, std::size_t position) {
     switch (i.op) {
       case Op::Accept: stack_.resize(base); return position;
       case Op::Bytes:
-        ok = text_.substr(position, i.b) == std::string_view(regex_.literals_).substr(i.a, i.b);
+        ok = position + i.b <= end_ &&
+             text_.substr(position, i.b) == std::string_view(regex_.literals_).substr(i.a, i.b);
         position += i.b;
         ++pc;
         break;
       case Op::Fold:
       case Op::Any:
         ok = step_code_point(i, position);
+        ++pc;
+        break;
+      case Op::FoldText:
+        ok = step_folded(i, position);
+        ++pc;
+        break;
+      case Op::Grapheme:
+        ok = position < end_;
+        if (ok) position += grapheme_length(text_.substr(position, end_ - position));
         ++pc;
         break;
       case Op::Class: {
@@ -207,8 +252,15 @@ std::size_t RegexMatcher::run(std::uint32_t pc, std::size_t position) {
       case Op::Run: ok = step_run(pc, position); break;
       case Op::Split: ok = step_split(pc, position); break;
       case Op::Jump: pc = i.a; break;
-      case Op::Look:
+      case Op::Look: {
+        const std::size_t outer = std::exchange(end_, text_.size());
         ok = (run(pc + 1, position) != kNone) != (i.mode != 0) && !exhausted_;
+        end_ = outer;
+        pc = i.a;
+        break;
+      }
+      case Op::Behind:
+        ok = behind(pc, position) != (i.mode != 0) && !exhausted_;
         pc = i.a;
         break;
       case Op::Atomic: {
@@ -223,10 +275,7 @@ std::size_t RegexMatcher::run(std::uint32_t pc, std::size_t position) {
         slots_[i.a] = position;
         ++pc;
         break;
-      case Op::Progress:
-        ok = slots_[i.a] != position;
-        ++pc;
-        break;
+      case Op::Progress: pc += slots_[i.a] != position ? 1 : 2; break;
       default:
         ok = holds(i, position);
         ++pc;

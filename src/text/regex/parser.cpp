@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "text/regex/compiler.h"
+#include "text/unicode/properties.h"
 
 namespace loom::text {
 namespace {
@@ -17,34 +20,46 @@ ClassItem word(bool negated, std::uint32_t more) {
   return {ClassItem::Record, negated, kWordCategories, kAlphabetic | more};
 }
 
-// \p{name}: general categories, their groups and the few properties that tokenizers use. 0: unknown.
-CategoryMask mask_of(std::string_view name) {
-  for (int i = 0; i < kNumCategories; ++i)
-    if (name == kCategoryNames[i]) return 1u << i;
-  struct Group {
-    std::string_view name;
-    CategoryMask mask;
-  };
-  constexpr Group groups[] = {{"L", kLetters},
-                              {"Letter", kLetters},
-                              {"M", kMarks},
-                              {"Mark", kMarks},
-                              {"N", kNumbers},
-                              {"Number", kNumbers},
-                              {"P", kPunctuation},
-                              {"Punct", kPunctuation},
-                              {"Punctuation", kPunctuation},
-                              {"S", kSymbols},
-                              {"Symbol", kSymbols},
-                              {"Z", kSeparators},
-                              {"Separator", kSeparators},
-                              {"C", kOthers},
-                              {"Other", kOthers},
-                              {"LC", 7}};
-  for (const Group& g : groups)
-    if (name == g.name) return g.mask;
-  return 0;
+using Ranges = std::vector<CodePointRange>;
+
+bool is_hex_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+CharClass class_of(const Ranges& ranges) {
+  CharClass out;
+  for (const CodePointRange& r : ranges) out.items.push_back({ClassItem::Range, false, r.first, r.last});
+  return out;
 }
+CharClass hex_digits() { return class_of({{'0', '9'}, {'a', 'f'}, {'A', 'F'}}); }
+// What is printed with ink: no white space, no control, no surrogate, nothing unassigned.
+CharClass graphic(bool with_spaces) {
+  constexpr CategoryMask kNone = 1u << int(Category::Cc) | 1u << int(Category::Cs) | 1u << int(Category::Cn);
+  CharClass out;
+  out.negated = true;
+  out.items.push_back(categories(kNone, false));
+  if (with_spaces)
+    out.items.push_back(categories(1u << int(Category::Zl) | 1u << int(Category::Zp), false));
+  else
+    out.items.push_back(white_space(false));
+  return out;
+}
+
+CharClass blank_or_punct(bool blank) {
+  CharClass out;
+  out.items.push_back(categories(blank ? 1u << int(Category::Zs) : kPunctuation | kSymbols, false));
+  if (blank) out.items.push_back({ClassItem::Range, false, '\t', '\t'});
+  return out;
+}
+
+// Classes that stand in [: :] as well as after \p, where two of them differ.
+struct CommonClass {
+  std::string_view name;
+  CategoryMask mask;
+  std::uint32_t flags;
+};
+constexpr CommonClass kCommonClasses[] = {
+    {"alnum", kDigits, kAlphabetic}, {"alpha", 0, kAlphabetic}, {"cntrl", 1u << int(Category::Cc), 0},
+    {"digit", kDigits, 0},           {"lower", 0, kLowercase},  {"space", 0, kWhiteSpace},
+    {"upper", 0, kUppercase}};
 
 }  // namespace
 
@@ -78,11 +93,35 @@ RegexTree RegexParser::leaf(RegexNode::Kind kind, std::uint32_t value) const {
   auto node = std::make_unique<RegexNode>();
   node->kind = kind;
   node->value = value;
-  node->ignore_case = ignore_case_;
+  node->ignore_case = flags_.ignore_case;
+  node->folds_to_texts = behind_ == 0;
   return node;
 }
 
 RegexTree RegexParser::class_node(CharClass c) { return leaf(RegexNode::Class, classes_.add(std::move(c))); }
+
+ClassItem RegexParser::nested(CharClass c, bool negated) {
+  return {ClassItem::Nested, negated, classes_.add(std::move(c)), 0};
+}
+
+// A class that ignores case also matches the several characters that one of its own folds to, as [\u00DF] does "ss".
+RegexTree RegexParser::with_folded_texts(CharClass c) {
+  const bool can_fold = c.ignore_case && !c.negated && behind_ == 0;
+  RegexTree one = class_node(std::move(c));
+  if (!can_fold) return one;
+  auto all = leaf(RegexNode::Alternate, 0);
+  const std::uint32_t index = one->value;
+  all->children.push_back(std::move(one));
+  for (std::size_t i = 0; i < tables::kNumFullFold; ++i) {
+    const tables::FullFold& fold = tables::kFullFold[i];
+    if (!classes_.contains(index, fold.from)) continue;
+    auto text = leaf(RegexNode::Concat, 0);
+    for (const std::uint32_t to : fold.to)
+      if (to != 0) text->children.push_back(leaf(RegexNode::Char, to));
+    all->children.push_back(std::move(text));
+  }
+  return all->children.size() > 1 ? std::move(all) : std::move(all->children[0]);
+}
 
 Result<RegexTree> RegexParser::parse() {
   LOOM_TRY(auto tree, alternation(0));
@@ -92,26 +131,42 @@ Result<RegexTree> RegexParser::parse() {
 
 Result<RegexTree> RegexParser::alternation(int depth) {
   LOOM_TRY_VOID(check_depth(depth));
-  const bool ignore_case = ignore_case_, dot_all = dot_all_;  // flags set inside a group end with it
+  const Flags outer = flags_;  // flags set inside a group end with it
   auto node = leaf(RegexNode::Alternate, 0);
   do {
     LOOM_TRY(auto branch, sequence(depth));
     node->children.push_back(std::move(branch));
   } while (take("|"));
-  ignore_case_ = ignore_case;
-  dot_all_ = dot_all;
+  flags_ = outer;
   if (node->children.size() == 1) return std::move(node->children[0]);
   return node;
 }
 
 Result<RegexTree> RegexParser::sequence(int depth) {
   auto node = leaf(RegexNode::Concat, 0);
-  while (more() && peek() != '|' && peek() != ')') {
+  for (skip_comments(); more() && peek() != '|' && peek() != ')'; skip_comments()) {
     LOOM_TRY(auto a, atom(depth));
     LOOM_TRY(auto q, quantified(std::move(a)));
     node->children.push_back(std::move(q));
   }
-  return node;
+  return node->children.size() == 1 ? std::move(node->children[0]) : std::move(node);
+}
+
+// (?#..), and with the flag x white space and # to the end of a line.
+void RegexParser::skip_comments() {
+  while (more()) {
+    if (pattern_.substr(at_, 3) == "(?#") {
+      const std::size_t close = pattern_.find(')', at_);
+      if (close == pattern_.npos) return;  // the group is then refused
+      at_ = close + 1;
+    } else if (flags_.extended && std::string_view(" \t\n\v\f\r").find(peek()) != std::string_view::npos) {
+      ++at_;
+    } else if (flags_.extended && peek() == '#') {
+      at_ = std::min(pattern_.find('\n', at_), pattern_.size());
+    } else {
+      return;
+    }
+  }
 }
 
 Result<RegexTree> RegexParser::atom(int depth) {
@@ -120,11 +175,17 @@ Result<RegexTree> RegexParser::atom(int depth) {
   if (take("(")) return group(depth + 1);
   if (take("[")) {
     LOOM_TRY(auto c, bracket(depth + 1));
-    return class_node(std::move(c));
+    return with_folded_texts(std::move(c));
   }
-  if (take(".")) return leaf(RegexNode::Any, dot_all_ ? 1 : 0);
+  if (take(".")) return leaf(RegexNode::Any, flags_.dot_all ? 1 : 0);
   if (take("\\")) return escape();
   if (peek() == '*' || peek() == '+' || peek() == '?') return bad("nothing to repeat");
+  if (peek() == '{') {
+    std::uint32_t min = 0, max = 0;
+    bool is_fixed = false;
+    LOOM_TRY(const bool repeats, braces(min, max, is_fixed));
+    if (repeats) return bad("nothing to repeat");
+  }
   auto assertion = leaf(RegexNode::Assert, 0);
   if (take("^")) return assertion->assertion = Regex::Op::LineStart, std::move(assertion);
   if (take("$")) return assertion->assertion = Regex::Op::LineEnd, std::move(assertion);
@@ -132,26 +193,13 @@ Result<RegexTree> RegexParser::atom(int depth) {
 }
 
 Result<RegexTree> RegexParser::look(bool behind, bool negated, int depth) {
+  behind_ += behind ? 1 : 0;
   LOOM_TRY(auto inner, alternation(depth));
+  behind_ -= behind ? 1 : 0;
   if (!take(")")) return bad("missing )");
   auto node = leaf(behind ? RegexNode::Behind : RegexNode::Look, 0);
   node->negated = negated;
-  if (!behind) {
-    node->children.push_back(std::move(inner));
-    return node;
-  }
-  const RegexNode* one = inner.get();
-  while (one->kind == RegexNode::Concat && one->children.size() == 1) one = one->children[0].get();
-  if (one->kind == RegexNode::Char) {
-    CharClass c;
-    c.ignore_case = one->ignore_case;
-    c.items.push_back({ClassItem::Range, false, one->value, one->value});
-    node->value = classes_.add(std::move(c));
-  } else if (one->kind == RegexNode::Class) {
-    node->value = one->value;
-  } else {
-    return unsupported("look-behind over more than one character");
-  }
+  node->children.push_back(std::move(inner));
   return node;
 }
 
@@ -160,42 +208,46 @@ Result<RegexTree> RegexParser::group(int depth) {
   if (take("?!")) return look(false, true, depth);
   if (take("?<=")) return look(true, false, depth);
   if (take("?<!")) return look(true, true, depth);
+  if (take("?(")) return unsupported("a conditional group");
+  if (take("?~")) return unsupported("an absence operator");
   const bool atomic = take("?>");
-  bool ignore_case = ignore_case_, dot_all = dot_all_;
-  if (!atomic && take("?<")) {  // a name; the group is not captured
-    while (more() && peek() != '>') ++at_;
-    if (!take(">")) return bad("missing > after a group name");
+  const Flags outer = flags_;
+  bool is_bare = atomic;  // (?:..), which a quantifier treats as what is in it
+  const char close = pattern_.substr(at_, 2) == "?<" ? '>' : pattern_.substr(at_, 2) == "?'" ? '\'' : '\0';
+  if (!atomic && close != '\0') {  // a name; the group is not captured
+    at_ += 2;
+    const std::size_t end = pattern_.find(close, at_);
+    if (end == pattern_.npos || end == at_) return bad("a group name without end");
+    at_ = end + 1;
   } else if (!atomic && take("?")) {
-    LOOM_TRY_VOID(inline_flags(ignore_case, dot_all));
+    LOOM_TRY_VOID(inline_flags());
     if (take(")")) {  // (?i): for the rest of the enclosing group
-      ignore_case_ = ignore_case;
-      dot_all_ = dot_all;
-      LOOM_TRY(auto rest, alternation(depth));
+      auto rest = leaf(RegexNode::Concat, 0);
+      LOOM_TRY(auto inner, alternation(depth));
+      rest->children.push_back(std::move(inner));
       return rest;
     }
+    is_bare = pattern_[at_ - 1] == '?';
     if (!take(":")) return unsupported("this kind of group");
   }
-  const bool outer_case = ignore_case_, outer_dot = dot_all_;
-  ignore_case_ = ignore_case;
-  dot_all_ = dot_all;
   auto inner = alternation(depth);
-  ignore_case_ = outer_case;
-  dot_all_ = outer_dot;
+  flags_ = outer;
   if (!inner) return inner;
   if (!take(")")) return bad("missing )");
-  if (!atomic) return inner;
-  auto node = leaf(RegexNode::Atomic, 0);
+  if (!atomic && is_bare) return inner;
+  auto node = leaf(atomic ? RegexNode::Atomic : RegexNode::Concat, 0);
   node->children.push_back(std::move(*inner));
   return node;
 }
 
-Result<void> RegexParser::inline_flags(bool& ignore_case, bool& dot_all) {
+Result<void> RegexParser::inline_flags() {
   bool on = true;
   for (; more(); ++at_) {
     switch (peek()) {
       case '-': on = false; break;
-      case 'i': ignore_case = on; break;
-      case 'm': dot_all = on; break;  // Ruby: dot matches a newline
+      case 'i': flags_.ignore_case = on; break;
+      case 'm': flags_.dot_all = on; break;  // Ruby: dot matches a newline
+      case 'x': flags_.extended = on; break;
       case ':':
       case ')': return {};
       default: return unsupported("this flag");
@@ -204,7 +256,8 @@ Result<void> RegexParser::inline_flags(bool& ignore_case, bool& dot_all) {
   return bad("missing )");
 }
 
-Result<bool> RegexParser::braces(std::uint32_t& min, std::uint32_t& max) {
+// `is_fixed`: {n}, without a comma.
+Result<bool> RegexParser::braces(std::uint32_t& min, std::uint32_t& max, bool& is_fixed) {
   const std::size_t start = at_;
   ++at_;
   const auto number = [&](std::uint32_t& out) {
@@ -217,7 +270,8 @@ Result<bool> RegexParser::braces(std::uint32_t& min, std::uint32_t& max) {
   const bool has_min = number(min);
   bool has_max = has_min;
   max = min;
-  if (take(",")) {
+  is_fixed = !take(",");
+  if (!is_fixed) {
     has_max = number(max);
     if (!has_max) max = kForever;
   }
@@ -228,16 +282,62 @@ Result<bool> RegexParser::braces(std::uint32_t& min, std::uint32_t& max) {
   if (!has_min) min = 0;
   if (min > kMaxRepeat || (max != kForever && max > kMaxRepeat))
     return fail(Code::LimitExceeded, "pattern repeats more than {} times", kMaxRepeat);
-  if (max < min) return bad("{m,n} with m > n");
   return true;
 }
 
+namespace {
+
+// Anchors and look-arounds are not repeated.
+bool cannot_repeat(const RegexNode& node) {
+  if (node.kind == RegexNode::Assert || node.kind == RegexNode::Look || node.kind == RegexNode::Behind) return true;
+  return node.kind == RegexNode::Alternate &&
+         std::ranges::any_of(node.children, [](const RegexTree& c) { return cannot_repeat(*c); });
+}
+
+// The quantifiers ? * + ?? *? +? by number; -1 for others.
+int simple_quantifier(const RegexNode& node) {
+  if (node.kind != RegexNode::Repeat || node.mode == Regex::Possessive) return -1;
+  const int base = node.min == 0 && node.max == 1          ? 0
+                   : node.min == 0 && node.max == kForever ? 1
+                   : node.min == 1 && node.max == kForever ? 2
+                                                           : -1;
+  return base < 0 ? -1 : base + (node.mode == Regex::Lazy ? 3 : 0);
+}
+
+// Oniguruma makes one quantifier of two, so that (?:a*?)* is a*?. Returns the outer node with the inner one joined.
+RegexTree joined_quantifiers(RegexTree outer) {
+  enum : std::uint8_t { Keep, Inner, Star, LazyStar, LazyOptional, PlusOptional };
+  constexpr std::uint8_t kJoined[6][6] = {
+      // by the inner one, then the outer one
+      {Inner, Star, Star, LazyOptional, LazyStar, Keep}, {Inner, Inner, Inner, PlusOptional, PlusOptional, Inner},
+      {Star, Star, Inner, Keep, PlusOptional, Inner},    {Inner, LazyStar, LazyStar, Inner, LazyStar, LazyStar},
+      {Inner, Inner, Inner, Inner, Inner, Inner},        {Keep, Star, Keep, LazyStar, LazyStar, Inner}};
+  RegexNode& inner = *outer->children[0];
+  const int in = simple_quantifier(inner), out = simple_quantifier(*outer);
+  if (in < 0 || out < 0) return outer;
+  const auto set = [&](std::uint32_t max, Regex::Mode mode) { inner.min = 0, inner.max = max, inner.mode = mode; };
+  switch (kJoined[in][out]) {
+    case Keep: return outer;
+    case Star: set(kForever, Regex::Greedy); break;
+    case LazyStar: set(kForever, Regex::Lazy); break;
+    case LazyOptional: set(1, Regex::Lazy); break;
+    case PlusOptional:
+      inner.min = 1, inner.max = kForever, inner.mode = Regex::Greedy;
+      outer->min = 0, outer->max = 1, outer->mode = Regex::Lazy;
+      return outer;
+    default: break;
+  }
+  return std::move(outer->children[0]);
+}
+
+}  // namespace
+
 Result<RegexTree> RegexParser::quantified(RegexTree tree) {
-  for (int times = 0; more(); ++times) {
+  for (int times = 0; skip_comments(), more(); ++times) {
     std::uint32_t min = 0, max = kForever;
-    bool counted = false;
+    bool counted = false, is_fixed = false;
     if (peek() == '{') {
-      LOOM_TRY(counted, braces(min, max));
+      LOOM_TRY(counted, braces(min, max, is_fixed));
       if (!counted) return tree;
     } else if (take("+")) {
       min = 1;
@@ -246,16 +346,26 @@ Result<RegexTree> RegexParser::quantified(RegexTree tree) {
     } else if (!take("*")) {
       return tree;
     }
+    // Oniguruma: {3,1} is {1,3} without giving back, and {2}? is an optional {2}.
+    const bool is_possessive = max < min;
+    if (is_possessive) std::swap(min, max);
+    if (cannot_repeat(*tree)) return bad("an anchor or a look-around is repeated");
     if (times >= 4) return unsupported("a quantifier of a quantifier of a quantifier");
+    if (counted && min == 1 && max == 1) {  // {1} is nothing: fi{1} are two characters side by side
+      if (!is_fixed) take("?");
+      continue;
+    }
     auto node = leaf(RegexNode::Repeat, 0);
     node->min = min;
     node->max = max;
-    if (take("?"))
+    if (is_possessive)
+      node->mode = Regex::Possessive;
+    else if (!is_fixed && take("?"))
       node->mode = Regex::Lazy;
     else if (!counted && take("+"))
       node->mode = Regex::Possessive;  // Ruby: {m,n}+ is a repeated repeat
     node->children.push_back(std::move(tree));
-    tree = std::move(node);
+    tree = joined_quantifiers(std::move(node));
   }
   return tree;
 }
@@ -277,7 +387,15 @@ Result<std::uint32_t> RegexParser::hex(std::size_t digits) {
   return value;
 }
 
-// Reads an escape that stands for one code point, from behind its backslash.
+Result<std::uint32_t> RegexParser::octal(std::size_t digits) {
+  std::uint32_t value = 0;
+  for (std::size_t n = 0; more() && n < digits && peek() >= '0' && peek() <= '7'; ++n, ++at_)
+    value = value * 8 + static_cast<std::uint32_t>(peek() - '0');
+  if (value > kMaxCodePoint) return bad("bad octal escape");
+  return value;
+}
+
+// Reads an escape that stands for one code point, after its backslash.
 Result<std::uint32_t> RegexParser::single_escape() {
   if (!more()) return bad("pattern ends after \\");
   const char c = peek();
@@ -289,56 +407,92 @@ Result<std::uint32_t> RegexParser::single_escape() {
     case 'v': return ++at_, '\v';
     case 'a': return ++at_, '\a';
     case 'e': return ++at_, 0x1B;
-    case '0': return ++at_, 0;
     case 'x': return ++at_, hex(2);
-    case 'u': return ++at_, hex(4);
+    case 'u':
+      ++at_;
+      for (std::size_t i = 0; i < 4; ++i)
+        if (at_ + i >= pattern_.size() || !is_hex_digit(pattern_[at_ + i]))
+          return bad("expected four hexadecimal digits after \\u");
+      return hex(4);
+    case 'o': {
+      ++at_;
+      if (!take("{")) return 'o';
+      LOOM_TRY(const std::uint32_t value, octal(11));
+      if (!take("}")) return bad("bad octal escape");
+      return value;
+    }
+    case 'c':
+    case 'C': {  // a control character
+      ++at_;
+      if (c == 'C' && !take("-")) return bad("expected - after \\C");
+      if (!more()) return bad("pattern ends after \\c");
+      if (peek() == '?') return ++at_, 0x7F;
+      const std::uint32_t of = take("\\") ? 0x80 : code_point();
+      if (of >= 0x80) return unsupported("a control character of this kind");
+      return of & 0x9Fu;
+    }
+    case 'M': return unsupported("a meta character");
+    case 'd':
+    case 'D':
+    case 's':
+    case 'S':
+    case 'w':
+    case 'W':
+    case 'h':
+    case 'H': return bad("a range ends with a class");
+    case 'p':
+    case 'P':
+      if (at_ + 1 < pattern_.size() && pattern_[at_ + 1] == '{') return bad("a range ends with a class");
+      break;
     default: break;
   }
-  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '1' && c <= '9')) return unsupported("this escape");
-  return code_point();
+  if (c >= '0' && c <= '7') return octal(3);
+  return code_point();  // any other character means itself
 }
 
-Result<ClassItem> RegexParser::property(bool negated) {
-  if (!take("{")) return bad("expected { after \\p");
+// Oniguruma takes the six superscripts and fractions of Latin-1 for word characters outside of brackets alone.
+Result<ClassItem> RegexParser::property(bool negated, bool in_brackets) {
+  take("{");
   if (take("^")) negated = !negated;
   const std::size_t close = pattern_.find('}', at_);
   if (close == std::string_view::npos) return bad("missing } after \\p{");
-  const std::string_view name = pattern_.substr(at_, close - at_);
-  const CategoryMask mask = mask_of(name);
-  ClassItem item = categories(mask, negated);
-  if (name == "White_Space" || name == "Space")
-    item = white_space(negated);
-  else if (name == "Word")
-    item = word(negated, kLatin1Number);
-  else if (name == "Any")
-    item = {ClassItem::Range, negated, 0, kInvalidByte + 255};
-  else if (mask == 0)
-    return fail(Code::Unsupported, "pattern, byte {}: property \\p{{{}}} is not supported", at_, name.substr(0, 40));
-  at_ = close + 1;
-  return item;
+  const std::string name = loose_name(pattern_.substr(at_, close - at_));
+  const std::size_t name_at = std::exchange(at_, close + 1);
+  for (const CommonClass& c : kCommonClasses)
+    if (name == c.name) return ClassItem{ClassItem::Record, negated, c.mask, c.flags};
+  if (name == "word") return word(negated, in_brackets ? 0 : kLatin1Number);
+  if (name == "any") return ClassItem{ClassItem::Range, negated, 0, kMaxCodePoint};
+  if (name == "ascii") return ClassItem{ClassItem::Range, negated, 0, 127};
+  if (name == "newline") return ClassItem{ClassItem::Range, negated, '\n', '\n'};
+  if (name == "assigned") return categories(1u << int(Category::Cn), !negated);
+  if (name == "unknown")
+    return categories(1u << int(Category::Cn) | 1u << int(Category::Co) | 1u << int(Category::Cs), negated);
+  if (name == "xdigit") return nested(hex_digits(), negated);
+  if (name == "graph" || name == "print") return nested(graphic(name == "print"), negated);
+  if (name == "blank" || name == "posixpunct") return nested(blank_or_punct(name == "blank"), negated);
+  if (const CategoryMask mask = category_mask(name)) return categories(mask, negated);
+  if (Ranges ranges; property_ranges(name, ranges)) return nested(class_of(ranges), negated);
+  return fail(Code::Unsupported, "pattern, byte {}: property \\p{{{}}} is not supported", name_at,
+              pattern_.substr(name_at, std::min<std::size_t>(close - name_at, 40)));
 }
 
-// Reads a class (single stays false) or one code point, from behind its backslash.
-Result<ClassItem> RegexParser::class_escape(char letter, bool& single) {
+// Reads a class (single stays false) or one code point, after its backslash.
+Result<ClassItem> RegexParser::class_escape(char letter, bool& single, bool in_brackets) {
   single = false;
   const bool negated = letter >= 'A' && letter <= 'Z';
   switch (letter) {
     case 's':
     case 'S': return ++at_, white_space(negated);
     case 'w':
-    case 'W': return ++at_, word(negated, kLatin1Number);
+    case 'W': return ++at_, word(negated, in_brackets ? 0 : kLatin1Number);
     case 'd':
     case 'D': return ++at_, categories(kDigits, negated);
     case 'p':
-    case 'P': return ++at_, property(negated);
+    case 'P':
+      if (at_ + 1 >= pattern_.size() || pattern_[at_ + 1] != '{') break;  // the letter itself
+      return ++at_, property(negated, in_brackets);
     case 'h':
-    case 'H': {
-      ++at_;
-      CharClass digits;
-      for (const auto& [a, b] : {std::pair{'0', '9'}, std::pair{'a', 'f'}, std::pair{'A', 'F'}})
-        digits.items.push_back({ClassItem::Range, false, static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b)});
-      return ClassItem{ClassItem::Nested, negated, classes_.add(std::move(digits)), 0};
-    }
+    case 'H': return ++at_, nested(hex_digits(), negated);
     default: break;
   }
   single = true;
@@ -346,8 +500,21 @@ Result<ClassItem> RegexParser::class_escape(char letter, bool& single) {
   return ClassItem{ClassItem::Range, false, c, c};
 }
 
-Result<RegexTree> RegexParser::escape() {
-  if (!more()) return bad("pattern ends after \\");
+// \R: a line break of one or two characters, which is not taken apart.
+RegexTree RegexParser::line_break() {
+  auto both = leaf(RegexNode::Concat, 0);
+  both->ignore_case = false;
+  for (const char c : {'\r', '\n'}) both->children.push_back(leaf(RegexNode::Char, static_cast<std::uint32_t>(c)));
+  auto either = leaf(RegexNode::Alternate, 0);
+  either->children.push_back(std::move(both));
+  either->children.push_back(class_node(class_of({{'\n', '\r'}, {0x85, 0x85}, {0x2028, 0x2029}})));
+  auto node = leaf(RegexNode::Atomic, 0);
+  node->children.push_back(std::move(either));
+  return node;
+}
+
+// Escapes outside of brackets that are neither a character nor a class of characters; null for another letter.
+Result<RegexTree> RegexParser::special_escape(char letter) {
   struct Assertion {
     char letter;
     Regex::Op op;
@@ -358,14 +525,40 @@ Result<RegexTree> RegexParser::escape() {
                                       {'b', Regex::Op::WordEdge},
                                       {'B', Regex::Op::NotWordEdge}};
   for (const Assertion& a : assertions) {
-    if (peek() != a.letter) continue;
-    ++at_;
+    if (letter != a.letter) continue;
     auto node = leaf(RegexNode::Assert, 0);
     node->assertion = a.op;
     return node;
   }
+  switch (letter) {
+    case 'R': return line_break();
+    case 'X': return leaf(RegexNode::Grapheme, 0);
+    case 'N': return leaf(RegexNode::Any, 0);
+    case 'O': return leaf(RegexNode::Any, 1);
+    case 'K': return unsupported("\\K");
+    case 'G': return unsupported("\\G");
+    case 'y':
+    case 'Y': return unsupported("a text segment boundary");
+    case 'k': return unsupported("a back reference");
+    case 'g': return unsupported("a call of a group");
+    default: break;
+  }
+  return RegexTree();
+}
+
+Result<RegexTree> RegexParser::escape() {
+  if (!more()) return bad("pattern ends after \\");
+  const std::size_t start = at_;
+  ++at_;
+  LOOM_TRY(auto special, special_escape(pattern_[start]));
+  if (special) return special;
+  at_ = start;
+  if (peek() >= '1' && peek() <= '9') {  // groups are not captured; two digits and more may be octal
+    const bool has_more = at_ + 1 < pattern_.size() && pattern_[at_ + 1] >= '0' && pattern_[at_ + 1] <= '9';
+    if (!has_more || peek() > '7') return unsupported("a back reference");
+  }
   bool single = false;
-  LOOM_TRY(const auto item, class_escape(peek(), single));
+  LOOM_TRY(const auto item, class_escape(peek(), single, false));
   if (single) return leaf(RegexNode::Char, item.a);
   CharClass c;
   c.items.push_back(item);
@@ -374,28 +567,25 @@ Result<RegexTree> RegexParser::escape() {
 
 Result<ClassItem> RegexParser::posix() {
   const bool negated = take("^");
-  struct Named {
-    std::string_view name;
-    ClassItem item;
-  };
-  const Named names[] = {{"alpha:]", {ClassItem::Record, negated, 0, kAlphabetic}},
-                         {"digit:]", categories(kDigits, negated)},
-                         {"alnum:]", {ClassItem::Record, negated, kDigits, kAlphabetic}},
-                         {"upper:]", {ClassItem::Record, negated, 0, kUppercase}},
-                         {"lower:]", {ClassItem::Record, negated, 0, kLowercase}},
-                         {"punct:]", categories(kPunctuation | kSymbols, negated)},
-                         {"space:]", white_space(negated)},
-                         {"word:]", word(negated, 0)}};
-  for (const Named& n : names)
-    if (take(n.name)) return n.item;
+  const std::size_t end = pattern_.find(":]", at_);
+  const std::string_view name = pattern_.substr(at_, std::min(end, pattern_.size()) - at_);
+  if (end == pattern_.npos || name.size() > 20) return unsupported("this [:class:]");
+  at_ = end + 2;
+  for (const CommonClass& c : kCommonClasses)
+    if (name == c.name) return ClassItem{ClassItem::Record, negated, c.mask, c.flags};
+  if (name == "word") return word(negated, 0);
+  if (name == "punct" || name == "blank") return nested(blank_or_punct(name == "blank"), negated);
+  if (name == "ascii") return ClassItem{ClassItem::Range, negated, 0, 127};
+  if (name == "xdigit") return nested(hex_digits(), negated);
+  if (name == "graph" || name == "print") return nested(graphic(name == "print"), negated);
   return unsupported("this [:class:]");
 }
 
-// Reads a class in brackets from behind its "[".
-Result<CharClass> RegexParser::bracket(int depth) {
+// Reads a class in brackets after its "[".
+Result<CharClass> RegexParser::bracket(int depth, bool is_nested) {
   LOOM_TRY_VOID(check_depth(depth));
   CharClass out;
-  out.ignore_case = ignore_case_;
+  out.ignore_case = flags_.ignore_case && !is_nested;
   out.negated = take("^");
   bool first = true;
   for (; more(); first = false) {
@@ -406,14 +596,15 @@ Result<CharClass> RegexParser::bracket(int depth) {
       continue;
     }
     if (take("[")) {
-      LOOM_TRY(auto inner, bracket(depth + 1));
+      LOOM_TRY(auto inner, bracket(depth + 1, true));
       out.items.push_back({ClassItem::Nested, false, classes_.add(std::move(inner)), 0});
       continue;
     }
     if (take("&&")) {  // what follows, up to the bracket's end, must hold as well
-      if (peek() == ']') return bad("nothing after &&");
       CharClass rest;
-      LOOM_TRY(rest, bracket(depth + 1));
+      if (!take("]")) {
+        LOOM_TRY(rest, bracket(depth + 1, true));
+      }
       out.intersected = static_cast<std::int32_t>(classes_.add(std::move(rest)));
       return out;
     }
@@ -425,7 +616,7 @@ Result<CharClass> RegexParser::bracket(int depth) {
         ++at_;
         item = {ClassItem::Range, false, 8, 8};
       } else {
-        LOOM_TRY(item, class_escape(peek(), single));
+        LOOM_TRY(item, class_escape(peek(), single, true));
       }
     } else {
       const std::uint32_t c = code_point();

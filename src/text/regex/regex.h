@@ -1,11 +1,13 @@
 #pragma once
-// The regular expressions of pre-tokenizers: the subset of Oniguruma (Ruby syntax) that published tokenizers use.
-//   literals, . [..] with ranges, negation, nesting and &&, \p{L} \p{Lu} \P{..}, \s \S \d \D \w \W \h \H, [:alpha:]
-//   (..) (?:..) (?i:..) (?i) (?=..) (?!..) (?<=..) (?<!..) of one character, (?>..), | , * + ? {m,n} with ? (lazy) and
-//     + (possessive),
-//   ^ $ (at lines, as in Ruby) \A \z \Z \b \B
-// Groups do not capture; back references and other constructs are Error Unsupported. Matching backtracks, leftmost
-// first, within a step budget that grows with the text: a pattern that explodes is an error, not a hang.
+// The regular expressions of pre-tokenizers: Oniguruma's syntax, as the tokenizers package sets it up.
+//   literals, . [..] with ranges, negation, nesting and &&, \s \S \d \D \w \W \h \H, [:alpha:] and its like
+//   \p{..} \P{..} \p{^..}: general categories, scripts, blocks (In_..), binary properties; names as Unicode compares them
+//   \n \r \t \f \v \a \e \xHH \x{H..} \uHHHH \OOO \o{O..} \cX, \R \X \N \O
+//   (..) (?:..) (?<name>..) (?i:..) (?i) (?m) (?x) (?=..) (?!..) (?<=..) (?<!..) (?>..) (?#..), | ,
+//   * + ? {m,n} with ? (lazy) and + (possessive), ^ $ (at lines, as in Ruby) \A \z \Z \b \B
+// Groups do not capture. Back references, conditions, calls, absence operators, \K \G \y and the flags W D S P are
+// Error Unsupported. Matching backtracks, leftmost first, within a step budget that grows with the text: a pattern that
+// explodes is an error, not a hang.
 
 #include <cstdint>
 #include <string>
@@ -28,16 +30,19 @@ class Regex {
   enum class Op : std::uint8_t {
     Bytes,     // literals_[a, a+b)
     Fold,      // a code point whose case fold is a
+    FoldText,  // characters whose full case folds are folds_[a, a+b)
+    Grapheme,  // an extended grapheme cluster
     Class,     // class a
     Any,       // a: also a newline
     Run,       // class a, min..max times, mode
     Split,     // try a, then b
     Jump,      // a
     Look,      // the program at pc+1 must (not: mode) match here; go on at a
-    Behind,    // class a must (not: mode) hold the character before
+    Behind,    // the program at pc+1 must (not: mode) match min..max characters that end here; go on at a
+    Reach,     // fail unless the position is the one that Behind was asked at
     Atomic,    // the program at pc+1, without return into it; go on at a
     Mark,      // slots[a] = position
-    Progress,  // fail unless the position moved past slots[a]
+    Progress,  // unless the position moved from slots[a], pass over the Jump that follows: an empty round is the last one
     LineStart,
     LineEnd,
     TextStart,
@@ -68,6 +73,7 @@ class Regex {
   std::vector<Instruction> program_;
   std::vector<FirstSet> first_sets_;  // [0] is that of the whole program
   std::string literals_;
+  std::vector<std::uint32_t> folds_;
   ClassTable classes_;
   std::uint32_t num_slots_ = 0;
 };
@@ -92,6 +98,8 @@ class RegexMatcher {
     std::size_t limit;  // Shrink: least position; Grow: repetitions left; Restore: old value of slot `pc`
   };
   std::size_t run(std::uint32_t pc, std::size_t position);
+  bool behind(std::uint32_t pc, std::size_t position);
+  bool step_folded(const Regex::Instruction& i, std::size_t& position) const;
   bool back_up(std::size_t base, std::uint32_t& pc, std::size_t& position);
   bool step_run(std::uint32_t& pc, std::size_t& position);
   bool step_code_point(const Regex::Instruction& i, std::size_t& position) const;
@@ -104,6 +112,7 @@ class RegexMatcher {
 
   const Regex& regex_;
   std::string_view text_;
+  std::size_t end_;  // of what characters are taken from: in a look-behind, the place where it must end
   std::vector<Frame> stack_;
   std::vector<std::size_t> slots_;
   std::size_t from_ = 0, last_end_ = kNone;

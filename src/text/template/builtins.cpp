@@ -117,6 +117,7 @@ Result<bool> test_same(Machine&, const Value& v, const Arguments& args) {
 }
 template <int (*Find)(std::string_view)>
 Result<bool> test_known(Machine&, const Value& v, const Arguments& a) {
+  if (!hashable(v)) return fail(Code::TemplateError, "unhashable type: '{}'", type_name(v));
   LOOM_TRY_VOID(a.none("the test"));
   return v.is(Kind::String) && Find(v.s()) >= 0;
 }

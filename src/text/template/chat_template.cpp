@@ -2,6 +2,7 @@
 
 #include "text/template/interpreter.h"
 #include "text/template/parser.h"
+#include "text/template/unicode.h"
 
 namespace loom {
 
@@ -54,20 +55,65 @@ Result<TemplateTime> parse_template_date(std::string_view text) {
 
 const std::string& ChatTemplate::source() const { return program_->data.source; }
 
+namespace {
+
+// A message without its null members. Reasoning is passed under several names: templates read reasoning_content, those
+// of gpt-oss thinking.
+Json template_message(const Json& message) {
+  if (!message.is_object()) return message;
+  Json out = Json::object();
+  const Json* reasoning = nullptr;
+  for (const char* name : {"reasoning_content", "thinking", "reasoning"})
+    if (const Json* found = find(message, name); !reasoning && found && !found->is_null()) reasoning = found;
+  if (reasoning) out["thinking"] = *reasoning;
+  for (const auto& [key, value] : message.items())
+    if (!value.is_null()) out[key] = value;
+  if (reasoning) out["reasoning_content"] = *reasoning;
+  return out;
+}
+
+}  // namespace
+
 Result<Json> chat_context(const ChatContext& chat) {
   if (!chat.messages.is_array())
     return fail(Code::InvalidArgument, "chat: messages must be an array, got {}", chat.messages.type_name());
   if (!chat.extra.is_object() && !chat.extra.is_null())
     return fail(Code::InvalidArgument, "chat: extra variables must be an object, got {}", chat.extra.type_name());
   Json out = Json::object();
-  out["messages"] = chat.messages;
+  Json& messages = out["messages"] = Json::array();
+  for (const Json& message : chat.messages) messages.push_back(template_message(message));
   out["tools"] = chat.tools;
   out["documents"] = chat.documents;
   out["add_generation_prompt"] = chat.add_generation_prompt;
   if (!chat.bos_token.empty()) out["bos_token"] = chat.bos_token;
   if (!chat.eos_token.empty()) out["eos_token"] = chat.eos_token;
+  for (const auto& [name, text] : chat.special_tokens) out[name] = text;
   if (const auto* extra = chat.extra.get_ptr<const Json::object_t*>())
     for (const auto& [key, value] : *extra) out[key] = value;
+  return out;
+}
+
+Result<std::string> render_to_continue(const ChatTemplate& chat_template, ChatContext chat,
+                                       const TemplateLimits& limits, const std::optional<TemplateTime>& now) {
+  // Marks the end of the message, as in transformers; the space shows whether the template strips the content.
+  constexpr std::string_view kMark = "CONTINUE_FINAL_MESSAGE_TAG", kMarkAndSpace = "CONTINUE_FINAL_MESSAGE_TAG ";
+  Json* const last = chat.messages.is_array() && !chat.messages.empty() ? &chat.messages.back() : nullptr;
+  const Json* const content = last ? find(*last, "content") : nullptr;
+  if (!content || !as_string(*content))
+    return fail(Code::InvalidArgument, "chat: the conversation has no last message whose content could be continued");
+  const std::string text = *as_string(*content);
+  (*last)["content"] = text + std::string(kMarkAndSpace);
+  chat.add_generation_prompt = false;
+  LOOM_TRY(const Json variables, chat_context(chat));
+  LOOM_TRY(std::string out, chat_template.render(variables, limits, now));
+  const std::size_t end = out.rfind(kMark);
+  if (end == out.npos || out.find(jinja::strip_right(jinja::strip_left(text))) == out.npos)
+    return fail(Code::InvalidArgument, "chat: the template does not write the last message, so it cannot be continued");
+  const bool is_stripped = out.compare(end, kMarkAndSpace.size(), kMarkAndSpace) != 0;
+  out.resize(end);
+  if (is_stripped) out.resize(jinja::strip_right(out).size());
+  for (std::size_t at = 0; (at = out.find(kMark, at)) != out.npos;)  // written earlier as well
+    out.erase(at, out.compare(at, kMarkAndSpace.size(), kMarkAndSpace) == 0 ? kMarkAndSpace.size() : kMark.size());
   return out;
 }
 

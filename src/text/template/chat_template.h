@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,6 +63,8 @@ class ChatTemplate {
 
 // The variables that transformers' apply_chat_template passes: messages, tools and documents (null when absent),
 // add_generation_prompt, the special tokens, and `extra` (for example {"enable_thinking": false}), whose members win.
+// As in transformers 5, members of a message that are null are left out, and reasoning is found under each of the names
+// reasoning_content and thinking.
 struct ChatContext {
   Json messages = Json::array();  // [{"role": "user", "content": "..."}, ...]
   Json tools = nullptr;           // array of function schemas
@@ -69,10 +72,17 @@ struct ChatContext {
   bool add_generation_prompt = false;
   // left out when empty, as transformers leaves out tokens that a tokenizer lacks
   std::string bos_token = {}, eos_token = {};
+  std::map<std::string, std::string> special_tokens = {};  // others by name
   Json extra = Json::object();
 };
 // InvalidArgument when messages is no array or extra no object.
 Result<Json> chat_context(const ChatContext& chat);
+
+// Renders a conversation that ends inside of its last message, so that the model continues this message: without a
+// generation prompt and without what the template writes after the message. InvalidArgument where there is no such
+// message, or the template does not write it.
+Result<std::string> render_to_continue(const ChatTemplate& chat_template, ChatContext chat,
+                                       const TemplateLimits& limits = {}, const std::optional<TemplateTime>& now = {});
 
 // Source of a named template of ours: chatml, llama2, llama3, mistral, tinyllama (also zephyr), plain,
 // bitnet_instruction, bitnet_microsoft. NoTemplate for another name, with the list.

@@ -135,6 +135,10 @@ Result<Value> filter_truncate(Machine& m, const Value& v, const Arguments& args)
     LOOM_TRY(leeway, as_index(a[3], "truncate"));
   }
   if (v.undefined()) return v;  // it has length 0
+  if (!v.is(Kind::String)) {    // what is short enough stays
+    LOOM_TRY(const std::int64_t size, length_of(v));
+    if (size - leeway <= length) return v;
+  }
   if (!v.is(Kind::String) || (!a[2].missing() && !a[2].is(Kind::String)))
     return fail(Code::TemplateError, "truncate: expected a text, got '{}'", type_name(v));
   LOOM_TRY_VOID(m.heap.decode(v.s().size() + (a[2].missing() ? 0 : a[2].s().size())));
@@ -295,7 +299,11 @@ Result<Value> filter_round(Machine&, const Value& v, const Arguments& args) {
 
 Result<Value> filter_filesizeformat(Machine& m, const Value& v, const Arguments& args) {
   LOOM_TRY(const auto a, args.bind("filesizeformat", {"binary"}));
-  LOOM_TRY(const Value number, filter_float(m, v, {}));
+  Arguments no_default;
+  no_default.positional.push_back(Value::none());
+  LOOM_TRY(const Value number, filter_float(m, v, no_default));
+  if (number.is(Kind::None))
+    return fail(Code::TemplateError, "filesizeformat: expected a number, got {}", type_name(v));
   const bool binary = truthy(a[0]);
   const double bytes = number.f(), base = binary ? 1024 : 1000;
   if (bytes == 1) return m.string("1 Byte");
@@ -330,17 +338,18 @@ Result<Value> filter_urlencode(Machine& m, const Value& v, const Arguments& a) {
     }
     return out;
   };
-  if (!v.is(Kind::Dict) && !v.sequence()) {
-    LOOM_TRY(std::string out, quote(v, false));
-    return m.string(std::move(out));
-  }
   Value pairs = v;
   if (v.is(Kind::Dict)) {
     LOOM_TRY(pairs, find_method(v, "items")->run(m, v, {}));
   }
+  const auto list = v.is(Kind::String) ? Result<std::vector<Value>>() : to_list(m.heap, pairs);
+  if (v.is(Kind::String) || !list) {  // anything that is no iterable
+    LOOM_TRY(std::string out, quote(v, false));
+    return m.string(std::move(out));
+  }
   TextBuilder out(m.heap);
   bool first = true;
-  for (const Value& pair : pairs.items()) {
+  for (const Value& pair : *list) {
     LOOM_TRY(const auto parts, to_list(m.heap, pair));
     if (parts.size() != 2) return fail(Code::TemplateError, "urlencode: expected pairs");
     LOOM_TRY(const std::string key, quote(parts[0], true));

@@ -81,6 +81,11 @@ Result<Value> is_integer(Machine&, const Value& self, const Arguments& a) {
   return Value::boolean(d - d == 0 && round_decimal(d, 0).value_or(0.5) == d);
 }
 
+Result<Value> int_conjugate(Machine&, const Value& self, const Arguments& a) {
+  LOOM_TRY_VOID(a.none("conjugate"));
+  return Value::integer(self.i());  // of a bool: 0 or 1
+}
+
 // ---- loop, cycler
 
 Result<Value> loop_cycle(Machine&, const Value& self, const Arguments& args) {
@@ -126,7 +131,7 @@ constexpr MethodEntry kListMethods[] = {
     {"remove", nullptr}, {"reverse", nullptr},  {"sort", nullptr},
 };
 constexpr MethodEntry kTupleMethods[] = {{"count", list_count}, {"index", list_index}};
-constexpr MethodEntry kIntMethods[] = {{"bit_length", bit_length}, {"conjugate", copy_self}};
+constexpr MethodEntry kIntMethods[] = {{"bit_length", bit_length}, {"conjugate", int_conjugate}};
 constexpr MethodEntry kFloatMethods[] = {{"is_integer", is_integer}, {"conjugate", copy_self}};
 constexpr MethodEntry kLoopMethods[] = {{"cycle", loop_cycle}, {"changed", loop_changed}};
 constexpr MethodEntry kCyclerMethods[] = {{"next", cycler_next}, {"reset", cycler_reset}};

@@ -268,9 +268,9 @@ std::string slice_text(std::string_view text, const SliceRange& r) {
 
 Result<Value> slice(Machine& m, const Value& v, const Value& from, const Value& to, const Value& by) {
   if (v.undefined()) return undefined_error(v);
-  if (v.is(Kind::Dict)) return fail(Code::TemplateError, "unhashable type: 'slice'");
+  // As any other subscript that is missing: none[:3] is what none[0] is. jinja2 does so where the value is constant.
   if (!v.is(Kind::String) && !v.sequence() && !v.is(Kind::Range))
-    return fail(Code::TemplateError, "'{}' object is not subscriptable", type_name(v));
+    return m.undefined(fmt::format("'{}' object has no slices", type_name(v)));
   LOOM_TRY(const std::int64_t length, length_of(v));
   LOOM_TRY(const SliceRange r, slice_range(length, from, to, by));
   if (v.is(Kind::String)) {

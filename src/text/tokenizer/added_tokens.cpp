@@ -77,6 +77,7 @@ void split_at_tokens(std::string_view text, const TokenMatcher& matcher, const s
       end = std::max(end + d.length, white_end);
     }
     if (token.rstrip) white_end = std::max(white_end, end);
+    if (token.lstrip && end <= done) continue;  // white space that the token before took
     if (done < begin) out.push_back({done, begin, kNoToken});
     out.push_back({begin, end, token.id});
     done = end;

@@ -91,11 +91,7 @@ Result<std::unique_ptr<BpeModel>> BpeModel::from_scores(Vocab vocab, const std::
 }
 
 Result<void> BpeModel::prepare() {
-  if (config_.unk) {
-    unk_ = vocab_.find(*config_.unk);
-    if (unk_ == kNoToken)
-      return fail(Code::CorruptData, "unk token \"{}\" is not in the vocabulary", config_.unk->substr(0, 60));
-  }
+  if (config_.unk) unk_ = vocab_.find(*config_.unk);  // a text that needs it fails where it is missing
   all_bytes_ = true;
   for (int b = 0; b < 256; ++b) {
     const auto byte = static_cast<std::uint8_t>(b);
@@ -277,6 +273,7 @@ Result<void> BpeModel::encode(std::string_view word, ModelScratch& scratch, std:
     const TokenId whole = vocab_.find(config_.bytes ? std::string_view(scratch.text) : word);
     if (whole != kNoToken) return ids.push_back(whole), Result<void>();
   }
+  const std::size_t dropped = scratch.dropped_bytes;
   auto& symbols = scratch.symbols;
   symbols.clear();
   if (config_.bytes)
@@ -301,6 +298,10 @@ Result<void> BpeModel::encode(std::string_view word, ModelScratch& scratch, std:
         ++scratch.dropped_bytes;
     }
   }
+  if (config_.unk && unk_ == kNoToken && scratch.dropped_bytes != dropped)
+    return fail(Code::CorruptData,
+                "the text has characters without a token, and the unk token \"{}\" is not in the vocabulary",
+                config_.unk->substr(0, 60));
   return {};
 }
 

@@ -40,6 +40,7 @@ Result<std::vector<BpeModel::Merge>> merges_from_json(const Json& model) {
   for (const Json& m : *spec) {
     const std::size_t i = merges.size();
     if (const auto* text = as_string(m)) {
+      if (text->starts_with("#version")) continue;  // the first line of a merges.txt
       const std::size_t space = text->find(' ');
       if (space == std::string::npos || text->find(' ', space + 1) != std::string::npos)
         return fail(Code::CorruptData, "model BPE: merge {} is \"{}\", expected two tokens", i, text->substr(0, 60));
@@ -58,6 +59,9 @@ Result<std::unique_ptr<Model>> bpe_from_json(const Json& spec, bool bytes) {
   BpeConfig config;
   config.bytes = bytes;
   if (const Json* unk = find(spec, "unk_token"); unk && as_string(*unk)) config.unk = *as_string(*unk);
+  if (const Json* dropout = find(spec, "dropout"); dropout && !dropout->is_null() && as_number(*dropout) != 0)
+    return fail(Code::Unsupported, "model BPE: dropout {} makes tokens random; set it to null in the file",
+                dump_json(*dropout).substr(0, 40));
   LOOM_TRY(config.continuing_prefix, json_text(spec, "continuing_subword_prefix", ""));
   LOOM_TRY(config.end_suffix, json_text(spec, "end_of_word_suffix", ""));
   LOOM_TRY(config.fuse_unk, json_bool(spec, "fuse_unk", false));
@@ -105,6 +109,13 @@ Result<std::unique_ptr<Model>> word_piece_from_json(const Json& spec) {
   return std::unique_ptr<Model>(std::move(model));
 }
 
+Result<std::unique_ptr<Model>> word_level_from_json(const Json& spec) {
+  LOOM_TRY(const auto unk, json_text(spec, "unk_token", "<unk>"));
+  LOOM_TRY(auto vocab, vocab_from_json(spec, "model WordLevel"));
+  const TokenId id = vocab.find(unk);
+  return std::unique_ptr<Model>(std::make_unique<WordLevelModel>(std::move(vocab), id));
+}
+
 Result<std::unique_ptr<Model>> model_from_json(const Json& spec, bool bytes) {
   LOOM_TRY(auto type, json_text(spec, "type", ""));
   if (type.empty())
@@ -115,7 +126,9 @@ Result<std::unique_ptr<Model>> model_from_json(const Json& spec, bool bytes) {
   if (type == "BPE") return bpe_from_json(spec, bytes);
   if (type == "Unigram") return unigram_from_json(spec);
   if (type == "WordPiece") return word_piece_from_json(spec);
-  return fail(Code::Unsupported, "model \"{}\" is not known, expected BPE, Unigram or WordPiece", type.substr(0, 60));
+  if (type == "WordLevel") return word_level_from_json(spec);
+  return fail(Code::Unsupported, "model \"{}\" is not known, expected BPE, Unigram, WordPiece or WordLevel",
+              type.substr(0, 60));
 }
 
 // Tokens before and after the text.
@@ -251,6 +264,8 @@ Result<Tokenizer> Tokenizer::from_json(std::string_view text) {
   }
   if (const Json* spec = component(root, "added_tokens")) {
     LOOM_TRY(parts->added, added_from_json(*spec));
+    for (AddedToken& t : parts->added)  // one that the vocabulary has keeps the id that it has there
+      if (const TokenId id = parts->model->vocab().find(t.content); id != kNoToken) t.id = id;
   }
   if (!parts->prefix.empty()) parts->bos = parts->prefix.front();
   if (!parts->suffix.empty()) parts->eos = parts->suffix.back();

@@ -98,7 +98,7 @@ TEST(TokenizerLimits, X_04_tokens_around_a_text_are_few) {
 }
 
 TEST(TokenizerLimits, X_04_a_bad_pattern_is_a_fault_of_the_file) {
-  for (const char* pattern : {"(", "[a", "a{3,2}", "*a", "\\p{L", "(?<=ab"}) {
+  for (const char* pattern : {"(", "[a", "{3}", "*a", "\\p{L", "(?<=ab"}) {
     const auto got =
         load(file({{"normalizer", Json{{"type", "Replace"}, {"pattern", {{"Regex", pattern}}}, {"content", ""}}}}));
     ASSERT_FALSE(got) << pattern;

@@ -1,6 +1,6 @@
 #pragma once
-// Models that turn one pre-token into ids. Three kinds: byte-pair merging, unigram language model, longest match
-// (WordPiece).
+// Models that turn one pre-token into ids. Four kinds: byte-pair merging, unigram language model, longest match
+// (WordPiece), whole words (WordLevel).
 
 #include <array>
 #include <memory>
@@ -113,7 +113,7 @@ class UnigramModel final : public Model {
 };
 
 struct WordPieceConfig {
-  TokenId unk = kNoToken;
+  TokenId unk = kNoToken;  // without one, words that need it are an error
   std::string continuing_prefix = "##";
   std::size_t max_chars = 100;
   std::string word_prefix;  // GGUF vocabularies mark the start of a word instead of its continuation
@@ -125,8 +125,19 @@ class WordPieceModel final : public Model {
   Result<void> encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const override;
 
  private:
+  Result<void> append_unknown(std::string_view word, std::vector<TokenId>& ids) const;
   WordPieceConfig config_;
   Trie trie_;
+};
+
+// Every word is a token or unk.
+class WordLevelModel final : public Model {
+ public:
+  WordLevelModel(Vocab vocab, TokenId unk) : unk_(unk) { vocab_ = std::move(vocab); }
+  Result<void> encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const override;
+
+ private:
+  TokenId unk_;
 };
 
 }  // namespace loom::text

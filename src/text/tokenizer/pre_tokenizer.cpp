@@ -101,6 +101,29 @@ PreTokenizerPtr char_split(F f, SplitBehavior behavior) {
   return std::make_unique<CharSplit<F>>(f, behavior);
 }
 
+// Cuts each word after so many characters.
+class FixedLength final : public PreTokenizer {
+ public:
+  explicit FixedLength(std::size_t length) : length_(length) {}
+  Result<void> apply(Words& words) const override {
+    words.next.clear();
+    for (const Span& s : words.spans) {
+      std::size_t begin = s.begin, count = 0;
+      for (std::size_t at = s.begin; at < s.end;) {
+        at += decode_utf8(words.text.data() + at, words.text.data() + s.end).length;
+        if (++count % length_ != 0 && at < s.end) continue;
+        words.next.push_back({begin, at});
+        begin = at;
+      }
+    }
+    words.spans.swap(words.next);
+    return {};
+  }
+
+ private:
+  std::size_t length_;
+};
+
 // Rewrites each word by F(word, out).
 template <class F>
 Result<void> rewrite(Words& words, F&& f) {
@@ -252,6 +275,13 @@ Result<void> pre_tokenizers_from_json(const Json& spec, std::vector<PreTokenizer
   if (type == "Whitespace") {  // words and runs of other characters; the gaps between them go
     steps.push_back(make_white_space_split());
     steps.push_back(char_split([](std::uint32_t c) { return is_word(c); }, SplitBehavior::Contiguous));
+    return {};
+  }
+  if (type == "FixedLength") {
+    LOOM_TRY(const auto length, json_int(spec, "length", 5));
+    if (length < 1)
+      return fail(Code::OutOfRange, "pre_tokenizer FixedLength: length is {}, expected 1 or more", length);
+    steps.push_back(std::make_unique<FixedLength>(static_cast<std::size_t>(length)));
     return {};
   }
   if (type == "CharDelimiterSplit") {

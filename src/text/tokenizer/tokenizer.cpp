@@ -111,12 +111,13 @@ Result<Tokenizer> TokenizerBuilder::finish(std::unique_ptr<Parts> parts) {
     if (t.content.empty()) continue;
     const auto id = static_cast<std::size_t>(t.id);
     parts->vocab_size = std::max(parts->vocab_size, id + 1);
-    if (t.special) {
+    std::string content = t.content;
+    if (t.normalized && parts->normalizer) LOOM_TRY_VOID(parts->normalizer->apply(content));
+    // The tokenizers package knows special tokens by their texts: one that normalisation changes is none of them.
+    if (t.special && content == t.content) {
       if (parts->special.size() <= id) parts->special.resize(id + 1);
       parts->special[id] = true;
     }
-    std::string content = t.content;
-    if (t.normalized && parts->normalizer) LOOM_TRY_VOID(parts->normalizer->apply(content));
     // As the tokenizers package has it, a token that is sought in normalised text also decodes to its normalised text.
     LOOM_TRY_VOID(parts->added_vocab.add(content, t.id));
     LOOM_TRY_VOID(

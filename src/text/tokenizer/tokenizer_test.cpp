@@ -263,7 +263,7 @@ TEST(Tokenizer, X_01_unknown_components_are_named) {
     EXPECT_EQ(r.error().code, Code::Unsupported);
     EXPECT_NE(r.error().text().find("Quux"), std::string::npos) << r.error().text();
   }
-  EXPECT_EQ(Tokenizer::from_json(R"({"model":{"type":"WordLevel","vocab":{"a":0}}})").error().code, Code::Unsupported);
+  EXPECT_EQ(Tokenizer::from_json(R"({"model":{"type":"WordCloud","vocab":{"a":0}}})").error().code, Code::Unsupported);
   auto spec = gguf_spec("vocabs/gpt-2.gguf");
   spec.pre = "quux";
   const auto r = Tokenizer::from_vocab(spec);
@@ -291,11 +291,12 @@ TEST(Tokenizer, X_01_files_that_make_no_sense_are_refused) {
       R"({"model":{"type":"BPE","vocab":{"a":0},"merges":["a"]}})",
       R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[["a"]]}})",
       R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[7]}})",
-      R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[],"unk_token":"u"}})",
+      R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[],"dropout":0.1}})",
       R"({"model":{"type":"Unigram","vocab":[]}})",
       R"({"model":{"type":"Unigram","vocab":[["a","b"]]}})",
       R"({"model":{"type":"Unigram","vocab":[["a",0]],"unk_id":9}})",
-      R"({"model":{"type":"WordPiece","vocab":{"a":0}}})",
+      R"({"model":{"type":"WordLevel","vocab":[]}})",
+      R"({"pre_tokenizer":{"type":"FixedLength","length":0},"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})",
       R"({"added_tokens":7,"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})",
       R"({"added_tokens":[{"content":"x"}],"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})",
       R"({"post_processor":{"type":"BertProcessing","sep":["s",9],"cls":["c",8]},"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})",

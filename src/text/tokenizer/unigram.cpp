@@ -35,6 +35,8 @@ Result<std::unique_ptr<UnigramModel>> UnigramModel::create(Vocab vocab, std::vec
 }
 
 Result<void> UnigramModel::append_unknown(std::string_view piece, std::vector<TokenId>& ids) const {
+  // Several pieces that were joined may be a token, such as the unk token's own text.
+  if (const TokenId id = vocab_.find(piece); id != kNoToken) return ids.push_back(id), Result<void>();
   const bool bytes = std::all_of(piece.begin(), piece.end(),
                                  [&](char c) { return byte_ids_[static_cast<std::uint8_t>(c)] != kNoToken; });
   if (bytes) {
@@ -49,7 +51,7 @@ Result<void> UnigramModel::append_unknown(std::string_view piece, std::vector<To
 }
 
 // Viterbi: the best sum of scores over all ways to cut the word. Neighbouring unknown characters become one unknown
-// piece.
+// piece, and so do those that are spelled like the unk token, as in the tokenizers package.
 Result<void> UnigramModel::encode(std::string_view word, ModelScratch& scratch, std::vector<TokenId>& ids) const {
   const std::size_t n = word.size();
   if (n == 0) return {};
@@ -83,15 +85,19 @@ Result<void> UnigramModel::encode(std::string_view word, ModelScratch& scratch, 
   std::vector<std::uint32_t>& ends = scratch.back;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pieces;
   for (std::size_t end = n; end > 0; end = ends[end]) pieces.emplace_back(ends[end], static_cast<std::uint32_t>(end));
+  const auto is_unknown = [&](std::size_t end) {
+    const TokenId id = scratch.back_id[end];
+    return id == kNoToken || (config_.fuse_unk && id == config_.unk);
+  };
   for (std::size_t k = pieces.size(); k-- > 0;) {
     const auto [begin, end] = pieces[k];
     const TokenId id = scratch.back_id[end];
-    if (id != kNoToken) {
+    if (!is_unknown(end)) {
       ids.push_back(id);
       continue;
     }
     std::uint32_t last = end;
-    while (config_.fuse_unk && k > 0 && scratch.back_id[pieces[k - 1].second] == kNoToken) last = pieces[--k].second;
+    while (config_.fuse_unk && k > 0 && is_unknown(pieces[k - 1].second)) last = pieces[--k].second;
     LOOM_TRY_VOID(append_unknown(word.substr(begin, last - begin), ids));
   }
   return {};

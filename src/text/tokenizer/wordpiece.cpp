@@ -9,10 +9,16 @@ Result<std::unique_ptr<WordPieceModel>> WordPieceModel::create(Vocab vocab, Word
   auto model = std::make_unique<WordPieceModel>();
   model->vocab_ = std::move(vocab);
   model->config_ = std::move(config);
-  if (model->config_.unk == kNoToken)
-    return fail(Code::CorruptData, "model WordPiece: the unk token is not in the vocabulary");
   LOOM_TRY(model->trie_, Trie::of(model->vocab_));
   return model;
+}
+
+Result<void> WordPieceModel::append_unknown(std::string_view word, std::vector<TokenId>& ids) const {
+  if (config_.unk == kNoToken)
+    return fail(Code::CorruptData, "\"{}\" has no token, and the vocabulary has no unk token",
+                to_valid_utf8(word.substr(0, 40)));
+  ids.push_back(config_.unk);
+  return {};
 }
 
 // Takes the longest piece that the vocabulary has, again and again; a word that cannot be covered is one unk.
@@ -20,7 +26,7 @@ Result<void> WordPieceModel::encode(std::string_view word, ModelScratch& scratch
   if (word.empty()) return {};
   std::size_t chars = 0;
   for_each_code_point(word, [&](std::uint32_t) { ++chars; });
-  if (chars > config_.max_chars) return ids.push_back(config_.unk), Result<void>();
+  if (chars > config_.max_chars) return append_unknown(word, ids);
   const std::uint32_t inside = trie_.walk(Trie::kRoot, config_.continuing_prefix);
   const std::size_t before = ids.size();
   if (!config_.word_prefix.empty()) {
@@ -39,12 +45,21 @@ Result<void> WordPieceModel::encode(std::string_view word, ModelScratch& scratch
     }
     if (id == kNoToken) {
       ids.resize(before);
-      ids.push_back(config_.unk);
-      return {};
+      return append_unknown(word, ids);
     }
     ids.push_back(id);
     begin = end;
   }
+  return {};
+}
+
+Result<void> WordLevelModel::encode(std::string_view word, ModelScratch&, std::vector<TokenId>& ids) const {
+  if (word.empty()) return {};
+  const TokenId id = vocab_.find(word);
+  if (id == kNoToken && unk_ == kNoToken)
+    return fail(Code::CorruptData, "\"{}\" has no token, and the vocabulary has no unk token",
+                to_valid_utf8(word.substr(0, 40)));
+  ids.push_back(id == kNoToken ? unk_ : id);
   return {};
 }
 

@@ -1,0 +1,141 @@
+#include "lm/chat_files.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "core/file.h"
+#include "core/path.h"
+#include "io/gguf/gguf_keys.h"
+
+namespace loom {
+namespace {
+
+constexpr std::size_t kLongestTemplate = std::size_t{16} << 20;
+constexpr const char* kSetting = "chat_template";
+// Names that transformers always hands to a template; other keys count where they end in _token.
+constexpr std::array<std::string_view, 7> kTokenNames = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                                         "pad_token", "cls_token", "mask_token"};
+
+tl::unexpected<Error> no_template(std::string_view where) {
+  return fail(Code::CorruptData,
+              "chat_template{}: expected a text, a list of {{\"name\", \"template\"}}, or an object of texts", where);
+}
+
+// A token is a text or {"content": text}.
+const std::string* token_text(const Json& value) {
+  const Json* const content = value.is_object() ? find(value, "content") : &value;
+  return content ? as_string(*content) : nullptr;
+}
+
+bool is_standard(std::string_view key) { return std::ranges::find(kTokenNames, key) != kTokenNames.end(); }
+
+// Adds the special tokens of a tokenizer_config.json or special_tokens_map.json; later ones count.
+void add_tokens(const Json& config, NamedTexts& to) {
+  if (!config.is_object()) return;
+  for (const auto& [key, value] : config.items())
+    if (is_standard(key) && value.is_null())
+      to.erase(key);
+    else if (const std::string* text = token_text(value); text && (is_standard(key) || key.ends_with("_token")))
+      to[key] = *text;
+  for (const char* group : {"extra_special_tokens", "model_specific_special_tokens"})
+    if (const Json* const more = find(config, group); more && more->is_object())
+      for (const auto& [key, value] : more->items())
+        if (const std::string* text = token_text(value)) to[key] = *text;
+}
+
+Result<std::vector<std::string>> template_files(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(path_of(folder), error), end; !error && it != end; it.increment(error))
+    if (std::string name = it->path().filename().string(); name.ends_with(".jinja")) names.push_back(std::move(name));
+  if (error) return fail(Code::IoError, "{}: {}", folder, error.message());
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace
+
+Result<Json> read_json_file(const std::string& path) {
+  LOOM_TRY(const std::string text, read_text_file(path));
+  auto json = parse_json(text);
+  if (!json) return at(path, std::move(json).error());
+  return json;
+}
+
+Result<NamedTexts> templates_of_setting(const Json& setting) {
+  NamedTexts out;
+  if (setting.is_null()) return out;
+  if (const std::string* text = as_string(setting)) {
+    out.emplace(kDefaultTemplate, *text);
+  } else if (setting.is_object()) {
+    for (const auto& [name, source] : setting.items()) {
+      if (!as_string(source)) return no_template("/" + name);
+      out[name] = *as_string(source);
+    }
+  } else if (setting.is_array()) {
+    for (std::size_t i = 0; i < setting.size(); ++i) {
+      const Json *name = find(setting[i], "name"), *source = find(setting[i], "template");
+      if (!name || !source || !as_string(*name) || !as_string(*source)) return no_template(fmt::format("/{}", i));
+      out[*as_string(*name)] = *as_string(*source);
+    }
+  } else {
+    return no_template("");
+  }
+  return out;
+}
+
+Result<NamedTexts> folder_templates(const std::string& folder, const Json& tokenizer_config) {
+  NamedTexts out;
+  if (const std::string path = folder + "/chat_template.jinja"; is_file(path)) {
+    LOOM_TRY(out[std::string(kDefaultTemplate)], read_text_file(path, kLongestTemplate));
+  }
+  if (const std::string more = folder + "/additional_chat_templates"; is_directory(more)) {
+    LOOM_TRY(const std::vector<std::string> names, template_files(more));
+    for (const std::string& name : names) {
+      LOOM_TRY(out[name.substr(0, name.size() - 6)], read_text_file(more + "/" + name, kLongestTemplate));
+    }
+  }
+  if (!out.empty()) return out;
+  const Json* setting = find(tokenizer_config, kSetting);
+  if (setting && !setting->is_null()) {
+    auto found = templates_of_setting(*setting);
+    if (!found) return at(folder + "/tokenizer_config.json", std::move(found).error());
+    return found;
+  }
+  const std::string path = folder + "/chat_template.json";  // of processors, before transformers 5
+  if (!is_file(path)) return out;
+  LOOM_TRY(const Json json, read_json_file(path));
+  setting = find(json, kSetting);
+  auto found = templates_of_setting(setting ? *setting : Json());
+  if (!found) return at(path, std::move(found).error());
+  return found;
+}
+
+Result<NamedTexts> gguf_templates(const GgufFile& file) {
+  constexpr std::string_view kKey = "tokenizer.chat_template";
+  NamedTexts out;
+  const GgufKeys in(file);
+  for (const GgufValue& value : file.metadata()) {
+    if (!value.key.starts_with(kKey)) continue;
+    const std::string_view rest = value.key.substr(kKey.size());
+    if (!rest.empty() && rest[0] != '.') continue;  // tokenizer.chat_templates lists the names
+    std::string text;
+    LOOM_TRY_VOID(in.text(value.key, text));
+    if (!text.empty()) out[std::string(rest.empty() ? kDefaultTemplate : rest.substr(1))] = std::move(text);
+  }
+  return out;
+}
+
+Result<NamedTexts> folder_special_tokens(const std::string& folder, const Json& tokenizer_config) {
+  NamedTexts out;
+  add_tokens(tokenizer_config, out);
+  if (const std::string path = folder + "/special_tokens_map.json";
+      !find(tokenizer_config, "added_tokens_decoder") && is_file(path)) {
+    LOOM_TRY(const Json map, read_json_file(path));
+    add_tokens(map, out);
+  }
+  return out;
+}
+
+}  // namespace loom

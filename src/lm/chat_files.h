@@ -1,0 +1,33 @@
+#pragma once
+// The chat templates and special tokens in the files of a model, in every layout that transformers has written.
+
+#include <map>
+#include <string>
+
+#include "core/json.h"
+#include "io/gguf/gguf.h"
+
+namespace loom {
+
+using NamedTexts = std::map<std::string, std::string>;
+
+// Name of the template that counts where nothing else is asked for, and of the one for prompts with tools.
+constexpr std::string_view kDefaultTemplate = "default", kToolTemplate = "tool_use";
+
+// Reads and parses a file; errors carry its path.
+Result<Json> read_json_file(const std::string& path);
+
+// Templates by name of a "chat_template" setting: a text (named "default"), a list of {"name", "template"}, or an
+// object of texts. CorruptData for anything else.
+Result<NamedTexts> templates_of_setting(const Json& setting);
+// Templates of a Hugging Face folder, from the first of these that has any: chat_template.jinja together with
+// additional_chat_templates/NAME.jinja, tokenizer_config.json, chat_template.json.
+Result<NamedTexts> folder_templates(const std::string& folder, const Json& tokenizer_config);
+// Templates of a GGUF file: tokenizer.chat_template and tokenizer.chat_template.NAME.
+Result<NamedTexts> gguf_templates(const GgufFile& file);
+
+// Special tokens by name (bos_token, pad_token, image_token..) of a Hugging Face folder: those of
+// tokenizer_config.json, or of special_tokens_map.json where the config has no added_tokens_decoder.
+Result<NamedTexts> folder_special_tokens(const std::string& folder, const Json& tokenizer_config);
+
+}  // namespace loom
