@@ -493,7 +493,7 @@ _OTHER = {
 
 
 def arguments():
-    """(class, argument, model, sample): every layer with another value of each of its arguments."""
+    """(class, argument, its kind, model, sample): every layer with another value of each of its arguments."""
     for name, (given, shape) in _MADE.items():
         cls = getattr(nn, name)
         table = settings.TORCH[name]
@@ -508,7 +508,7 @@ def arguments():
             except (TypeError, ValueError):  # which this layer does not take, as padding_mode of ConvTranspose1d
                 continue
             sample = torch.randint(0, 9, (2, 4)) if shape is None else torch.randn(shape)
-            yield name, argument, First(model), sample.numpy()
+            yield name, argument, table[argument], First(model), sample.numpy()
 
 
 class First(nn.Module):
