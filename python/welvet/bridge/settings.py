@@ -142,7 +142,8 @@ _LAYER = _of(rounding="dtype autocast", training="trainable activity_regularizer
 _KERAS_CONVOLUTION = _of("kernel_size strides padding dilation_rate activation use_bias", harmless="data_format")
 _KERAS_RECURRENT = _of("units use_bias return_sequences",
                        refused="return_state go_backwards stateful unroll",
-                       checked="activation dropout recurrent_dropout", harmless="seed") | _trained("kernel", "recurrent", "bias")
+                       checked="activation dropout recurrent_dropout",
+                       harmless="seed") | _trained("kernel", "recurrent", "bias")
 _ADAPTED = _of(refused="lora_rank lora_alpha quantization_config")
 
 KERAS: dict[str, dict[str, str]] = {
