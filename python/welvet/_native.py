@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
-    from ._types import Function, Json, Path, Self, Text, Told
+    from ._types import Function, Json, Path, Precision, Self, Text, Told
 
     T = TypeVar("T")
 
@@ -349,7 +349,7 @@ def records(function: Function, *args: object) -> list[Json]:
     return out
 
 
-def device_name(name: str | None, precision: str | None = None) -> bytes | None:
+def device_name(name: str | None, precision: Precision | None = None) -> bytes | None:
     """The name of a device and a precision as C takes them. Graphics cards are reached through the library of the
     package wgpu, where it is installed and LOOM_WEBGPU_LIB names no other."""
     if precision not in (None, "strict", "fast"):

@@ -16,8 +16,8 @@ from typing_extensions import Buffer, Self, TypeAlias, Unpack
 
 from .lm import LM
 
-__all__ = ["Adapters", "AnswerOptions", "AnyArray", "Array", "Buffer", "ForwardOptions", "Function", "Json", "Kind", "LoadOptions", "Memory",
-           "Numbers", "Path", "PieceOptions", "Pointer", "PromptForm", "Sampling", "Self", "SessionOptions", "Shape",
+__all__ = ["Adapters", "AnswerOptions", "AnyArray", "Array", "Buffer", "DType", "ForwardOptions", "Function", "Joined", "Json", "Kind", "LoadOptions", "Memory",
+           "Numbers", "Path", "PieceOptions", "Pointer", "Precision", "PromptForm", "Sampling", "Self", "SessionOptions", "Shape",
            "Speculate", "Start", "StreamOptions", "Text", "Tick", "Told", "Unpack"]
 
 Path: TypeAlias = Union[str, "os.PathLike[str]"]
@@ -48,6 +48,12 @@ Adapters: TypeAlias = Union[Sequence[Union[int, str]], None]
 Speculate: TypeAlias = Union[Literal["ngram"], LM, None]
 PromptForm: TypeAlias = Literal["auto", "raw", "chat"]
 Start: TypeAlias = Literal["fresh", "resume", "overwrite"]
+Precision: TypeAlias = Literal["strict", "fast"]
+Joined: TypeAlias = Literal["concat", "add", "avg"]
+DType: TypeAlias = Literal["float64", "float32", "float16", "bfloat16", "fp8e4m3", "fp8e5m2", "int64", "int32",
+                           "int16", "int8", "uint64", "uint32", "uint16", "uint8", "int4", "uint4", "fp4", "int2",
+                           "uint2", "ternary", "binary", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k",
+                           "q4_k", "q5_k", "q6_k", "tq1_0", "tq2_0", "mxfp4"]
 Kind: TypeAlias = Literal["f", "d", "i"]  # float32, float64, int32: the codes of the module array
 
 Told: TypeAlias = Callable[[float], object]  # hears the part that is done, from 0 to 1; returning False ends the call
@@ -104,7 +110,7 @@ class LoadOptions(TypedDict, total=False):
     context: int | None
     progress: Told | None
     device: str | None
-    precision: str | None
+    precision: Precision | None
 
 
 class SessionOptions(TypedDict, total=False):
@@ -117,7 +123,7 @@ class SessionOptions(TypedDict, total=False):
     isa: str | None
     checkpoint_every: int
     device: str | None
-    precision: str | None
+    precision: Precision | None
 
 
 class ForwardOptions(TypedDict, total=False):

@@ -13,7 +13,7 @@ TYPE_CHECKING = False  # type checkers take it as true; importing typing for it 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ._types import Array, Json, Path, Self
+    from ._types import Array, Json, Path, Precision, Self
 
 
 class Encoder(_native.Owner):
@@ -30,7 +30,7 @@ class Encoder(_native.Owner):
     """
 
     def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None,
-                 device: str | None = None, precision: str | None = None) -> None:
+                 device: str | None = None, precision: Precision | None = None) -> None:
         options = _abi.EncoderOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None,
                                       thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
                                       device=_native.device_name(device, precision))

@@ -12,7 +12,7 @@ TYPE_CHECKING = False  # type checkers take it as true; importing typing for it 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ._types import AnyArray, Json, Numbers, Path, Self, Text
+    from ._types import AnyArray, Json, Numbers, Path, Precision, Self, Text
 
 
 _BRIEF = 0.02  # seconds; a thread for each run of a small graph would take longer than the run
@@ -34,14 +34,14 @@ class Graph(_native.Owner):
     """
 
     def __init__(self, path: Path, *, threads: int | None = None, max_bytes: int | None = None,
-                 device: str | None = None, precision: str | None = None) -> None:
+                 device: str | None = None, precision: Precision | None = None) -> None:
         options, place = _abi.GraphOptions(max_bytes=_bytes(max_bytes)), _native.device_name(device, precision)
         self._take(_native.make(library.loom_graph_open, _native.utf8(path, "path"), ctypes.byref(options)), threads,
                    place)
 
     @classmethod
     def from_bytes(cls, data: Text, *, threads: int | None = None, max_bytes: int | None = None,
-                   device: str | None = None, precision: str | None = None) -> Self:
+                   device: str | None = None, precision: Precision | None = None) -> Self:
         """Reads what such a file holds; every tensor must lie in it."""
         content, options = _native.data_of(data, "data"), _abi.GraphOptions(max_bytes=_bytes(max_bytes))
         place = _native.device_name(device, precision)

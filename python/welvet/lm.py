@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from .chat import Chat
 
-    from ._types import (Adapters, AnswerOptions, Array, Function, Json, Path, PromptForm, Self, Speculate, StreamOptions,
-                         Text, Told, Unpack)
+    from ._types import (Adapters, AnswerOptions, Array, Function, Json, Path, Precision, PromptForm, Self, Speculate,
+                         StreamOptions, Text, Told, Unpack)
 
 _STOPS = ("", "eos", "stop", "length", "context", "cancelled")
 _FORMS = {"auto": _abi.PROMPT_AUTO, "raw": _abi.PROMPT_RAW, "chat": _abi.PROMPT_CHAT}
@@ -75,7 +75,7 @@ class LM(_native.Owner):
 
     def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None,
                  context: int | None = None, adapters: Sequence[Path] = (),
-                 progress: Told | bool | None = None, device: str | None = None, precision: str | None = None) -> None:
+                 progress: Told | bool | None = None, device: str | None = None, precision: Precision | None = None) -> None:
         if isinstance(adapters, (str, bytes)):
             raise TypeError("adapters must be a list of folders")
         folders = [_native.utf8(folder, "a folder of adapters") for folder in adapters]
@@ -90,7 +90,7 @@ class LM(_native.Owner):
             _native.long_call(lambda: self._handle.make(library.loom_model_open, path, ctypes.byref(options)), cancel)
 
     def _take(self, handle: _native.Handle, path: str, threads: int | None, context: int | None,
-              device: str | None = None, precision: str | None = None) -> None:
+              device: str | None = None, precision: Precision | None = None) -> None:
         self._handle, self.path = handle, path
         self._threads = 0 if threads is None else _native.whole(threads, "threads", 1, 256)
         self._context = 0 if context is None else _native.whole(context, "context", 1, 2**24)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     
     from .network import Network
 
-    from ._types import Array, Json, Numbers, Shape, Text
+    from ._types import Array, Json, Numbers, Precision, Shape, Text
 
 
 def _handles(states: StepState | Iterable[StepState]) -> ctypes.Array[ctypes.c_uint64]:
@@ -34,7 +34,7 @@ class StepMesh(_native.Owner):
 
     def __init__(self, network: Network, shape: Shape, *, threads: int | None = None, history: int = 0,
                  backward: bool = False, keep_inputs: bool = False, isa: str | None = None,
-                 device: str | None = None, precision: str | None = None) -> None:
+                 device: str | None = None, precision: Precision | None = None) -> None:
         options = _abi.StepMeshOptions(
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
             isa=_native.utf8(isa, "isa") if isa else None, history=_native.whole(history, "history", 0, 65536),

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Literal
 
-    from ._types import (Array, ForwardOptions, Json, Kind, Memory, Numbers, Path, Self, SessionOptions, Shape,
-                         Text, Unpack)
+    from ._types import (Array, DType, ForwardOptions, Joined, Json, Kind, Memory, Numbers, Path, Precision, Self,
+                         SessionOptions, Shape, Text, Unpack)
 
 
 def _json(value: Json | Text, what: str) -> bytes:
@@ -87,7 +87,7 @@ class Network(_native.Owner):
         return cls._of(_native.make(library.loom_network_from_arch, data, len(data)))
 
     @classmethod
-    def graft(cls, networks: Sequence[Network], mode: str = "concat", *, share: bool = False) -> Self:
+    def graft(cls, networks: Sequence[Network], mode: Joined = "concat", *, share: bool = False) -> Self:
         """Makes a network of one parallel cell whose branches are copies of cell 0 of each network.
 
         mode: how their outputs are joined, "concat", "add" or "avg". share: the copies stand in cells
@@ -208,7 +208,7 @@ class Network(_native.Owner):
         where = (ctypes.c_uint64 * len(address))(*[_native.whole(a, "address", 0, 2**32 - 1) for a in address])
         _native.check(library.loom_network_place(self._handle.value, where, len(where), data, len(data)))
 
-    def morph(self, dtype: str, path: str | None = None) -> Self:
+    def morph(self, dtype: DType, path: str | None = None) -> Self:
         """Gives the matrices another numeric type, as "int8", and returns the network.
 
         path: of a layer and all below it, as "layers.3"; None: all layers. ValueError for an unknown type names all.
@@ -286,7 +286,7 @@ class Session(_native.Owner):
 
     def __init__(self, network: Network, *, threads: int | None = None, backward: bool = False, context: int = 0,
                  kv_dtype: str | None = None, isa: str | None = None, checkpoint_every: int = 0,
-                 device: str | None = None, precision: str | None = None) -> None:
+                 device: str | None = None, precision: Precision | None = None) -> None:
         options = _abi.NetworkSessionOptions(
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256), backward=backward,
             context=_native.whole(context, "context", 0, 2**24), isa=_native.utf8(isa, "isa") if isa else None,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .network import Network
 
-    from ._types import Array, Json, Numbers, Shape
+    from ._types import Array, Json, Numbers, Precision, Shape
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Trainer(_native.Owner):
     """
 
     def __init__(self, network: Network, shape: Shape, config: Json | None = None, *, threads: int | None = None,
-                 isa: str | None = None, device: str | None = None, precision: str | None = None, **more: Any) -> None:
+                 isa: str | None = None, device: str | None = None, precision: Precision | None = None, **more: Any) -> None:
         data = _native.to_json({**(config or {}), **more})
         options = _abi.TrainerOptions(
             thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),

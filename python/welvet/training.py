@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     
     from .network import Network
 
-    from ._types import Function, Json, Numbers, Path, Start, Tick
+    from ._types import Function, Json, Numbers, Path, Precision, Start, Tick
 
 _EVENTS = ("begin", "epoch_begin", "batch_begin", "batch_end", "validation_end", "checkpoint", "epoch_end", "end")
 _STARTS = {"fresh": _abi.RUN_FRESH, "resume": _abi.RUN_RESUME, "overwrite": _abi.RUN_OVERWRITE}
@@ -103,7 +103,7 @@ class _Options:
 
     def __init__(self, out: Path | None, folder: Path | None, start: str, epochs: int | None, threads: int | None,
                  isa: str | None, progress: Tick | Literal[False] | None, device: str | None = None,
-                 precision: str | None = None) -> None:
+                 precision: Precision | None = None) -> None:
         if start not in _STARTS:
             raise ValueError(f"start is {start!r}: expected one of {', '.join(_STARTS)}")
         self._told, self._bar = progress, _Bar() if progress is None else None
@@ -148,7 +148,7 @@ def train(config: Json | Path, network: Network | None = None, inputs: Numbers |
           validation: tuple[Numbers, Numbers] | None = None, out: Path | None = None, folder: Path | None = None,
           start: Start = "fresh", epochs: int | None = None, threads: int | None = None, isa: str | None = None,
           progress: Tick | Literal[False] | None = None, device: str | None = None,
-          precision: str | None = None) -> Run:
+          precision: Precision | None = None) -> Run:
     """Runs a whole training and returns a Run.
 
     config: a dict with the keys of docs/training.md, or the path of such a file.

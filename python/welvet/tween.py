@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     
     from .network import Network
 
-    from ._types import Array, Json, Numbers, Shape
+    from ._types import Array, Json, Numbers, Precision, Shape
 
 
 class Tween(_native.Owner):
@@ -23,7 +23,7 @@ class Tween(_native.Owner):
     """
 
     def __init__(self, network: Network, shape: Shape, config: Json | None = None, *, threads: int | None = None,
-                 isa: str | None = None, device: str | None = None, precision: str | None = None, **more: Any) -> None:
+                 isa: str | None = None, device: str | None = None, precision: Precision | None = None, **more: Any) -> None:
         data, extents = _native.to_json({**(config or {}), **more}), _tensors.shape_of(shape, "shape")
         options = _abi.TrainerOptions(thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
                                       isa=_native.utf8(isa, "isa") if isa else None,

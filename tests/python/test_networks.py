@@ -7,6 +7,7 @@ import gc
 import os
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -272,6 +273,13 @@ class Arrays(unittest.TestCase):
             net(np.zeros((0, 6)))
         with self.assertRaises(ValueError):
             net.session().bind(x.astype(np.float32), frozen[:, :3])
+
+    def test_the_names_of_types_are_those_of_the_library(self):
+        text = (ROOT / "python" / "welvet" / "_types.py").read_text()
+        names = re.search(r"DType: TypeAlias = Literal\[(.*?)\]", text, re.S).group(1)
+        with self.assertRaises(ValueError) as caught:
+            welvet.Network(SPEC).morph("int9")
+        self.assertEqual(re.findall(r'"(\w+)"', names), str(caught.exception).rpartition("known: ")[2].split())
 
     def test_numbers_of_numpy_stand_in_specs_and_configs(self):
         layer = {"type": "dense", "input_height": np.int64(6), "output_height": np.int32(3)}

@@ -33,6 +33,9 @@ def networks(x: numpy.typing.NDArray[numpy.float32]) -> None:
         session.bind(x, array.array("f", [0.0]))
         session.bind([1.0], x)  # type: ignore[arg-type]
     net.session(thread=2)  # type: ignore[call-arg]
+    net.session(precision="exact")  # type: ignore[arg-type]
+    net.morph("int9")  # type: ignore[arg-type]
+    welvet.Network.graft([net], "sum")  # type: ignore[arg-type]
 
 
 def learning(net: welvet.Network, x: numpy.typing.NDArray[numpy.float32]) -> None:

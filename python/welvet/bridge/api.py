@@ -72,8 +72,16 @@ def to_array(sample: Any) -> numpy.typing.NDArray[Any]:
     if isinstance(sample, Packed):
         return sample
     if hasattr(sample, "detach"):
-        sample = sample.detach().cpu().numpy()
+        sample = sample.detach().cpu()
+        sample = (sample.float() if str(sample.dtype) == "torch.bfloat16" else sample).numpy()
+    if numpy.ma.is_masked(sample):
+        raise LoomError("InvalidArgument", "the sample has masked numbers: fill them, as by sample.filled(0)")
     array = numpy.asarray(sample)
+    if array.dtype.kind == "V" and "float" in array.dtype.name:  # a float type that NumPy lacks
+        array = array.astype(numpy.float32)
+    if array.dtype.kind not in "fiub":
+        what = "nothing" if sample is None else str(array.dtype)
+        raise LoomError("InvalidArgument", f"the sample holds {what}: numbers are expected")
     if array.ndim < 2 or 0 in array.shape:
         raise LoomError(
             "ShapeMismatch",

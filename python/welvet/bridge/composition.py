@@ -35,6 +35,9 @@ class _Part:
             self.layers = spec["layers"]
             self.values = {name: numpy.asarray(source.get(name)) for name in source.weights()}
             self.about["framework"], self.output = "loom", numpy.asarray(source(sample))
+            streamed = spec.get("metadata", {}).get("bridge", {})
+            if "parts" not in streamed:  # the network of one model, which push() knows again
+                self.about.update({**streamed, "sample_shape": list(sample.shape)})
         else:
             graph = api.read_model(source, sample)
             spec, weights, _ = _spec.write_spec(graph)
@@ -54,6 +57,7 @@ def compose(parts: Mapping[tuple[int, int, int], object], sample: Numbers, ident
     next. They run in the order of their addresses.
     sample: a batch for the first one, samples first.
     identity: the id in the network's spec.
+    A model with several outputs is streamed first: {(0, 0, 0): stream(model, sample, output=0)}.
     """
     if not parts:
         raise LoomError("InvalidArgument", "compose needs at least one part")

@@ -80,6 +80,8 @@ def _check_settings(reader, layer, path):
         graph.refuse(path, name, "an adapter (enable_lora())", [graph.input])
     if getattr(layer, "quantization_mode", None):
         graph.refuse(path, name, f"quantised weights ({layer.quantization_mode})", [graph.input])
+    if layer.activity_regularizer is not None and "activity_regularizer" not in training:
+        training.append("activity_regularizer")
     if not layer.trainable and layer.weights:
         training.append("trainable")
     graph.notes += [f"{path}: {key} is left out; it counts in training alone" for key in training]
@@ -584,7 +586,7 @@ def _conv_transpose(call, x):
         m = call.layer
         axes = len(m.kernel_size)
         call.want(m.output_padding is None, "output_padding")
-        call.want(all(d == 1 for d in m.dilation_rate), "dilation")
+        call.want(all(d == 1 for d in m.dilation_rate), "dilation_rate")
         cut, more = [], []
         for k, s in zip(m.kernel_size, m.strides):
             # "same" gives n * s places of (n - 1) * s + k, with the odd one cut off at the end; "valid" at least those.

@@ -140,9 +140,10 @@ def _trained(*names: str) -> dict[str, str]:
 # Arguments of keras.Layer itself.
 _LAYER = _of(rounding="dtype autocast", training="trainable activity_regularizer", harmless="name")
 _KERAS_CONVOLUTION = _of("kernel_size strides padding dilation_rate activation use_bias", harmless="data_format")
-_KERAS_RECURRENT = _of("units activation use_bias return_sequences",
+_KERAS_RECURRENT = _of("units use_bias return_sequences",
                        refused="return_state go_backwards stateful unroll",
-                       checked="dropout recurrent_dropout", harmless="seed") | _trained("kernel", "recurrent", "bias")
+                       checked="activation dropout recurrent_dropout",
+                       harmless="seed") | _trained("kernel", "recurrent", "bias")
 _ADAPTED = _of(refused="lora_rank lora_alpha quantization_config")
 
 KERAS: dict[str, dict[str, str]] = {
@@ -173,8 +174,8 @@ KERAS: dict[str, dict[str, str]] = {
     "Embedding": _of("input_dim output_dim", refused="mask_zero", harmless="weights") | _ADAPTED
     | _trained("embeddings"),
     "SimpleRNN": _KERAS_RECURRENT,
-    "LSTM": _KERAS_RECURRENT | _of("recurrent_activation", harmless="unit_forget_bias use_cudnn"),
-    "GRU": _KERAS_RECURRENT | _of("recurrent_activation reset_after", harmless="use_cudnn"),
+    "LSTM": _KERAS_RECURRENT | _of(checked="recurrent_activation", harmless="unit_forget_bias use_cudnn"),
+    "GRU": _KERAS_RECURRENT | _of(checked="recurrent_activation reset_after", harmless="use_cudnn"),
     "Bidirectional": _of("merge_mode", harmless="layer weights backward_layer"),
     "MultiHeadAttention": _of("num_heads key_dim value_dim use_bias output_shape attention_axes",
                               refused="use_gate sliding_window", checked="dropout", harmless="flash_attention seed")

@@ -47,6 +47,9 @@ class _Reader:
         kind = type(self.root).__name__
         x = self.graph.input
         self.graph.output = to_model(self.graph, kind, [self.sample], lambda: self._step(self.root, x, ""))
+        if self.output is not None and self.graph.chosen is None and not self.graph.unsupported:
+            why = f"it has no output {self.output!r}; it has one, which output= need not name"
+            self.graph.refuse("", kind, why, [x])
         if not self.graph.unsupported:
             found = to_model(self.graph, kind, [self.sample], lambda: answer(self.root, self.sample, self.output))
             self.graph.output.value = found

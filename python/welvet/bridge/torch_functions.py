@@ -100,11 +100,23 @@ def read(reader, n, value):
         why = "Loom has no such function" if opaque is None else opaque.why
         return reader.graph.refuse(call.path, name, why, nodes, shape)
     try:
+        for keyword, setting in call.kwargs.items():
+            call.want(keyword in _KEYWORDS or setting is None, f"{keyword}={setting!r}")
         return found(call)
     except Refused as refused:
         return reader.graph.refuse(call.path, name, str(refused), nodes, shape)
 
 
+# The keyword arguments that the rules read, or that do not change an answer.
+_KEYWORDS = frozenset(
+    "alpha approximate attn_mask axis beta bias ceil_mode chunks copy count_include_pad destination device dilation dim "
+    "dim0 dim1 dims divisor_override dropout_p dtype enable_gqa end end_dim eps groups index inplace input is_causal "
+    "keepdim kernel_size layout length max_norm max_val memory_format min_val mode momentum negative_slope non_blocking "
+    "norm_type normalized_shape other output_size p pad padding padding_idx pin_memory requires_grad return_indices "
+    "running_mean running_var scale scale_grad_by_freq self shape size sizes source sparse split_size "
+    "split_size_or_sections split_sizes start start_dim step stride tensors threshold training unflattened_size value "
+    "weight".split()
+)
 _OF_STATES = frozenset(
     ("getitem", "select", "squeeze", "view", "reshape", "flatten", "unbind", "permute", "transpose", "swapaxes")
 )
@@ -336,6 +348,8 @@ def _divide(call):
 
 @rule("reshape", "view", "flatten", "unflatten", "squeeze", "unsqueeze", "unsafe_view")
 def _reshape(call):
+    before = call.reader.values.get(call.n.args[0]) if hasattr(call.n.args[0], "op") else None
+    call.want(getattr(before, "dtype", call.value.dtype) == call.value.dtype, "the bits of another type")
     if isinstance(call.args[0], LastState):
         call.want(call.args[0].count == 1, call.args[0].why)
         return call.graph.reshape(call.args[0].at(call.graph, 0, call.path), call.shape, call.path)
@@ -425,7 +439,7 @@ def _filled(call):
 def _concat(call):
     parts = call.args[0] if call.args else call.kwargs["tensors"]
     call.want(all(is_node(p) for p in parts), "with a constant")
-    return call.graph.concat(list(parts), call.get(1, "dim", 0), call.path)
+    return call.graph.concat(list(parts), call.get(1, "dim", call.kwargs.get("axis", 0)), call.path)
 
 
 @rule("getitem")
@@ -637,6 +651,8 @@ def _batch_norm(call):
     """aten: x, weight, bias, mean, variance, training, momentum, eps. torch.nn.functional: x, mean, variance, weight,
     bias, and so on."""
     parts = [call.get(i, name) for i, name in enumerate(("input", "running_mean", "running_var", "weight", "bias"))]
+    is_legit = "legit" in name_of(call.n)  # it has no argument `training`
+    call.want(is_legit or not call.get(5, "training", False), "statistics of the batch: training=True")
     if hasattr(call.n.target, "overloadpacket"):
         parts = [parts[0], parts[3], call.args[4], parts[1], parts[2]]
     x, mean, variance, weight, bias = parts
@@ -647,7 +663,8 @@ def _batch_norm(call):
         "running_mean": call.view(mean),
         "running_var": call.view(variance),
     }
-    keys = {"input_height": x.shape[1], "momentum": call.get(6, "momentum", 0.1), "eps": call.get(7, "eps", 1e-5)}
+    at = 5 if is_legit else 6
+    keys = {"input_height": x.shape[1], "momentum": call.get(at, "momentum", 0.1), "eps": call.get(at + 1, "eps", 1e-5)}
     return call.graph.node("batchnorm", [x], x.shape, keys, weights, call.path)
 
 
@@ -656,6 +673,8 @@ def _embedding(call):
     first, second = call.args[0], call.args[1]
     ids, table = (first, second) if is_node(first) else (second, first)
     call.want(is_node(ids), "a table that depends on the input")
+    if not hasattr(call.n.target, "overloadpacket"):
+        call.want(call.get(3, "max_norm") is None, "max_norm")
     keys = {"vocab_size": table.value.shape[0], "embedding_dim": table.value.shape[1]}
     return call.graph.node(
         "embedding", [ids], ids.shape + (table.value.shape[1],), keys, {"table": call.view(table)}, call.path
@@ -705,6 +724,7 @@ def _attention(call):
     q, k, v = call.args[:3]
     call.want(all(is_node(a) for a in (q, k, v)), "a query, key or value that does not depend on the input")
     mask = call.args[3] if len(call.args) > 3 else call.kwargs.get("attn_mask")
+    call.want(not call.get(4, "dropout_p", 0.0), "dropout_p drops in eval mode too: give 0 unless self.training")
     causal = bool(call.get(5, "is_causal", False))
     if mask is not None:
         keep = mask.value if hasattr(mask, "value") else mask

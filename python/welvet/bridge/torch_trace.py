@@ -37,7 +37,7 @@ def _classes():
         """A proxy that knows the value of its node for the sample."""
 
         @property  # type: ignore[misc]
-        def __class__(self):  # code that asks whether its input is a tensor is told so
+        def __class__(self):  # isinstance(x, torch.Tensor) holds for a tensor of the trace
             value = self.tracer.value_of(self.node)
             return type(value) if isinstance(value, torch.Tensor) else Known
 

@@ -7,6 +7,7 @@ cases() gives (name, model, sample), with weights from fixed seeds.
 import keras
 import numpy
 from keras import layers
+from welvet.bridge import settings
 
 _draws = numpy.random.RandomState(42)
 
@@ -240,6 +241,71 @@ class TwoHeads(keras.Model):
 
     def call(self, x):
         return self.first(x), self.second(x)
+
+
+_ROWS, _STEPS, _PICTURE = (3, 4), (2, 5, 4), (2, 6, 6, 4)
+# For each layer what it is made with, and the shape of its sample.
+_MADE = {
+    "Dense": ((3,), _ROWS),
+    "Conv1D": ((4, 2), _STEPS),
+    "Conv2D": ((4, 2), _PICTURE),
+    "DepthwiseConv2D": ((2,), _PICTURE),
+    "SeparableConv2D": ((4, 2), _PICTURE),
+    "Conv2DTranspose": ((4, 2), _PICTURE),
+    "MaxPooling2D": ((2,), _PICTURE),
+    "AveragePooling2D": ((2,), _PICTURE),
+    "GlobalAveragePooling2D": ((), _PICTURE),
+    "GlobalMaxPooling2D": ((), _PICTURE),
+    "BatchNormalization": ((), _PICTURE),
+    "LayerNormalization": ((), _STEPS),
+    "GroupNormalization": ((2,), _PICTURE),
+    "Embedding": ((9, 4), None),
+    "SimpleRNN": ((3,), _STEPS),
+    "LSTM": ((3,), _STEPS),
+    "GRU": ((3,), _STEPS),
+    "ReLU": ((), _ROWS),
+    "LeakyReLU": ((), _ROWS),
+    "ELU": ((), _ROWS),
+    "Softmax": ((), _STEPS),
+    "Dropout": ((0.5,), _ROWS),
+    "SpatialDropout1D": ((0.5,), _STEPS),
+    "GaussianNoise": ((0.5,), _ROWS),
+    "ActivityRegularization": ((), _ROWS),
+    "Flatten": ((), _PICTURE),
+    "Rescaling": ((2.0,), _ROWS),
+}
+# Another value than the default of each argument.
+_OTHER = {
+    "activation": "relu", "use_bias": False, "kernel_regularizer": "l2", "bias_regularizer": "l2",
+    "activity_regularizer": "l2", "kernel_constraint": "non_neg", "lora_rank": 2, "strides": 2, "padding": "same",
+    "dilation_rate": 2, "groups": 2, "depth_multiplier": 2, "output_padding": 0, "keepdims": True, "axis": 1,
+    "momentum": 0.5, "epsilon": 0.1, "center": False, "scale": False, "renorm": True, "mask_zero": True,
+    "dropout": 0.5, "recurrent_dropout": 0.5, "return_sequences": True, "return_state": True, "go_backwards": True,
+    "stateful": True, "unroll": True, "recurrent_activation": "tanh", "reset_after": False, "unit_forget_bias": False,
+    "max_value": 6.0, "negative_slope": 0.3, "threshold": 0.5, "alpha": 0.5, "seed": 3, "noise_shape": (3, 1),
+    "l1": 0.1, "l2": 0.1, "offset": 1.0, "trainable": False, "synchronized": True,
+}  # fmt: skip
+
+
+def arguments():
+    """(class, argument, its kind, model, sample): every layer with another value of each of its arguments."""
+    for name, (given, shape) in _MADE.items():
+        for argument, kind in settings.KERAS[name].items():
+            if argument not in _OTHER:
+                continue
+            is_scale = (name, argument) == ("Rescaling", "scale")
+            options = {argument: 2.0 if is_scale else _OTHER[argument]}
+            try:
+                layer = getattr(layers, name)(*(() if is_scale else given), **options)
+                sample = numpy.random.RandomState(3).randint(0, 9, (2, 4)) if shape is None else _normal(*shape)
+                keras.Sequential([layer])(sample)
+            except (TypeError, ValueError, RuntimeError):  # which this layer or backend does not take
+                continue
+            if argument == "trainable" and not layer.weights:
+                continue
+            if argument == "activity_regularizer" and layer.activity_regularizer is None:
+                continue  # Keras' recurrent layers drop it
+            yield name, argument, kind, keras.Sequential([layer]), sample
 
 
 def answers(model, sample):

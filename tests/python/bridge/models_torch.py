@@ -420,6 +420,10 @@ def refused():
     yield Does(lambda x: functional.dropout(x)), x, "it drops numbers in eval mode too"
     yield Does(lambda x: x.int().float()), x, "conversion to whole numbers"
     yield Does(lambda x: x + torch.rand(4)), x, "another answer than the model"
+    yield Does(lambda x: torch.div(x, 2, rounding_mode="floor")), x, "div: rounding_mode='floor'"
+    yield Does(lambda x: x.view(torch.int32)), x, "the bits of another type"
+    statistics = torch.zeros(4), torch.ones(4), torch.ones(4), torch.zeros(4)
+    yield Does(lambda x: functional.batch_norm(x, *statistics, training=True)), x, "statistics of the batch"
     yield Cell(), torch.randn(2, 5, 4).numpy(), "it reads the cell state c_n"
     yield nn.Softmax(), torch.randn(2, 5, 4).numpy(), "over the batch"
 
@@ -493,7 +497,7 @@ _OTHER = {
 
 
 def arguments():
-    """(class, argument, model, sample): every layer with another value of each of its arguments."""
+    """(class, argument, its kind, model, sample): every layer with another value of each of its arguments."""
     for name, (given, shape) in _MADE.items():
         cls = getattr(nn, name)
         table = settings.TORCH[name]
@@ -508,7 +512,7 @@ def arguments():
             except (TypeError, ValueError):  # which this layer does not take, as padding_mode of ConvTranspose1d
                 continue
             sample = torch.randint(0, 9, (2, 4)) if shape is None else torch.randn(shape)
-            yield name, argument, First(model), sample.numpy()
+            yield name, argument, table[argument], First(model), sample.numpy()
 
 
 class First(nn.Module):

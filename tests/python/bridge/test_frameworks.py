@@ -120,8 +120,7 @@ class Framework:
                 bridge.push(net, model)
 
     def test_every_argument_is_read_or_refused_by_name(self):
-        for name, argument, model, sample in getattr(self.models, "arguments", list)():
-            kind = self.models.settings.TORCH[name][argument]
+        for name, argument, kind, model, sample in getattr(self.models, "arguments", list)():
             with self.subTest(f"{name}({argument}), {kind}"):
                 try:
                     net = bridge.stream(model, sample)

@@ -254,6 +254,13 @@ class Parts(unittest.TestCase):
         with self.assertRaises(welvet.LoomError):
             bridge.compose({}, numpy.zeros((2, 3), "float32"))
 
+    def test_samples_that_are_no_batch_of_numbers_are_refused(self):
+        masked = numpy.ma.masked_less(numpy.ones((2, 3)), 2)
+        for sample, line in ((numpy.zeros(4), "a batch"), ("abc", "numbers are expected"), (None, "holds nothing"),
+                             (masked, "fill them"), (numpy.ones((2, 3), complex), "holds complex128")):
+            with self.subTest(line), self.assertRaisesRegex(welvet.LoomError, line):
+                api.to_array(sample)
+
     def test_all_that_is_refused_is_told_at_once(self):
         x = numpy.zeros((2, 3), "float32")
         g = graph.Graph("test", x)
