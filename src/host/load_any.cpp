@@ -73,8 +73,8 @@ Result<OpenedNetwork> open_any_network(const std::string& given, const LoadHints
   LOOM_TRY(const std::string path, find_model(given));
   if (is_tensor_file(path)) {
     auto opened = from_tensors(path, hints, options);
-    if (!opened) return at(path, std::move(opened).error());
-    return opened;
+    if (opened || opened.error().text().starts_with(path)) return opened;  // the reader has named the file
+    return at(path, std::move(opened).error());
   }
   LOOM_TRY_VOID(refuse_hints(path, hints));
   LOOM_TRY(SpecResult loaded, load_network(path, options));

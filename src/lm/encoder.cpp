@@ -146,7 +146,7 @@ Result<TextEncoder> TextEncoder::load(const std::string& given, const EncoderOpt
   LOOM_TRY(const auto length, encoder_files::read_max_length(folder));
   const EncoderConfig& c = encoder.config_;
   encoder.max_tokens_ = std::min(length.value_or(c.max_position_embeddings), c.max_position_embeddings);
-  LOOM_TRY(const std::string tokenizer, read_text_file(folder + "/tokenizer.json"));
+  LOOM_TRY(const std::string tokenizer, encoder_files::read_tokenizer(folder));
   auto read = text::Tokenizer::from_json(tokenizer);
   if (!read) return at(folder + "/tokenizer.json", std::move(read).error());
   encoder.tokenizer_ = std::make_shared<const text::Tokenizer>(std::move(*read));

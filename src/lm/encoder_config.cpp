@@ -190,29 +190,9 @@ Result<std::optional<std::size_t>> read_sentence_bert(const Json& config) {
   return length_at(config, "max_seq_length");
 }
 
-// The fast tokenizer's own normaliser decides; one that disagrees with it would be changed by transformers on load.
-Result<void> check_letters(const std::string& folder, const Json& settings) {
-  LOOM_TRY(const Json tokenizer, read_json_file(folder + "/tokenizer.json"));
-  const Json* normalizer = find(tokenizer, "normalizer");
-  if (normalizer == nullptr || !normalizer->is_object()) return {};
-  for (const auto& [setting, own] :
-       {std::pair("do_lower_case", "lowercase"), std::pair("strip_accents", "strip_accents"),
-        std::pair("tokenize_chinese_chars", "handle_chinese_chars")}) {
-    const Json *wanted = find(settings, setting), *has = find(*normalizer, own);
-    if (wanted != nullptr && has != nullptr && *wanted != *has)
-      return fail_at({setting}, Code::Unsupported, "{}, but the normalizer of tokenizer.json has {} {}", shown(*wanted),
-                     own, shown(*has));
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<std::optional<std::size_t>> read_max_length(const std::string& folder) {
-  if (const std::string path = folder + "/tokenizer_config.json"; is_file(path)) {
-    LOOM_TRY(const Json settings, read_json_file(path));
-    if (auto checked = check_letters(folder, settings); !checked) return at(path, std::move(checked).error());
-  }
   if (const std::string path = folder + "/sentence_bert_config.json"; is_file(path)) {
     LOOM_TRY(const Json config, read_json_file(path));
     auto length = read_sentence_bert(config);
@@ -225,6 +205,33 @@ Result<std::optional<std::size_t>> read_max_length(const std::string& folder) {
   auto length = length_at(settings, "model_max_length");
   if (!length) return at(path, std::move(length).error());
   return length;
+}
+
+Result<std::string> read_tokenizer(const std::string& folder) {
+  LOOM_TRY(std::string text, read_text_file(folder + "/tokenizer.json"));
+  const std::string path = folder + "/tokenizer_config.json";
+  if (!is_file(path)) return text;
+  LOOM_TRY(const Json settings, read_json_file(path));
+  // transformers' BERT classes write these settings over the normalizer's; others take tokenizer.json as it is.
+  const Json* type = find(settings, "tokenizer_class");
+  if (type != nullptr && as_string(*type) != nullptr && !as_string(*type)->starts_with("Bert")) return text;
+  LOOM_TRY(Json tokenizer, read_json_file(folder + "/tokenizer.json"));
+  const Json* const normalizer = find(tokenizer, "normalizer");
+  const Json* const kind = normalizer == nullptr ? nullptr : find(*normalizer, "type");
+  if (kind == nullptr || *kind != Json("BertNormalizer")) return text;
+  bool changes = false;
+  for (const auto& [setting, own] :
+       {std::pair("do_lower_case", "lowercase"), std::pair("strip_accents", "strip_accents"),
+        std::pair("tokenize_chinese_chars", "handle_chinese_chars")}) {
+    const Json* const value = find(settings, setting);
+    if (value == nullptr || value->is_null()) continue;
+    if (!value->is_boolean())
+      return fail(Code::InvalidConfig, "{}: /{}: {}", path, setting, expected("true or false", *value));
+    Json& to = tokenizer["normalizer"][own];
+    changes = changes || to != *value;
+    to = *value;
+  }
+  return changes ? dump_json(tokenizer) : text;
 }
 
 Result<EncoderPrompts> read_prompts(const std::string& folder) {

@@ -76,7 +76,9 @@ class SafetensorsParser {
     LOOM_TRY(const std::size_t begin, count((*offsets)[0], "data_offsets[0]"));
     LOOM_TRY(const std::size_t end, count((*offsets)[1], "data_offsets[1]"));
     if (begin > end || end > data_.size())
-      return fail(Code::CorruptData, "bytes {} to {} leave the {} bytes of data", begin, end, data_.size());
+      return fail(Code::CorruptData,
+                  "bytes {} to {} of the data expected, {} bytes are there: the file is cut off or its header is wrong",
+                  begin, end, data_.size());
     if (end - begin != size)
       return fail(Code::CorruptData, "{} bytes of data, shape and type need {}", end - begin, size);
     t.offset = bytes_.size() - data_.size() + begin;
