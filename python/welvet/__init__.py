@@ -27,6 +27,7 @@ What there is:
     texts to vectors  Encoder
     files             load, export, inspect, convert, quantize, schema
     layer kinds       register_kind, unregister_kind: kinds of one's own, by Layer and Tensor
+    measurements      AdaptationTracker, simulate_precision, complementary_matches
     proofs            replay_receipt, content_hash; Generation.receipt, Chat.receipt, Encoder.receipt
     this machine      gpu_report, system_info, verify, version
     errors            LoomError, with a code; ArgumentError, NotFoundError, CancelledError are kinds of it
@@ -50,6 +51,7 @@ from .graph import Graph
 from .kinds import Layer, Tensor, register_kind, unregister_kind
 from .library import gpu_report, system_info, verify, version
 from .lm import LM, Generation, Stream
+from .measure import AdaptationTracker, complementary_matches, simulate_precision
 from .mesh import MeshTween, StepMesh, StepState
 from .network import Network, Session
 from .receipts import content_hash, replay_receipt
@@ -81,9 +83,10 @@ else:
 
 
 __version__ = version()
-__all__ = ["LM", "ArgumentError", "CancelledError", "Chat", "Encoder", "Generation", "Graph", "Layer", "LayerEvent",
-           "LoomError", "MeshTween", "Network", "NotFoundError", "Population", "Run", "Session", "Step", "StepMesh",
-           "StepState", "Stream", "Tensor", "Tokenizer", "Trainer", "Transformer", "Tween", "compare", "compare_dna",
-           "content_hash", "convert", "dna", "draw_dna", "evolve", "export", "gpu_report", "inspect", "load", "mutate",
-           "quantize", "register_kind", "replay", "replay_receipt", "schema", "splice", "system_info", "train",
-           "unregister_kind", "verify", "version"]
+__all__ = ["LM", "AdaptationTracker", "ArgumentError", "CancelledError", "Chat", "Encoder", "Generation", "Graph",
+           "Layer", "LayerEvent", "LoomError", "MeshTween", "Network", "NotFoundError", "Population", "Run", "Session",
+           "Step", "StepMesh", "StepState", "Stream", "Tensor", "Tokenizer", "Trainer", "Transformer", "Tween",
+           "compare", "compare_dna", "complementary_matches", "content_hash", "convert", "dna", "draw_dna", "evolve",
+           "export", "gpu_report", "inspect", "load", "mutate", "quantize", "register_kind", "replay",
+           "replay_receipt", "schema", "simulate_precision", "splice", "system_info", "train", "unregister_kind",
+           "verify", "version"]

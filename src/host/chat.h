@@ -59,8 +59,8 @@ class Chat {
   Result<void> reset();                                       // to the system message alone
   Result<void> set_system(std::string text);                  // and begins anew; empty: none
   const std::string& system() const { return system_; }
-  // Transcripts as files, with a receipt for each answer (host/receipt.h); where one cannot be written, "receipts_error"
-  // says why. Errors of read_conversation() and write_conversation().
+  // Transcripts as files, with a receipt for each answer (host/receipt.h); where one cannot be written,
+  // "receipts_error" says why. Errors of read_conversation() and write_conversation().
   Result<void> save(const std::string& path);
   Result<void> load(const std::string& path);
   // The receipt of the last answer. InvalidState before one that was complete; errors of seal().

@@ -23,8 +23,8 @@ Result<Json> read_conversation(const std::string& path);
 // {"loom_chat": 1, "messages": [...]}. Content that is not UTF-8 is kept as base64 beside its readable form, so that
 // reading it back gives the same bytes.
 Json conversation_to_json(const Json& messages);
-// Writes them as a file, with more members of its object in `beside`. InvalidArgument when the path holds a file that is
-// not a conversation.
+// Writes them as a file, with more members of its object in `beside`. InvalidArgument when the path holds a file that
+// is not a conversation.
 Result<void> write_conversation(const std::string& path, const Json& messages, const Json& beside = Json::object());
 
 // Content of a message that conversation_from_json() gave; empty where there is none.

@@ -78,8 +78,8 @@ struct Receipt {
 // A prompt that was encoded from a text, or given as ids.
 Receipt::Prompt prompt_of_text(std::string_view text, bool adds_special_tokens, std::string_view template_source = {});
 
-// Receipts of results, without hashes of files: seal() reads those. InvalidState for an answer that was stopped or runs;
-// Unsupported for a device of precision fast, whose bits prove nothing.
+// Receipts of results, without hashes of files: seal() reads those. InvalidState for an answer that was stopped or
+// runs; Unsupported for a device of precision fast, whose bits prove nothing.
 Result<Receipt> receipt_of(const LanguageModel& model, const Session& session, const GenerationOptions& options,
                            const Generation& generation, Receipt::Prompt prompt);
 Result<Receipt> receipt_of_logits(const LanguageModel& model, const Session& session, const Digest& hash,

@@ -278,9 +278,9 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   ASSERT_EQ(loom({"generate", small(), "-p", "Hello", "-n", "1", "--save-kv", temp("kept.entity")}).status, 0);
   // They say how and not what, or write a file of which --kv shows what is in it; --chat insists on what an instruct
   // model does anyway; --temperature is --temp; --prompt is what all of it is about. --ignore-eos follows below.
-  const std::set<std::string> silent = {"--threads",   "--isa",         "--device",     "--precision",
-                                        "--quiet",     "--help",        "--prompt",     "--chat",
-                                        "--overwrite", "--temperature", "--ignore-eos", "--save-kv", "--receipt"};
+  const std::set<std::string> silent = {"--threads",    "--isa",     "--device", "--precision", "--quiet",
+                                        "--help",       "--prompt",  "--chat",   "--overwrite", "--temperature",
+                                        "--ignore-eos", "--save-kv", "--receipt"};
   for (const auto& [name, line] : options_of({"generate"}))
     if (name.size() > 2) {
       EXPECT_TRUE(values.contains(name) || silent.contains(name)) << name << " has no row here";

@@ -486,5 +486,34 @@ class Documentation(unittest.TestCase):
             self.assertEqual(welvet.schema(file)["type"], "object")
 
 
+class Measurements(unittest.TestCase):
+    def test_an_adaptation_counts_windows_and_changes(self):
+        with welvet.AdaptationTracker(5, 1000, "one") as tracker:
+            for turn in range(4):
+                tracker.record(turn % 2 == 0)
+            tracker.mark("two")
+            tracker.record(True)
+            info = tracker.info
+            self.assertEqual(info["outputs"], 5)
+            self.assertAlmostEqual(info["accuracy"], 60)
+            self.assertEqual([change["task"] for change in info["changes"]], ["two"])
+        with self.assertRaises(ValueError):
+            welvet.AdaptationTracker(0, 1000)
+
+    def test_simulated_precision_is_what_a_type_keeps(self):
+        exact = [[1.0, -2.0, 0.5], [0.25, 4.0, -8.0]]
+        self.assertEqual([list(row) for row in welvet.simulate_precision(exact, "float32").tolist()], exact)
+        self.assertEqual(welvet.simulate_precision([1 / 3], "bfloat16").tolist(), [0.333984375])
+        with self.assertRaises(ValueError):
+            welvet.simulate_precision(exact, "int5")
+
+    def test_models_that_complete_each_other_are_matched(self):
+        matches = welvet.complementary_matches([[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 0, 0]], 0.9)
+        self.assertEqual([(m["a"], m["b"], m["coverage"]) for m in matches], [(0, 1, 1.0), (1, 2, 1.0)])
+        self.assertEqual(welvet.complementary_matches([[1, 0], [1, 0]], 0.9), [])
+        with self.assertRaises(ValueError):
+            welvet.complementary_matches([[1, 0], [1]])
+
+
 if __name__ == "__main__":
     unittest.main()
