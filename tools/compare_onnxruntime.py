@@ -488,7 +488,8 @@ def conv_transpose(d, name):
         if d.flip():
             a["output_padding"] = [d.int(0, s - 1) for s in strides]
     elif way == 1:
-        a["auto_pad"] = d.pick("SAME_UPPER", "SAME_LOWER", "VALID")
+        # ONNX and onnxruntime disagree where a kernel is smaller than its stride.
+        a["auto_pad"] = d.pick("SAME_UPPER", "SAME_LOWER", "VALID") if all(k >= s for k, s in zip(kernel, strides)) else "VALID"
     else:
         whole = [s * (n - 1) + k for s, n, k in zip(strides, size, kernel)]
         a["output_shape"] = [max(1, w + d.int(-min(3, w - 1), 2)) for w in whole]
@@ -496,6 +497,26 @@ def conv_transpose(d, name):
             a["auto_pad"] = d.pick("SAME_UPPER", "SAME_LOWER", "NOTSET")
     c, f = d.int(1, 3), d.int(1, 3)
     return a, [d.floats([d.int(1, 2), c * group] + size), d.floats([c * group, f] + kernel)] + ([d.floats([f * group])] if d.flip() else [])
+
+
+@op("ConvInteger", "QLinearConv")
+def conv_of_codes(d, name):
+    kernel, c, f = [d.int(2, 3), d.int(2, 3)], d.int(1, 3), d.int(1, 3)
+    a = window_attributes(d, 2, kernel)
+    x, w = d.ints([1, c, 6, 5], 0, 255, np.uint8), d.ints([f, c] + kernel, 0, 255, np.uint8)
+    zero = lambda: np.array(d.int(0, 200), np.uint8)
+    scale = lambda s: np.array(s, F32)
+    if name == "ConvInteger":
+        return a, [x, w, zero(), zero()]
+    return a, [x, scale(0.02), zero(), w, scale(0.03), zero(), scale(0.9), zero()]
+
+
+@op("If")
+def conditions(d, name):
+    def branch(value):
+        tensor = numpy_helper.from_array(d.floats([2]), "value")
+        return helper.make_graph([helper.make_node("Constant", [], ["out"], value=tensor)], value, [], [helper.make_tensor_value_info("out", TensorProto.FLOAT, [2])])
+    return {"then_branch": branch("then"), "else_branch": branch("else")}, [np.array(d.flip())]
 
 
 @op("MaxPool", "AveragePool", "LpPool")

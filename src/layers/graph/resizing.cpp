@@ -146,6 +146,8 @@ Result<Target> target_of(Op& op) {
   const bool by_scales = op.has(scales_at) && op.in(scales_at).elements() != 0;
   const std::size_t at = by_scales ? scales_at : 3;
   std::vector<double> given;
+  if (op.has_attribute("scales") && op.has(1))
+    return op.refuse(Code::InvalidConfig, "\"scales\" as an attribute and as input 1; expected one of them");
   if (op.node.op == "Upsample" && !op.has(1)) {
     if (const Attribute* const a = op.node.find("scales")) given = a->numbers;
   } else {
