@@ -72,17 +72,18 @@ Result<std::vector<Gate>> gates_named(const Op& op, const std::vector<std::strin
     return value;
   };
   std::vector<Gate> gates;
-  for (std::string name : names) {
+  for (const std::string& given : names) {
+    std::string name = given;
     for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
     const auto* const row = std::ranges::find(kGates, std::string_view(name), &GateRow::name);
-    if (row == std::end(kGates)) return op.refuse(Code::Unsupported, "the activation \"{}\"", printable(name));
+    if (row == std::end(kGates)) return op.refuse(Code::Unsupported, "the activation \"{}\"", printable(given));
     Gate gate{row->f};
     if (row->parameters > 0) gate.alpha = next(alphas, row->alpha);
     if (row->parameters > 1) gate.beta = next(betas, row->beta);
     if (gate.alpha == kNoDefault || gate.beta == kNoDefault)
       return op.refuse(Code::InvalidConfig,
                        "{} reads a value of activation_alpha and of activation_beta, which are missing",
-                       printable(name));
+                       printable(given));
     gates.push_back(gate);
   }
   if (!alphas.empty() || !betas.empty())
