@@ -90,8 +90,8 @@ bool is_directory(const std::string& path);
 bool is_file(const std::string& path);
 
 // folder/name, where `name` comes from a file: OutOfRange unless it stays inside the folder: no "..", no absolute path,
-// no link that leads out. Parts "." are left out. The links of Hugging Face's cache, from snapshots/<revision> or a folder
-// below it into blobs beside snapshots, count as inside.
+// no link that leads out. Parts "." are left out. The links of Hugging Face's cache, from snapshots/<revision> or a
+// folder below it into blobs beside snapshots, count as inside.
 Result<std::string> path_inside(const std::string& folder, std::string_view name);
 
 }  // namespace loom

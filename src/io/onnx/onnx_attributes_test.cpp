@@ -98,6 +98,16 @@ void set(graph::Body& body, std::string_view op, const std::string& key, const A
   }
 }
 
+// Attributes without which others of the operation have no effect: the pads that a value fills.
+std::vector<Attribute> companions(std::string_view op, const std::string& key) {
+  std::vector<Attribute> values(1);  // none
+  for (std::size_t n = 2; op == "Pad" && key == "value" && n <= 8; n += 2) {
+    values.emplace_back();
+    values.back().kind = Attribute::Kind::integers, values.back().integers.assign(n, 1);
+  }
+  return values;
+}
+
 // Whether in this case the attribute tells answers apart.
 bool is_read(const NodeCase& c, std::string_view op, const graph::KnownAttribute& known,
              const std::shared_ptr<ThreadPool>& pool) {
@@ -106,18 +116,20 @@ bool is_read(const NodeCase& c, std::string_view op, const graph::KnownAttribute
   const Attribute* now = nullptr;
   for (const graph::Node& node : model->body.nodes)
     if (node.op == op && node.find(known.name) != nullptr) now = node.find(known.name);
-  for (const bool alone : {false, true}) {
-    const auto with = [&](const Attribute* value) {
-      return answer(c, pool, [&](graph::Model& m, auto&) {
-        if (known.below != 0) m.opset = known.below - 1;
-        set(m.body, op, known.name, value, alone);
-      });
-    };
-    const std::string without = with(nullptr);
-    for (const Attribute& value : other_values(known, now))
-      if (with(&value) != without) return true;
-    if (now != nullptr && with(now) != without) return true;
-  }
+  for (const Attribute& companion : companions(op, known.name))
+    for (const bool alone : {false, true}) {
+      const auto with = [&](const Attribute* value) {
+        return answer(c, pool, [&](graph::Model& m, auto&) {
+          if (known.below != 0) m.opset = known.below - 1;
+          set(m.body, op, known.name, value, alone);
+          if (!companion.integers.empty()) set(m.body, op, "pads", &companion, false);
+        });
+      };
+      const std::string without = with(nullptr);
+      for (const Attribute& value : other_values(known, now))
+        if (with(&value) != without) return true;
+      if (now != nullptr && with(now) != without) return true;
+    }
   return false;
 }
 

@@ -23,7 +23,7 @@ using onnx_cases::NodeCase;
 using onnx_cases::part;
 using onnx_cases::run_case;
 
-constexpr std::size_t kLeastCases = 980, kLeastGraphs = 300;
+constexpr std::size_t kLeastCases = 1160, kLeastGraphs = 380;
 
 std::string setting(const char* name) {
   const char* const text = std::getenv(name);

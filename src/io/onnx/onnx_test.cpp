@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "core/json.h"
 #include "io/hostile_test.h"
@@ -298,6 +299,33 @@ TEST(Onnx, F_42_a_run_may_give_another_value_for_a_constant_that_is_an_input) {
   EXPECT_EQ(runner->run({{"w", x}}).error().code, Code::InvalidArgument) << "x is missing";
 }
 
+// numpy.logaddexp.reduce of each row (numpy 2.4); the largest element is subtracted first where exp() would overflow.
+TEST(Onnx, F_42_the_logarithm_of_a_sum_of_exponentials_does_not_overflow) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const struct {
+    std::vector<float> row;
+    double sum;
+  } rows[] = {{{1000, 1000}, 1000.6931471805599},
+              {{-1000, -1000}, -999.3068528194401},
+              {{89, 0}, 89.0},
+              {{-kInf, -1000}, -1000.0},
+              {{-kInf, -kInf}, -kInf},
+              {{kInf, 0}, kInf},
+              {{-3e38f, -3e38f}, -3.0e38},
+              {{3e38f, -3e38f}, 3.0e38},
+              {{1, 2}, 2.313261687518223}};
+  const std::string axes = part(5, tensor("a", 7, {1}, part(9, std::string("\1\0\0\0\0\0\0\0", 8))));
+  const std::string file = model(axes + node("ReduceLogSumExp", {"x", "a"}, "y") + input("x") + output("y"), 18);
+  for (const auto& row : rows) {
+    const auto y = run(file, {{"x", numbers(row.row, {1, 2})}});
+    ASSERT_TRUE(y) << y.error().text();
+    if (std::isinf(row.sum))
+      EXPECT_EQ((*y)[0].number(0), row.sum);
+    else
+      EXPECT_NEAR((*y)[0].number(0), row.sum, 1e-6 * std::abs(row.sum)) << row.row[0] << " " << row.row[1];
+  }
+}
+
 // Names of choices that no operation knows would count as the default.
 TEST(Onnx, F_02_texts_and_attributes_that_nothing_reads_are_refused_by_name) {
   const auto text = [](const std::string& key, const std::string& value) {
@@ -314,6 +342,19 @@ TEST(Onnx, F_02_texts_and_attributes_that_nothing_reads_are_refused_by_name) {
       error_of("SpaceToDepth", text("mode", "XYZ") + part(5, part(1, "blocksize") + whole(3, 2) + whole(20, 2)));
   EXPECT_NE(mode.find("expected one of DCR, CRD, got \"XYZ\""), std::string::npos) << mode;
   EXPECT_NE(error_of("Gelu", text("approximate", "tan"), 20).find("tan"), std::string::npos);
+  // Gates: values that no activation reads, and an activation without the values that it reads.
+  const auto gate_error = [&](const std::string& name, std::vector<float> alphas) {
+    std::string attributes = part(5, part(1, "activations") + part(9, name) + whole(20, 8));
+    if (!alphas.empty()) attributes += part(5, part(1, "activation_alpha") + part(7, floats(alphas)) + whole(20, 6));
+    const std::string weight = part(5, tensor("w", 1, {1, 1, 1}, part(9, floats({1}))));
+    const auto y = run(model(weight + node("RNN", {"x", "w", "w"}, "y", attributes) + input("x") + output("y")),
+                       {{"x", numbers({1, 2}, {2, 1, 1})}});
+    return y ? std::string() : y.error().text();
+  };
+  EXPECT_EQ(gate_error("LeakyRelu", {0.5f}), "");
+  EXPECT_NE(gate_error("Tanh", {0.5f}).find("activation_alpha"), std::string::npos);
+  EXPECT_NE(gate_error("ScaledTanh", {0.5f}).find("activation_beta"), std::string::npos);
+  EXPECT_NE(gate_error("Strange", {}).find("Strange"), std::string::npos);
   const std::string bound = part(5, part(1, "max") + std::string("\x15\0\0\0\0", 5) + whole(20, 1));
   EXPECT_NE(error_of("Clip", bound, 11).find("\"max\" is an input from opset 11 on"), std::string::npos);
 }

@@ -12,9 +12,10 @@
 namespace loom::graph {
 namespace {
 
+// A row has words. Those of attributes are NAME:KIND, the kind as a spec has it, then <OPSET where from that opset on
+// an input is in its place, and |VALUE for each choice of a text.
 struct AttributeRow {
-  std::string_view ops,
-      attributes;  // words: NAME:KIND as a spec has it, |VALUE for each of a text's choices, <OPSET where an input came in its place
+  std::string_view ops, attributes;
 };
 
 // Attributes of ONNX's operations in any opset that is read (onnx/defs; an operation in no row has none), also those

@@ -53,7 +53,7 @@ struct Body {
   std::vector<std::pair<std::string, Value>> constants;
 };
 
-// An attribute that an operation knows: its kind as a spec has it ("i", "ints"), and what a text may be, if not anything.
+// An attribute that an operation knows: its kind as a spec has it ("i", "ints"), and the choices of a text, if any.
 struct KnownAttribute {
   std::string name, kind;
   std::vector<std::string> choices;

@@ -99,6 +99,8 @@ Result<std::size_t> Op::axis(std::int64_t value, std::size_t rank) const {
 }
 
 Result<std::vector<std::int64_t>> Op::ints_of(std::size_t i, std::string_view key) {
+  if (has(i) && has_attribute(key))
+    return refuse(Code::InvalidConfig, "\"{}\" as an attribute and as input {}; expected one of them", key, i);
   return has(i) ? ints(i) : Result<std::vector<std::int64_t>>(integers(key));
 }
 

@@ -304,7 +304,8 @@ Result<std::string> without_ellipsis(const Op& op, std::string term, std::size_t
   return term;
 }
 
-// The labels of the result where the equation leaves them out: those of an ellipsis, and those that appear once, sorted.
+// The labels of the result where the equation leaves them out: those of an ellipsis, and those that appear once,
+// sorted.
 std::string implied_result(const std::vector<std::string>& terms) {
   std::string all, result;
   for (const std::string& term : terms) all += term;

@@ -1,8 +1,8 @@
 // RNN, GRU and LSTM over a sequence, with initial state, lengths, peepholes and both directions (Elman 1990; Cho et al.
 // 2014; Hochreiter & Schmidhuber 1997). Products go through ops/gemm; the gates are computed in f64 and rounded once.
-// An LSTM of constant weights with the usual gates goes through ops/matmul and ops/recurrent. DynamicQuantizeLSTM, which
-// ONNX Runtime's dynamic quantisation makes of LSTMs, has weights of 8 bits: the sequence as a whole and the states of
-// each step are quantised to uint8 by their range, and the products of codes are exact.
+// An LSTM of constant weights with the usual gates goes through ops/matmul and ops/recurrent. DynamicQuantizeLSTM,
+// which ONNX Runtime's dynamic quantisation makes of LSTMs, has weights of 8 bits: the sequence as a whole and the
+// states of each step are quantised to uint8 by their range, and the products of codes are exact.
 
 #include <algorithm>
 #include <array>
@@ -37,8 +37,8 @@ double leaky_relu_gate(double x, double alpha, double) { return x < 0 ? alpha * 
 double thresholded_relu_gate(double x, double alpha, double) { return x > alpha ? x : 0; }
 double elu_gate(double x, double alpha, double) { return x < 0 ? alpha * expm1_64(x) : x; }
 
-// Activations of gates, how many of alpha and beta each reads, and the values where the node gives none: those of ONNX's
-// operation of that name. Affine and ScaledTanh have no such operation, and no default.
+// Activations of gates, how many of alpha and beta each reads, and the values where the node gives none: those of
+// ONNX's operation of that name. Affine and ScaledTanh have no such operation, and no default.
 constexpr double kNoDefault = __builtin_huge_val();
 constexpr struct GateRow {
   std::string_view name;
@@ -72,17 +72,18 @@ Result<std::vector<Gate>> gates_named(const Op& op, const std::vector<std::strin
     return value;
   };
   std::vector<Gate> gates;
-  for (std::string name : names) {
+  for (const std::string& given : names) {
+    std::string name = given;
     for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
     const auto* const row = std::ranges::find(kGates, std::string_view(name), &GateRow::name);
-    if (row == std::end(kGates)) return op.refuse(Code::Unsupported, "the activation \"{}\"", printable(name));
+    if (row == std::end(kGates)) return op.refuse(Code::Unsupported, "the activation \"{}\"", printable(given));
     Gate gate{row->f};
     if (row->parameters > 0) gate.alpha = next(alphas, row->alpha);
     if (row->parameters > 1) gate.beta = next(betas, row->beta);
     if (gate.alpha == kNoDefault || gate.beta == kNoDefault)
       return op.refuse(Code::InvalidConfig,
                        "{} reads a value of activation_alpha and of activation_beta, which are missing",
-                       printable(name));
+                       printable(given));
     gates.push_back(gate);
   }
   if (!alphas.empty() || !betas.empty())

@@ -23,18 +23,21 @@ struct Setting {
   bool exclude_outside = false, antialias = false;
 };
 
-double source_place(const Setting& s, double o, double in, double out, double scale, double first, double last) {
+// Computed in T: where one element is taken, ties fall as they do in f32 in ONNX Runtime.
+template <class T>
+T source_place(const Setting& s, T o, T in, T out, T scale, T first, T last) {
+  constexpr T kHalf = T{1} / 2;
   if (s.transform == "asymmetric") return o / scale;
   if (s.transform == "align_corners") return scale * in == 1 ? 0 : o * (in - 1) / (scale * in - 1);
-  if (s.transform == "pytorch_half_pixel") return out > 1 ? (o + 0.5) / scale - 0.5 : 0;
-  if (s.transform == "tf_half_pixel_for_nn") return (o + 0.5) / scale;
+  if (s.transform == "pytorch_half_pixel") return out > 1 ? (o + kHalf) / scale - kHalf : 0;
+  if (s.transform == "tf_half_pixel_for_nn") return (o + kHalf) / scale;
   if (s.transform == "tf_crop_and_resize")
-    return out > 1 ? first * (in - 1) + o * (last - first) * (in - 1) / (out - 1) : 0.5 * (first + last) * (in - 1);
+    return out > 1 ? first * (in - 1) + o * (last - first) * (in - 1) / (out - 1) : kHalf * (first + last) * (in - 1);
   if (s.transform == "half_pixel_symmetric") {
-    const double adjust = out / (scale * in), centre = in / 2, offset = centre * (1 - adjust);
-    return offset + (o + 0.5) / scale - 0.5;
+    const T adjust = out / (scale * in), centre = in / 2, offset = centre * (1 - adjust);
+    return offset + (o + kHalf) / scale - kHalf;
   }
-  return (o + 0.5) / scale - 0.5;  // half_pixel
+  return (o + kHalf) / scale - kHalf;  // half_pixel
 }
 
 std::size_t bounded(double v, std::size_t n) {
@@ -66,8 +69,11 @@ AxisPlan plan_axis(const Setting& s, std::size_t axis, std::size_t in, std::size
   p.taps = nearest ? 1 : 2 * static_cast<std::size_t>(__builtin_ceil(reach));
   p.index.resize(out * p.taps), p.weight.assign(out * p.taps, 1), p.outside.assign(out, false);
   for (std::size_t o = 0; o < out; ++o) {
-    const double at =
-        source_place(s, static_cast<double>(o), static_cast<double>(in), static_cast<double>(out), scale, first, last);
+    const auto place_in = [&]<class T>(T) {
+      return static_cast<double>(source_place(s, static_cast<T>(o), static_cast<T>(in), static_cast<T>(out),
+                                              static_cast<T>(scale), static_cast<T>(first), static_cast<T>(last)));
+    };
+    const double at = nearest ? place_in(float{}) : place_in(double{});
     if (s.transform == "tf_crop_and_resize") p.outside[o] = at < 0 || at > static_cast<double>(in - 1);
     if (nearest) {
       p.index[o] = bounded(nearest_place(s, at), in);
@@ -148,6 +154,8 @@ Result<Target> target_of(Op& op) {
   const bool by_scales = op.has(scales_at) && op.in(scales_at).elements() != 0;
   const std::size_t at = by_scales ? scales_at : 3;
   std::vector<double> given;
+  if (op.has_attribute("scales") && op.has(1))
+    return op.refuse(Code::InvalidConfig, "\"scales\" as an attribute and as input 1; expected one of them");
   if (op.node.op == "Upsample" && !op.has(1)) {
     if (const Attribute* const a = op.node.find("scales")) given = a->numbers;
   } else {

@@ -24,10 +24,11 @@ class Runner {
   static Result<std::unique_ptr<Runner>> create(std::shared_ptr<const Program> program,
                                                 const RunnerOptions& options = {});
 
-  // Values by the names of Program::inputs(), each of its type, and of Program::defaults() where the file's is not meant. What a plan needs to know of whole numbers it looks up:
-  // other numbers are then planned anew; where shapes follow from the values of other inputs, every call is planned.
-  // Inputs need to last during the call alone; the results are owned. InvalidArgument for a missing or unknown name,
-  // ShapeMismatch, Cancelled once `*cancel`, or that of the options, is set, and errors of the operations.
+  // Values by the names of Program::inputs(), each of its type; those of Program::defaults() may be given too. What a
+  // plan needs to know of whole numbers it looks up: other numbers are then planned again; where shapes follow from the
+  // values of other inputs, every call is planned. Inputs need to last during the call alone; the results are owned.
+  // InvalidArgument for a missing or unknown name, ShapeMismatch, Cancelled once `*cancel`, or that of the options, is
+  // set, and errors of the operations.
   Result<std::vector<Value>> run(std::vector<std::pair<std::string, Value>> inputs,
                                  const std::atomic<bool>* cancel = nullptr);
 

@@ -60,7 +60,8 @@ struct Sampler {
     double at = static_cast<double>(align ? (given + 1) / 2 * (n - 1) : ((given + 1) * n - 1) / 2);
     if (!(at > -0x1p40 && at < 0x1p40)) at = at < 0 ? -0x1p40 : at > 0 ? 0x1p40 : 0;
     if (mode == SampleMode::nearest) at = nearest_even(at);
-    if (at < low() || at > high(extent)) {
+    // Cubic weights belong to the place as it is: its taps alone are led back, as PyTorch and ONNX Runtime have it.
+    if (mode != SampleMode::cubic && (at < low() || at > high(extent))) {
       if (padding == Edge::border) at = clamped(at, 0, static_cast<double>(extent) - 1);
       if (padding == Edge::reflection) at = reflected(at, low(), high(extent));
     }

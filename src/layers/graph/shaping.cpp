@@ -62,6 +62,8 @@ Result<void> constant(Op& op) {
     op.know(0, std::move(fresh));
     return {};
   }
+  for (const auto& [key, a] : op.node.attributes)
+    if (key.starts_with("value_string")) return op.refuse(Code::Unsupported, "{}, a text", key);
   return op.refuse(Code::Unsupported, "without a tensor, numbers or whole numbers");
 }
 

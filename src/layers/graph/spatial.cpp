@@ -261,11 +261,11 @@ Result<void> conv_transpose(Op& op) {
     if (!wanted.empty() || same) {
       const std::size_t out = wanted.empty() ? x.dims[a + 2] * win.stride[a]
                                              : static_cast<std::size_t>(std::max<std::int64_t>(wanted[a], 0));
-      // Where the kernel is smaller than the stride, ONNX asks for more than the full result and ONNX Runtime gives that.
+      // With a kernel below the stride ONNX asks for more than the full result, and ONNX Runtime gives that one.
       if (wanted.empty() && out > whole)
         return op.refuse(Code::Unsupported, "auto_pad {} with an output of {} where {} are", mode, out, whole);
-      // ConvTranspose-11: the greater half of the padding is in front, but for SAME_UPPER. An output that is larger than
-      // the full result ends in zeros.
+      // ConvTranspose-11: the greater half of the padding is in front, but for SAME_UPPER. An output larger than the
+      // full result ends in zeros.
       const std::size_t both = whole > out ? whole - out : 0;
       begin = mode == "SAME_UPPER" ? both / 2 : both - both / 2;
       end = both - begin, beyond = out > whole ? out - whole : 0;
