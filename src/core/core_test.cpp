@@ -195,6 +195,17 @@ TEST(ThreadPool, the_host_lends_its_workers) {
   EXPECT_FALSE(ThreadPool::create(HostWorkers{.threads = 2}));
 }
 
+TEST(Json, names_numbers_that_json_does_not_have) {
+  for (const char* text : {"[NaN]", "{\"a\": NaN}", "[-Infinity]", "[1, Infinity]", "[nan]", "[-inf]"}) {
+    const auto parsed = parse_json(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_NE(parsed.error().text().find("JSON has no NaN and no Infinity"), std::string::npos)
+        << parsed.error().text();
+  }
+  for (const char* text : {"[1,", "{\"a\":nul}", "[\"NaN]", "[1 NaN"})
+    EXPECT_NE(parse_json(text).error().text().find("not valid JSON at byte"), std::string::npos) << text;
+}
+
 TEST(Json, J_23_refuses_what_is_not_strict) {
   for (const char* bad :
        {"", "{", "[1,]", "{\"a\":1,\"a\":2}", "1 2", "nan", "[1e999]", "\"\xff\"", "// c\n1", "{'a':1}"})

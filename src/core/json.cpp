@@ -35,13 +35,14 @@ class Builder final : public nlohmann::json_sax<Json> {
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    if (!error)
-      error = Error{Code::CorruptData, fmt::format("not valid JSON at byte {}", position == 0 ? 0 : position - 1)};
+    bad_byte = position == 0 ? 0 : position - 1;
+    if (!error) error = Error{Code::CorruptData, fmt::format("not valid JSON at byte {}", bad_byte)};
     return false;
   }
 
   Json root;
   std::optional<Error> error;
+  std::size_t bad_byte = 0;  // of a syntax error
 
  private:
   bool stop(Code code, std::string why) {
@@ -149,6 +150,14 @@ class CanonicalWriter {
   }
 };
 
+// Returns whether there is what Python and JavaScript write for numbers that JSON has not: NaN, Infinity, -Infinity.
+bool is_no_number(std::string_view text, std::size_t at) {
+  for (const std::string_view name : {"NaN", "Infinity", "nan", "inf"})
+    for (const std::size_t back : {0, 1})  // the reader may have taken the first letter
+      if (at >= back && at <= text.size() && text.substr(at - back).starts_with(name)) return true;
+  return false;
+}
+
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {
@@ -156,6 +165,8 @@ Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {
     return fail(Code::LimitExceeded, "JSON text has {} bytes, at most {} are read", text.size(), limits.max_bytes);
   Builder builder(limits);
   const bool ok = Json::sax_parse(text.begin(), text.end(), &builder);
+  if (builder.error && builder.error->message.starts_with("not valid") && is_no_number(text, builder.bad_byte))
+    builder.error->message += ": JSON has no NaN and no Infinity, expected a number or null";
   if (builder.error) return tl::make_unexpected(*std::move(builder.error));
   if (!ok) return fail(Code::CorruptData, "not valid JSON");
   return std::move(builder.root);

@@ -1,7 +1,7 @@
 #pragma once
 // The regular expressions of pre-tokenizers: Oniguruma's syntax, as the tokenizers package sets it up.
 //   literals, . [..] with ranges, negation, nesting and &&, \s \S \d \D \w \W \h \H, [:alpha:] and its like
-//   \p{..} \P{..} \p{^..}: general categories, scripts, blocks (In_..), binary properties; names as Unicode compares them
+//   \p{..} \P{..} \p{^..}: general categories, scripts, blocks (In_..), binary properties, by loosely compared names
 //   \n \r \t \f \v \a \e \xHH \x{H..} \uHHHH \OOO \o{O..} \cX, \R \X \N \O
 //   (..) (?:..) (?<name>..) (?i:..) (?i) (?m) (?x) (?=..) (?!..) (?<=..) (?<!..) (?>..) (?#..), | ,
 //   * + ? {m,n} with ? (lazy) and + (possessive), ^ $ (at lines, as in Ruby) \A \z \Z \b \B

@@ -28,5 +28,111 @@ TEST(TokenizerParts, X_01_give_the_ids_and_texts_of_the_tokenizers_package) {
   }
 }
 
+// What a file makes of a text: ids with the tokens of the post-processor, and the text of them; or the error.
+std::string outcome(const Json& file, const std::string& text, bool must_load) {
+  const auto tokenizer = Tokenizer::from_json(dump_json(file));
+  EXPECT_TRUE(tokenizer || !must_load) << tokenizer.error().text();
+  if (!tokenizer) return tokenizer.error().text();
+  std::vector<std::int32_t> ids;
+  const auto encoded = tokenizer->encode(text, {.add_special_tokens = true}, ids);
+  if (!encoded) return encoded.error().text();
+  return fmt::format("{} {}", fmt::join(ids, ","), tokenizer->decode(ids));
+}
+
+struct KeyRow {
+  const char *part, *base, *key, *value, *text;
+};
+
+// Every key that the tokenizers package reads, a value beside the one of `base`, and a text that shows the difference.
+constexpr KeyRow kRead[] = {
+    {"/model", R"({"type":"BPE"})", "unk_token", R"("u")", "z"},
+    {"/model", R"({"type":"BPE","unk_token":"u"})", "fuse_unk", "true", "zz"},
+    {"/model", R"({"type":"BPE"})", "byte_fallback", "true", "\n"},
+    {"/model", R"({"type":"BPE"})", "ignore_merges", "true", "ac"},
+    {"/model", R"({"type":"BPE"})", "merges", "[]", "bc"},
+    {"/model", R"({"type":"BPE"})", "continuing_subword_prefix", R"("##")", "ab"},
+    {"/model", R"({"type":"BPE"})", "end_of_word_suffix", R"("</w>")", "a"},
+    {"/model", R"({"type":"BPE"})", "dropout", "0.5", "a"},
+    {"/model", R"({"type":"WordPiece","unk_token":"u"})", "unk_token", R"("a")", "z"},
+    {"/model", R"({"type":"WordPiece","unk_token":"u"})", "continuing_subword_prefix", R"("")", "ab"},
+    {"/model", R"({"type":"WordPiece","unk_token":"u"})", "max_input_chars_per_word", "1", "ab"},
+    {"/model", R"({"type":"WordLevel","unk_token":"u"})", "unk_token", R"("a")", "z"},
+    {"/normalizer", R"({"type":"BertNormalizer"})", "clean_text", "false", "a\tb"},
+    {"/normalizer", R"({"type":"BertNormalizer"})", "handle_chinese_chars", "false", "\u4e2d"},
+    {"/normalizer", R"({"type":"BertNormalizer"})", "strip_accents", "false", "\u00e9"},
+    {"/normalizer", R"({"type":"BertNormalizer"})", "lowercase", "false", "A"},
+    {"/normalizer", R"({"type":"Strip","strip_left":true,"strip_right":true})", "strip_left", "false", " a "},
+    {"/normalizer", R"({"type":"Strip","strip_left":true,"strip_right":true})", "strip_right", "false", " a "},
+    {"/normalizer", R"({"type":"Replace","pattern":{"String":"a"},"content":"b"})", "pattern", R"({"Regex":"[ac]"})",
+     "c"},
+    {"/normalizer", R"({"type":"Replace","pattern":{"String":"a"},"content":"b"})", "content", R"("c")", "a"},
+    {"/normalizer", R"({"type":"Prepend","prepend":"a"})", "prepend", R"("b")", "c"},
+    {"/pre_tokenizer", R"({"type":"ByteLevel"})", "add_prefix_space", "false", "a"},
+    {"/pre_tokenizer", R"({"type":"ByteLevel","add_prefix_space":false})", "use_regex", "false", "c1"},
+    {"/pre_tokenizer", R"({"type":"Metaspace"})", "replacement", R"("_")", "a"},
+    {"/pre_tokenizer", R"({"type":"Metaspace"})", "prepend_scheme", R"("never")", "a"},
+    {"/pre_tokenizer", R"({"type":"Metaspace"})", "split", "false", "a b"},
+    {"/pre_tokenizer", R"({"type":"Split","pattern":{"String":"b"},"behavior":"Removed"})", "pattern",
+     R"({"String":"c"})", "bc"},
+    {"/pre_tokenizer", R"({"type":"Split","pattern":{"String":"b"},"behavior":"Removed"})", "behavior", R"("Isolated")",
+     "bc"},
+    {"/pre_tokenizer", R"({"type":"Split","pattern":{"String":"b"},"behavior":"Removed"})", "invert", "true", "bc"},
+    {"/pre_tokenizer", R"({"type":"Punctuation"})", "behavior", R"("Removed")", "a'b"},
+    {"/pre_tokenizer", R"({"type":"CharDelimiterSplit","delimiter":"a"})", "delimiter", R"("b")", "ab"},
+    {"/pre_tokenizer", R"({"type":"FixedLength","length":1})", "length", "2", "bc"},
+    {"/post_processor", R"({"type":"BertProcessing","sep":["a",0],"cls":["a",0]})", "sep", R"(["b",1])", "c"},
+    {"/post_processor", R"({"type":"BertProcessing","sep":["a",0],"cls":["a",0]})", "cls", R"(["b",1])", "c"},
+    {"/decoder", R"({"type":"WordPiece","prefix":"##"})", "prefix", R"("b")", "ab"},
+    {"/decoder", R"({"type":"WordPiece","cleanup":true})", "cleanup", "false", "a."},
+    {"/decoder", R"({"type":"Metaspace"})", "replacement", R"("_")", "_\u2581a"},
+    {"/decoder", R"({"type":"BPEDecoder","suffix":"a"})", "suffix", R"("b")", "ab"},
+    {"/decoder", R"({"type":"Strip","content":"a","start":1,"stop":0})", "content", R"("b")", "ab"},
+    {"/decoder", R"({"type":"Strip","content":"a","start":1,"stop":0})", "start", "0", "ab"},
+    {"/decoder", R"({"type":"Strip","content":"a","start":0,"stop":0})", "stop", "1", "ba"},
+    {"/added_tokens/0", R"({"content":"ab"})", "single_word", "true", "abc"},
+    {"/added_tokens/0", R"({"content":"ab"})", "lstrip", "true", " ab"},
+    {"/added_tokens/0", R"({"content":"ab"})", "rstrip", "true", "ab "},
+    {"/added_tokens/0", R"({"content":"ab"})", "special", "true", "ab"},
+};
+// Keys that the package reads and that change neither ids nor texts.
+constexpr KeyRow kWithoutEffect[] = {
+    {"", "{}", "version", R"("1.0")", "abc"},
+    {"", "{}", "truncation", R"({"max_length":1,"stride":0,"strategy":"LongestFirst","direction":"Right"})", "abc"},
+    {"", "{}", "padding", R"({"strategy":{"Fixed":9},"pad_id":0,"pad_type_id":0,"pad_token":"a","direction":"Right"})",
+     "a"},
+    {"/pre_tokenizer", R"({"type":"ByteLevel"})", "trim_offsets", "false", "a b"},
+    {"/post_processor", R"({"type":"ByteLevel"})", "add_prefix_space", "false", "a b"},
+    {"/post_processor", R"({"type":"ByteLevel"})", "trim_offsets", "false", "a b"},
+    {"/model", R"({"type":"BPE"})", "dropout", "0", "abc"},
+};
+
+std::pair<std::string, std::string> outcomes(const KeyRow& row) {
+  Json vocab = Json::object();
+  int id = 0;
+  for (const char* token :
+       {"a", "b", "c", "u",      "bc", "##b",    "##c", "a</w>", "</w>", "<0x0A>", "\u0120",  "\u2581", "_",
+        "'", " ", "A", "\u00e9", "e",  "\u4e2d", "\t",  "ac",    "1",    "c1",     "a\u2581", "."})
+    vocab[token] = id++;
+  Json file = {{"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", {"b c", "c 1", "a \u2581"}}}}};
+  if (std::string_view(row.part).starts_with("/added_tokens")) file["added_tokens"] = Json::array();
+  Json& part = file[Json::json_pointer(row.part)];
+  part.update(fixtures::value_of(parse_json(row.base)));
+  if (std::string_view(row.part).starts_with("/added_tokens")) part["id"] = id;
+  const std::string before = outcome(file, row.text, true);
+  part[row.key] = fixtures::value_of(parse_json(row.value));
+  return {before, outcome(file, row.text, false)};
+}
+
+TEST(TokenizerParts, X_01_every_key_has_an_effect_or_is_known_to_have_none) {
+  for (const KeyRow& row : kRead) {
+    const auto [before, after] = outcomes(row);
+    EXPECT_NE(before, after) << row.part << " " << row.base << ": " << row.key;
+  }
+  for (const KeyRow& row : kWithoutEffect) {
+    const auto [before, after] = outcomes(row);
+    EXPECT_EQ(before, after) << row.part << " " << row.base << ": " << row.key;
+  }
+}
+
 }  // namespace
 }  // namespace loom::text::parts_test
