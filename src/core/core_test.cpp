@@ -15,11 +15,51 @@
 #include "core/sha256.h"
 #include "core/sha256_blocks.h"
 #include "core/shape.h"
+#include "core/shortened.h"
 #include "core/thread_pool.h"
 #include "core/transpose.h"
 
 namespace loom {
 namespace {
+
+TEST(Error, DeepPlacesAreShortenedInTheMiddle) {
+  Steps deep;
+  for (int i = 0; i < 70; ++i) deep.insert(deep.end(), {"sequential_layers", "0"});
+  const std::string last = "type";
+  deep.push_back(last);
+  const Error of_steps{Code::InvalidConfig, "is missing", deep};
+  EXPECT_LE(of_steps.text().size(), kMostPlace + 20);
+  EXPECT_TRUE(of_steps.text().starts_with("/sequential_layers/0/")) << of_steps.text();
+  EXPECT_TRUE(of_steps.text().ends_with("/sequential_layers/0/type: is missing")) << of_steps.text();
+  EXPECT_EQ(of_steps.place.steps(), deep);
+
+  Error of_nodes{Code::NestingTooDeep, "too deep"};
+  for (int i = 0; i < 70; ++i) of_nodes.in_source("If \"a\"");
+  const std::string file = "/models/" + std::string(300, 'm') + ".onnx";
+  of_nodes.in_source(file);
+  EXPECT_LE(of_nodes.text().size(), file.size() + kMostPlace + 20);
+  EXPECT_TRUE(of_nodes.text().starts_with(file + ": If \"a\": ")) << of_nodes.text();
+  EXPECT_TRUE(of_nodes.text().ends_with("If \"a\": too deep")) << of_nodes.text();
+
+  Error of_path{Code::NotFound, "no such weight"};
+  std::string path = "layers.0";
+  for (int i = 0; i < 70; ++i) path += ".base_layer";
+  of_path.in_source(path);
+  EXPECT_LE(of_path.text().size(), kMostPlace + 20);
+  const Error of_file{Code::NotFound, "cannot open"};
+  EXPECT_EQ(Error(of_file).in_source(file).text(), file + ": cannot open");
+  EXPECT_EQ(shortened_place("/layers/0"), "/layers/0");
+  std::string wide;  // characters of three bytes stay whole
+  for (int i = 0; i < 200; ++i) wide += "\u20ac";
+  for (const char c : {'a', 'b'}) {
+    wide.insert(wide.begin(), c);
+    const std::string cut = shortened_place(wide);
+    const std::size_t at = cut.find("...");
+    ASSERT_NE(at, cut.npos);
+    EXPECT_TRUE(cut.substr(0, at).ends_with("\u20ac"));
+    EXPECT_TRUE(cut.substr(at + 3).starts_with("\u20ac"));
+  }
+}
 
 // Sizes around whole blocks, strides that leave gaps; nothing outside is touched.
 template <class T>

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/hooks.h"
+#include "core/shortened.h"
 
 namespace loom {
 
@@ -69,6 +70,35 @@ Steps path_steps(std::string_view path) {
   return steps;
 }
 
+std::string shortened_place(std::string_view place) {
+  if (place.size() <= kMostPlace) return std::string(place);
+  constexpr std::string_view kDots = "...";
+  constexpr std::size_t kEach = (kMostPlace - kDots.size()) / 2;
+  // Whole steps stay where there is one near the cut; else whole characters.
+  const auto is_inside = [](char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; };
+  std::size_t head = place.find_last_of("/. ", kEach - 1);
+  head = head == place.npos || head < kEach / 2 ? kEach : head + 1;
+  while (head > 0 && is_inside(place[head])) --head;
+  std::size_t tail = place.find_first_of("/. ", place.size() - kEach);
+  if (tail == place.npos || tail > place.size() - kEach / 2) tail = place.size() - kEach;
+  while (tail < place.size() && is_inside(place[tail])) ++tail;
+  return std::string(place.substr(0, head)) + std::string(kDots) + std::string(place.substr(tail));
+}
+
+namespace {
+
+// The file that a source begins with stays as it is: somebody may look for it.
+std::string shortened_source(const std::string& source) {
+  if (source.size() <= kMostPlace) return source;
+  const std::size_t end = source.find(": ");
+  const bool begins_with_file = source.front() == '/' || source.front() == '.' || source.find('/') < end;
+  if (end == source.npos) return begins_with_file ? source : shortened_place(source);
+  return begins_with_file ? source.substr(0, end + 2) + shortened_place(std::string_view(source).substr(end + 2))
+                          : shortened_place(source);
+}
+
+}  // namespace
+
 Place::Place(Steps steps, std::string source)
     : parts_(steps.empty() && source.empty() ? nullptr
                                              : std::make_unique<Parts>(Parts{std::move(steps), std::move(source)})) {}
@@ -83,15 +113,15 @@ Error& Error::in_source(std::string_view outer) {
 Error& Error::under(Steps outer) {
   if (outer.empty()) return *this;
   // a document that this place of the outer one names
-  if (!place.source().empty()) return in_source(pointer_text(outer));
+  if (!place.source().empty()) return in_source(shortened_place(pointer_text(outer)));
   for (const std::string& step : place.steps()) outer.push_back(step);
   place = std::move(outer);
   return *this;
 }
 
 std::string Error::text() const {
-  std::string out = place.source();
-  for (const std::string& part : {pointer_text(place.steps()), message}) {
+  std::string out = shortened_source(place.source());
+  for (const std::string& part : {shortened_place(pointer_text(place.steps())), message}) {
     if (part.empty()) continue;
     if (!out.empty()) out += ": ";
     out += part;

@@ -112,6 +112,19 @@ Result<JournalReader> JournalReader::open(const std::string& path) {
 }
 
 Result<std::optional<Json>> JournalReader::next() {
+  LOOM_TRY(const auto text, next_text());
+  if (!text) return std::optional<Json>();
+  LOOM_TRY(Json line, parsed(*text));
+  return std::optional<Json>(std::move(line));
+}
+
+Result<Json> JournalReader::parsed(std::string_view text) const {
+  auto line = parse_json(text);
+  if (!line || !line->is_object()) return fail(Code::CorruptData, "{}: line {} is no JSON object", path_, lines_);
+  return std::move(*line);
+}
+
+Result<std::optional<std::string_view>> JournalReader::next_text() {
   constexpr JsonLimits kLimits;
   std::size_t seen = at_, end;
   while ((end = text_.find('\n', seen)) == text_.npos) {
@@ -123,12 +136,11 @@ Result<std::optional<Json>> JournalReader::next() {
     const std::size_t got = std::fread(text_.data() + seen, 1, kPiece, file_.get());
     text_.resize(seen + got);
     if (got == 0 && std::ferror(file_.get()) != 0) return os::error(path_);
-    if (got == 0) return std::optional<Json>();
+    if (got == 0) return std::optional<std::string_view>();
   }
-  auto line = parse_json(std::string_view(text_).substr(at_, end - at_), kLimits);
-  if (!line || !line->is_object()) return fail(Code::CorruptData, "{}: line {} is no JSON object", path_, lines_ + 1);
+  const std::string_view line = std::string_view(text_).substr(at_, end - at_);
   bytes_ += end + 1 - at_, at_ = end + 1, ++lines_;
-  return std::optional<Json>(std::move(*line));
+  return std::optional(line);
 }
 
 Result<std::vector<Json>> read_journal(const std::string& path) {

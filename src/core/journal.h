@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -83,8 +84,12 @@ class JournalReader {
  public:
   // NotFound, IoError.
   static Result<JournalReader> open(const std::string& path);
-  // Nothing behind the last line. CorruptData with the line; LimitExceeded for one that no reader of JSON takes.
+  // Nothing after the last line. CorruptData with the line; LimitExceeded for one that no reader of JSON takes.
   Result<std::optional<Json>> next();
+  // The text of the next line, valid until the next call, for readers that parse few of many lines.
+  Result<std::optional<std::string_view>> next_text();
+  // Parses a text of next_text(). CorruptData with the line.
+  Result<Json> parsed(std::string_view text) const;
   std::uint64_t lines() const { return lines_; }  // that were given
   std::uint64_t bytes() const { return bytes_; }  // of them
   const std::string& path() const { return path_; }

@@ -29,6 +29,22 @@ namespace {
 
 std::string file_of(const std::string& folder, std::string_view name) { return fmt::format("{}/{}", folder, name); }
 
+// What a folder holds of a run: nothing; a beginning, that has computed nothing yet; a run that can go on; a journal
+// whose checkpoint is missing.
+enum class Held : std::uint8_t { Nothing, Beginning, Run, JournalAlone };
+
+Result<Held> held_in(const std::string& folder, const RunKind& kind) {
+  if (is_file(file_of(folder, kind.checkpoint))) return Held::Run;
+  const std::string journal = file_of(folder, kind.journal);
+  if (!is_file(journal)) return Held::Nothing;
+  LOOM_TRY(JournalReader lines, JournalReader::open(journal));
+  for (std::uint64_t i = 0; i <= kind.first_lines; ++i) {
+    LOOM_TRY(const auto line, lines.next());
+    if (!line) return Held::Beginning;
+  }
+  return Held::JournalAlone;
+}
+
 bool holds_run(const std::string& folder, const RunKind& kind) {
   return is_file(file_of(folder, kind.journal)) || is_file(file_of(folder, kind.checkpoint));
 }
@@ -52,17 +68,17 @@ Result<void> check_folder(const std::string& folder, RunStart start, const RunKi
 Result<bool> goes_on(const std::string& folder, RunStart start, const RunKind& kind) {
   LOOM_TRY_VOID(check_folder(folder, start, kind));
   if (start == RunStart::overwrite || !holds_run(folder, kind)) return false;
+  const auto held = held_in(folder, kind);
+  // a journal that nobody can read is a run of this kind all the same
+  if (!held && start == RunStart::resume) return tl::make_unexpected(held.error());
+  if (held && *held == Held::JournalAlone)
+    return fail(start == RunStart::resume ? Code::CorruptData : Code::InvalidArgument,
+                "{} holds a run, but {} is missing: --overwrite begins anew, another folder keeps it", folder,
+                kind.checkpoint);
   if (start == RunStart::fresh)
     return fail(Code::InvalidArgument,
                 "{} holds a run: --resume goes on with it, --overwrite begins anew, another folder keeps it", folder);
-  const std::string state = file_of(folder, kind.checkpoint);
-  if (is_file(state)) return true;
-  LOOM_TRY(JournalReader lines, JournalReader::open(file_of(folder, kind.journal)));
-  for (std::uint64_t i = 0; i <= kind.first_lines; ++i) {
-    LOOM_TRY(const auto line, lines.next());
-    if (!line) return false;
-  }
-  return fail(Code::CorruptData, "{} is missing, but {} tells of a run: --overwrite begins anew", state, kind.journal);
+  return *held == Held::Run;
 }
 
 Result<RunFolder> take_folder(const std::string& folder, RunStart start, const RunKind& kind) {

@@ -43,9 +43,12 @@ bool is_loopback(std::string_view address) {
 }
 
 int refusal(const HttpAccess& access, std::string_view token) {
-  constexpr int kUnauthorized = 401, kForbidden = 403;
+  constexpr int kBad = 400, kUnauthorized = 401, kForbidden = 403;
+  if (access.is_ambiguous) return kBad;
   if (!token.empty() && !is_authorized(access.authorization, token)) return kUnauthorized;
   if (token.empty() && !is_loopback(host_name(access.host))) return kForbidden;
+  if (!access.fetch_site.empty() && access.fetch_site != "same-origin" && access.fetch_site != "none")
+    return kForbidden;
   if (access.origin.empty()) return 0;
   const std::size_t slashes = access.origin.find("://");
   const bool same = slashes != std::string_view::npos && access.origin.substr(slashes + 3) == access.host;

@@ -82,8 +82,11 @@ HttpResponse refused(int status) {
 
 int refusal_of(const Parser& parser, const HttpServerOptions& options) {
   const auto& header = parser.get();
+  constexpr const char* kFetchSite = "Sec-Fetch-Site";
+  const bool is_ambiguous = header.count(http::field::host) > 1 || header.count(http::field::origin) > 1 ||
+                            header.count(http::field::authorization) > 1 || header.count(kFetchSite) > 1;
   return refusal({view_of(header[http::field::authorization]), view_of(header[http::field::host]),
-                  view_of(header[http::field::origin])},
+                  view_of(header[http::field::origin]), view_of(header[kFetchSite]), is_ambiguous},
                  options.token);
 }
 

@@ -204,6 +204,16 @@ TEST_F(Server, F_71_a_token_and_the_own_host_are_asked_for) {
   EXPECT_NE(ask("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n").find(" 403 "), std::string::npos);
   EXPECT_NE(ask("GET / HTTP/1.1\r\n\r\n").find(" 403 "), std::string::npos);
   EXPECT_NE(ask(request("POST /", "Origin: https://evil.example\r\n", "x")).find(" 403 "), std::string::npos);
+  for (const char* host : {"evil.example", "localhost"})
+    EXPECT_NE(ask(fmt::format("GET / HTTP/1.1\r\nHost: localhost\r\nHost: {}\r\n\r\n", host)).find(" 400 "),
+              std::string::npos)
+        << host;
+  for (const char* site : {"cross-site", "same-site", "what"})
+    EXPECT_NE(ask(request("GET /", fmt::format("Sec-Fetch-Site: {}\r\n", site))).find(" 403 "), std::string::npos)
+        << site;
+  for (const char* site : {"same-origin", "none"})
+    EXPECT_NE(ask_closing("GET /", fmt::format("Sec-Fetch-Site: {}\r\n", site)).find(" 200 "), std::string::npos)
+        << site;
   EXPECT_EQ(HttpServer::listen({.port = server_->port()}, {}).error().code, Code::IoError);
   stop();
   stop_ = false;

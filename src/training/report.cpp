@@ -74,28 +74,21 @@ class Page {
   static Result<Page> read(const std::string& folder) {
     Page page(folder);
     LOOM_TRY(JournalReader journal, JournalReader::open(folder + "/journal.jsonl"));
-    LOOM_TRY_VOID(page.read_lines(journal, page.journal_, page.journal_steps_));
-    if (page.journal_.empty() || !is_event(page.journal_[0], "start"))
-      return fail(Code::CorruptData, "{}/journal.jsonl: the first line is no start of a run", folder);
+    LOOM_TRY_VOID(page.read_journal(journal));
     Result<void> timed;
     if (auto timings = JournalReader::open(folder + "/timings.jsonl"))
-      timed = page.read_lines(*timings, page.timings_, page.timed_steps_);
+      timed = page.read_timings(*timings);
     else
       timed = tl::make_unexpected(timings.error());
     if (!timed) {
-      page.timings_.clear(), page.timed_steps_ = {};
+      page.begun_ = {}, page.timed_steps_ = {}, page.seconds_.clear(), page.warnings_.clear(), page.num_warnings_ = 0;
       page.notes_.push_back(timed.error().code == Code::NotFound
                                 ? "timings.jsonl is missing: curves have the journal's points alone"
                                 : timed.error().text());
     }
-    for (const Json& line : page.journal_) {
-      if (is_event(line, "epoch")) page.epochs_.push_back(&line);
-      if (is_event(line, "end")) page.end_ = &line;
-    }
-    for (const Json& line : page.timings_) {
-      if (is_event(line, "epoch")) page.epoch_seconds_[count_of(line, "epoch")] = &line;
-      if (is_event(line, "warning")) page.warnings_.push_back(&line);
-    }
+    if (page.epochs_.stride() > 1)
+      page.notes_.push_back(
+          fmt::format("Of {} epochs every {}th is shown.", page.epochs_.seen(), page.epochs_.stride()));
     return page;
   }
 
@@ -115,54 +108,114 @@ class Page {
     double step = 0, loss = 0, rate = 0;
     std::uint64_t count = 0;
   };
-  // At most kMost of them, evenly spread.
-  struct StepPoints {
-    static constexpr std::size_t kMost = 1 << 14;
-    void add(const StepPoint& point) {
-      if (seen++ % stride != 0) return;
-      if (points.size() == kMost) {
-        for (std::size_t i = 0; 2 * i < kMost; ++i) points[i] = points[2 * i];
-        points.resize(kMost / 2), stride *= 2;
-        if ((seen - 1) % stride != 0) return;
+  // At most kMost of many items, evenly spread.
+  template <class T, std::size_t kMost>
+  class Thinned {
+   public:
+    // The next item is not among those that are kept: add(), with any item, only counts it.
+    bool skips_next() const { return seen_ % stride_ != 0; }
+    void add(T item) {
+      if (seen_++ % stride_ != 0) return;
+      if (items_.size() == kMost) {
+        for (std::size_t i = 0; 2 * i < kMost; ++i) items_[i] = std::move(items_[2 * i]);
+        items_.resize(kMost / 2), stride_ *= 2;
+        if ((seen_ - 1) % stride_ != 0) return;
       }
-      points.push_back(point);
+      items_.push_back(std::move(item));
     }
-    std::vector<StepPoint> points;
-    std::uint64_t seen = 0, stride = 1;
-    double samples = 0, seconds = 0;  // of all
+    const std::vector<T>& items() const { return items_; }
+    bool empty() const { return items_.empty(); }
+    std::uint64_t seen() const { return seen_; }
+    std::uint64_t stride() const { return stride_; }
+
+   private:
+    std::vector<T> items_;
+    std::uint64_t seen_ = 0, stride_ = 1;
   };
-  Result<void> read_lines(JournalReader& reader, std::vector<Json>& lines, StepPoints& steps) {
+  using StepPoints = Thinned<StepPoint, 1 << 14>;
+
+  // A process that worked on the run: its first line, and its last one where it has ended. The first kMost.
+  struct Session {
+    Json begin, end;
+  };
+  struct Sessions {
+    static constexpr std::size_t kMost = 1 << 10;
+    std::vector<Session> sessions;
+    std::uint64_t seen = 0;
+    void add(Session session) {
+      if (seen++ < kMost) sessions.push_back(std::move(session));
+    }
+    void end(Json line) {
+      if (!sessions.empty() && seen == sessions.size()) sessions.back().end = std::move(line);
+    }
+  };
+  static constexpr std::size_t kMostWarnings = 20;
+
+  static StepPoint point_of(const Json& line) {
+    return {number_of(line, "step"), number_of(line, "loss"), number_of(line, "learning_rate"),
+            count_of(line, "count")};
+  }
+
+  // Lines about steps are most of a long journal: those that no curve shows are not parsed, but for the last one.
+  Result<void> read_journal(JournalReader& reader) {
+    std::string skipped;
+    for (;;) {
+      LOOM_TRY(const auto text, reader.next_text());
+      if (!text) break;
+      if (journal_steps_.skips_next() && text->find(R"("event":"steps")") != text->npos) {
+        journal_steps_.add({}), skipped = *text;
+        continue;
+      }
+      LOOM_TRY(Json line, reader.parsed(*text));
+      if (reader.lines() == 1) {
+        start_ = std::move(line);
+        if (is_event(start_, "start")) continue;
+        return fail(Code::CorruptData, "{}/journal.jsonl: the first line is no start of a run", folder_);
+      }
+      last_step_ = std::max(last_step_, count_of(line, "step"));
+      if (is_event(line, "steps")) journal_steps_.add(point_of(line));
+      if (is_event(line, "epoch")) last_epoch_ = line, epochs_.add(std::move(line));
+      if (is_event(line, "cells")) cells_.add(std::move(line));
+      if (is_event(line, "end")) end_ = std::move(line);
+    }
+    if (start_.is_null())
+      return fail(Code::CorruptData, "{}/journal.jsonl: the first line is no start of a run", folder_);
+    if (skipped.empty()) return {};
+    LOOM_TRY(const Json last, reader.parsed(skipped));
+    last_step_ = std::max(last_step_, count_of(last, "step"));
+    return {};
+  }
+
+  Result<void> read_timings(JournalReader& reader) {
     for (;;) {
       LOOM_TRY(auto line, reader.next());
       if (!line) return {};
       last_step_ = std::max(last_step_, count_of(*line, "step"));
-      if (!is_event(*line, "steps")) {
-        lines.push_back(std::move(*line));
-        continue;
+      if (is_event(*line, "steps")) {
+        timed_steps_.add(point_of(*line));
+        samples_ += number_of(*line, "samples"), busy_ += number_of(*line, "seconds");
+      } else if (is_event(*line, "epoch")) {
+        if (seconds_.size() < (1 << 20)) seconds_[count_of(*line, "epoch")] = number_of(*line, "seconds");
+      } else if (is_event(*line, "warning")) {
+        if (num_warnings_++ < kMostWarnings) warnings_.push_back(std::move(*line));
+      } else if (is_event(*line, "begin")) {
+        begun_.add({std::move(*line), Json()});
+      } else if (is_event(*line, "end")) {
+        total_seconds_ += number_of(*line, "seconds");
+        begun_.end(std::move(*line));
       }
-      steps.add({number_of(*line, "step"), number_of(*line, "loss"), number_of(*line, "learning_rate"),
-                 count_of(*line, "count")});
-      steps.samples += number_of(*line, "samples"), steps.seconds += number_of(*line, "seconds");
     }
   }
 
-  const Json& start() const { return journal_[0]; }
+  const Json& start() const { return start_; }
   std::string title() const {
     std::string name = folder_;
     while (name.size() > 1 && name.back() == '/') name.pop_back();
     name = name.substr(name.rfind('/') + 1);  // npos + 1: from the start
     return name.empty() || name == "." || name == ".." ? "run" : name;
   }
-  double total_seconds() const {
-    double seconds = 0;
-    for (const Json& line : timings_)
-      if (is_event(line, "end")) seconds += number_of(line, "seconds");
-    return seconds;
-  }
   std::string head() const {
-    std::string when;
-    for (const Json& line : timings_)
-      if (is_event(line, "begin") && when.empty()) when = text_of(line, "time");
+    const std::string when = begun_.sessions.empty() ? "" : text_of(begun_.sessions[0].begin, "time");
     const Json* data = find(start(), "data");
     std::string source = data != nullptr && data->is_array() && !data->empty() ? text_of((*data)[0], "source") : "";
     return fmt::format("<h1>{}</h1>\n<p class=\"sub\">Training on {}{}{}</p>\n", html_text(title()), html_text(source),
@@ -175,40 +228,39 @@ class Page {
       if (!value.empty())
         out += fmt::format("<div class=\"tile{}\"><b>{}</b><span>{}</span></div>", mood, html_text(value), name);
     };
-    const std::string reason = end_ == nullptr ? "unfinished" : text_of(*end_, "stop_reason");
+    const std::string reason = end_.is_null() ? "unfinished" : text_of(end_, "stop_reason");
     tile("outcome", reason == "early_stop" ? "early stop" : reason,
          reason == "diverged"                             ? " bad"
          : reason == "finished" || reason == "early_stop" ? " good"
                                                           : "");
-    const Json* last = end_ != nullptr ? find(*end_, "validation") : nullptr;
-    if (last == nullptr && !epochs_.empty()) last = find(*epochs_.back(), "validation");
-    if (!epochs_.empty()) tile("training loss", figure(number_of(*epochs_.back(), "loss")));
+    const Json* last = end_.is_null() ? nullptr : find(end_, "validation");
+    if (last == nullptr && !epochs_.empty()) last = find(last_epoch_, "validation");
+    if (!epochs_.empty()) tile("training loss", figure(number_of(last_epoch_, "loss")));
     if (last != nullptr) {
       tile("validation loss", figure(number_of(*last, "loss")));
       if (find(*last, "accuracy") != nullptr) tile("accuracy", percent(number_of(*last, "accuracy")));
       if (find(*last, "mae") != nullptr) tile("mean absolute error", figure(number_of(*last, "mae")));
       if (find(*last, "r2") != nullptr) tile("R²", figure(number_of(*last, "r2")));
     }
-    tile("epochs", fmt::format("{}", epochs_.size()));
+    tile("epochs", fmt::format("{}", epochs_.seen()));
     tile("steps", count_text(last_step_));
     tile("parameters", count_text(count_of(start(), "parameters")));
-    if (const double seconds = total_seconds(); seconds > 0) tile("time", seconds_text(seconds));
+    if (total_seconds_ > 0) tile("time", seconds_text(total_seconds_));
     return out + "</div>\n";
   }
 
   std::string warnings() const {
     std::string out;
-    constexpr std::size_t kMost = 20;
-    for (std::size_t i = 0; i < std::min(kMost, warnings_.size()); ++i)
-      out += fmt::format("<p class=\"warn\">step {}: {}</p>\n", count_of(*warnings_[i], "step"),
-                         html_text(text_of(*warnings_[i], "text")));
-    if (warnings_.size() > kMost)
-      out += fmt::format("<p class=\"sub\">and {} more in timings.jsonl</p>\n", warnings_.size() - kMost);
+    for (const Json& line : warnings_)
+      out +=
+          fmt::format("<p class=\"warn\">step {}: {}</p>\n", count_of(line, "step"), html_text(text_of(line, "text")));
+    if (num_warnings_ > kMostWarnings)
+      out += fmt::format("<p class=\"sub\">and {} more in timings.jsonl</p>\n", num_warnings_ - kMostWarnings);
     return html_section("Warnings", out);
   }
 
   const std::vector<StepPoint>& step_points() const {
-    return timed_steps_.points.empty() ? journal_steps_.points : timed_steps_.points;
+    return timed_steps_.empty() ? journal_steps_.items() : timed_steps_.items();
   }
 
   std::string losses() const {
@@ -226,10 +278,10 @@ class Page {
       smooth.points.emplace_back(point.step, mean);
     }
     if (grouped) raw.name = "means of a few steps";
-    for (const Json* line : epochs_) {
-      const double step = number_of(*line, "step");
-      epoch.points.emplace_back(step, number_of(*line, "loss"));
-      if (const Json* v = find(*line, "validation")) held.points.emplace_back(step, number_of(*v, "loss"));
+    for (const Json& line : epochs_.items()) {
+      const double step = number_of(line, "step");
+      epoch.points.emplace_back(step, number_of(line, "loss"));
+      if (const Json* v = find(line, "validation")) held.points.emplace_back(step, number_of(*v, "loss"));
     }
     double low = INFINITY, high = 0;
     for (const ChartSeries* s : {&smooth, &epoch, &held})
@@ -264,9 +316,9 @@ class Page {
       std::vector<ChartSeries> all;
       for (const Kind& kind : together) {
         ChartSeries s{kind.name, kind.style, {}, true};
-        for (const Json* line : epochs_)
-          if (const Json* v = find(*line, "validation"); v != nullptr && find(*v, kind.key) != nullptr)
-            s.points.emplace_back(number_of(*line, "epoch"), number_of(*v, kind.key));
+        for (const Json& line : epochs_.items())
+          if (const Json* v = find(line, "validation"); v != nullptr && find(*v, kind.key) != nullptr)
+            s.points.emplace_back(number_of(line, "epoch"), number_of(*v, kind.key));
         if (!s.points.empty()) all.push_back(std::move(s));
       }
       out +=
@@ -276,7 +328,7 @@ class Page {
   }
 
   std::string confusion() const {
-    const Json* matrix = end_ == nullptr ? nullptr : find(*end_, "confusion");
+    const Json* matrix = end_.is_null() ? nullptr : find(end_, "confusion");
     const Json *names = matrix == nullptr ? nullptr : find(*matrix, "classes"),
                *rows = matrix == nullptr ? nullptr : find(*matrix, "counts");
     if (names == nullptr || rows == nullptr || !names->is_array() || !rows->is_array() || names->size() != rows->size())
@@ -314,8 +366,8 @@ class Page {
     };
     std::vector<std::string> order;
     std::map<std::string, Course> courses;
-    for (const Json& line : journal_) {
-      const Json* list = is_event(line, "cells") ? find(line, "cells") : nullptr;
+    for (const Json& line : cells_.items()) {
+      const Json* list = find(line, "cells");
       if (list == nullptr || !list->is_array()) continue;
       for (const Json& cell : *list) {
         const std::string path = text_of(cell, "path");
@@ -346,7 +398,7 @@ class Page {
 
   std::string layers() {
     const std::string model = folder_ + "/model.entity", checkpoint = folder_ + "/checkpoint.entity";
-    const std::string path = end_ != nullptr && is_file(model) ? model : checkpoint;
+    const std::string path = !end_.is_null() && is_file(model) ? model : checkpoint;
     auto loaded = load_network(path);
     if (!loaded) {
       notes_.push_back("No table of layers: " + loaded.error().text());
@@ -421,22 +473,21 @@ class Page {
                  {"skipped", true},
                  {"time", true},
                  {"hash of the weights", false}});
-    for (const Json* line : epochs_) {
-      const Json* v = find(*line, "validation");
-      const auto timing = epoch_seconds_.find(count_of(*line, "epoch"));
+    for (const Json& line : epochs_.items()) {
+      const Json* v = find(line, "validation");
+      const auto timing = seconds_.find(count_of(line, "epoch"));
       std::string metric;
       if (v != nullptr)
         metric = find(*v, "accuracy") != nullptr ? percent(number_of(*v, "accuracy"))
                  : find(*v, "mae") != nullptr    ? figure(number_of(*v, "mae"))
                                                  : "";
-      table.row({fmt::format("{}", count_of(*line, "epoch")), count_text(count_of(*line, "step")),
-                 figure(number_of(*line, "loss")), v == nullptr ? "" : figure(number_of(*v, "loss")), metric,
-                 count_of(*line, "skipped") == 0 ? "" : count_text(count_of(*line, "skipped")),
-                 timing == epoch_seconds_.end() ? "" : seconds_text(number_of(*timing->second, "seconds")),
-                 code(text_of(*line, "hash"))});
+      table.row({fmt::format("{}", count_of(line, "epoch")), count_text(count_of(line, "step")),
+                 figure(number_of(line, "loss")), v == nullptr ? "" : figure(number_of(*v, "loss")), metric,
+                 count_of(line, "skipped") == 0 ? "" : count_text(count_of(line, "skipped")),
+                 timing == seconds_.end() ? "" : seconds_text(timing->second), code(text_of(line, "hash"))});
     }
     std::string out = table.finish();
-    if (end_ != nullptr) out += fmt::format("<p>Final weights: {}</p>\n", code(text_of(*end_, "hash")));
+    if (!end_.is_null()) out += fmt::format("<p>Final weights: {}</p>\n", code(text_of(end_, "hash")));
     out += fmt::format(
         "<p class=\"sub\">Prove it: <code>loom replay {}</code> trains again and compares every hash.</p>\n",
         html_text(title()));
@@ -455,27 +506,23 @@ class Page {
 
   std::string machine() const {
     Table table({{"begun", false}, {"at step", true}, {"machine", false}, {"threads", true}, {"time", true}});
-    std::vector<std::vector<std::string>> all;
-    for (const Json& line : timings_) {
-      if (is_event(line, "begin")) {
-        std::string about;
-        if (const Json* machine = find(line, "machine"); machine != nullptr && machine->is_object())
-          for (const auto& [key, value] : machine->items())
-            about += fmt::format("{}{}: {}", about.empty() ? "" : "<br>", html_text(key),
-                                 html_text(as_string(value) != nullptr ? *as_string(value) : dump_json(value)));
-        all.push_back({html_text(text_of(line, "time")), count_text(count_of(line, "step")), about,
-                       fmt::format("{}", count_of(line, "threads")), ""});
-      } else if (is_event(line, "end") && !all.empty()) {
-        all.back()[4] = seconds_text(number_of(line, "seconds"));
-      }
+    if (begun_.sessions.empty()) return {};
+    for (const Session& session : begun_.sessions) {
+      std::string about;
+      if (const Json* machine = find(session.begin, "machine"); machine != nullptr && machine->is_object())
+        for (const auto& [key, value] : machine->items())
+          about += fmt::format("{}{}: {}", about.empty() ? "" : "<br>", html_text(key),
+                               html_text(as_string(value) != nullptr ? *as_string(value) : dump_json(value)));
+      table.row({html_text(text_of(session.begin, "time")), count_text(count_of(session.begin, "step")), about,
+                 fmt::format("{}", count_of(session.begin, "threads")),
+                 session.end.is_null() ? "" : seconds_text(number_of(session.end, "seconds"))});
     }
-    if (all.empty()) return {};
-    for (const auto& row : all) table.row(row);
-    const double samples = timed_steps_.samples, busy = timed_steps_.seconds;
     std::string out = table.finish();
-    if (busy > 0 && samples > 0)
+    if (begun_.seen > begun_.sessions.size())
+      out += fmt::format("<p class=\"sub\">and {} more in timings.jsonl</p>\n", begun_.seen - begun_.sessions.size());
+    if (busy_ > 0 && samples_ > 0)
       out += fmt::format("<p class=\"sub\">{} samples per second of training. None of this is proved by replay.</p>\n",
-                         count_text(static_cast<std::uint64_t>(samples / busy)));
+                         count_text(static_cast<std::uint64_t>(samples_ / busy_)));
     return html_section("Machine and time", out);
   }
 
@@ -495,12 +542,15 @@ class Page {
   }
 
   std::string folder_;
-  std::vector<Json> journal_, timings_;  // without their lines about steps
+  Json start_, end_, last_epoch_;  // lines of the journal; null where there is none
+  Thinned<Json, 1 << 12> epochs_;
+  Thinned<Json, 1 << 9> cells_;
   StepPoints journal_steps_, timed_steps_;
-  std::uint64_t last_step_ = 0;
-  std::vector<const Json*> epochs_, warnings_;
-  std::map<std::uint64_t, const Json*> epoch_seconds_;
-  const Json* end_ = nullptr;
+  Sessions begun_;
+  std::map<std::uint64_t, double> seconds_;  // by epoch
+  std::vector<Json> warnings_;               // the first kMostWarnings
+  std::uint64_t num_warnings_ = 0, last_step_ = 0;
+  double samples_ = 0, busy_ = 0, total_seconds_ = 0;  // of all lines about steps; of all sessions
   std::vector<std::string> notes_;
 };
 

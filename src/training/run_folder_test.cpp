@@ -189,7 +189,9 @@ TEST(RunFolder, T_60_without_a_checkpoint_no_journal_is_lost) {
   const std::string path = folder.file("run/journal.jsonl"), journal = *read_text_file(path);
   ASSERT_TRUE(std::filesystem::remove(folder.file("run/checkpoint.entity")));
   expect_refused(small_config(), folder, Code::CorruptData, "checkpoint.entity is missing");
-  expect_refused(small_config(), folder, Code::InvalidArgument, "holds a run", RunStart::fresh);
+  // A plain start says the same: --resume is no way on.
+  expect_refused(small_config(), folder, Code::InvalidArgument,
+                 "holds a run, but checkpoint.entity is missing: --overwrite begins anew", RunStart::fresh);
   EXPECT_EQ(*read_text_file(path), journal);
   // Killed before the first checkpoint: there is nothing to lose.
   folder.write("run/journal.jsonl", journal.substr(0, journal.find('\n') + 1));
@@ -286,6 +288,30 @@ TEST(RunFolder, G_69_D_36_D_37_a_run_in_a_few_bits_by_gradients_goes_on_with_the
     ASSERT_TRUE(saved) << saved.error().text();
     EXPECT_EQ(weight_hash(saved->network), whole.hash);
   }
+}
+
+// A page holds so many epochs, however many a run had.
+TEST(RunFolder, ReportsOfLongRunsAreThinned) {
+  const Folder folder;
+  {
+    auto journal = Journal::create(folder.file("journal.jsonl"));
+    ASSERT_TRUE(journal);
+    ASSERT_TRUE(journal->write(
+        {{"event", "start"}, {"numerics_version", 1}, {"config", Json::object()}, {"data", Json::array()}}));
+    for (int epoch = 1; epoch <= 20000; ++epoch) {
+      for (int i = 1; i >= 0; --i)
+        ASSERT_TRUE(
+            journal->write({{"event", "steps"}, {"step", 2 * epoch - i}, {"loss", 0.5}, {"learning_rate", 0.1}}));
+      ASSERT_TRUE(
+          journal->write({{"event", "epoch"}, {"epoch", epoch}, {"step", 2 * epoch}, {"loss", 0.5}, {"hash", "00"}}));
+    }
+    ASSERT_TRUE(journal->write({{"event", "steps"}, {"step", 40001}, {"loss", 0.25}, {"learning_rate", 0.1}}));
+  }
+  const auto page = report_html(folder.path);
+  ASSERT_TRUE(page) << page.error().text();
+  EXPECT_NE(page->find("Of 20000 epochs every 8th is shown."), page->npos);
+  EXPECT_NE(page->find("40 001"), page->npos) << "steps, also of the last line";
+  EXPECT_LT(page->size(), std::size_t{8} << 20);
 }
 
 // A journal of more than any text that is read whole.
