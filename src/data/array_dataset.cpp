@@ -65,15 +65,20 @@ Result<Shape> sample_shape(const RawArray& array) {
 }
 
 Result<std::size_t> count_classes(const RawArray& targets, std::size_t labels, std::size_t per_sample,
-                                  std::size_t classes) {
+                                  const ArrayOptions& options, bool& has_ignored) {
   if (!is_integer(targets.dtype))
     return fail(Code::InvalidConfig, "{}: elements are {}, class ids must be integers", targets.name,
                 name(targets.dtype));
-  const std::size_t limit = classes == 0 ? kMaxClasses : classes;
+  const std::size_t classes = options.classes, limit = classes == 0 ? kMaxClasses : classes;
   std::size_t greatest = 0;
   for (std::size_t i = 0; i < labels; ++i) {
     const auto label = integer_at(targets, i);
-    if (!label || *label < 0 || static_cast<std::uint64_t>(*label) >= limit)
+    const bool is_outside = !label || *label < 0 || static_cast<std::uint64_t>(*label) >= limit;
+    if (is_outside && label && label == options.ignored) {
+      has_ignored = true;
+      continue;
+    }
+    if (is_outside)
       return fail(Code::OutOfRange, "{}: sample {}: label {}, expected 0 to {}", targets.name, i / per_sample,
                   label ? fmt::format("{}", *label) : "beyond int64", limit - 1);
     greatest = std::max(greatest, static_cast<std::size_t>(*label));
@@ -126,7 +131,7 @@ Result<std::unique_ptr<Dataset>> dataset_of(RawArray inputs, RawArray targets, c
     if (options.classes > kMaxClasses)
       return fail(Code::LimitExceeded, "{}: {} classes, at most {}", targets.name, options.classes, kMaxClasses);
     const std::size_t per_sample = about.target.elements();
-    LOOM_TRY(about.classes, count_classes(targets, about.samples * per_sample, per_sample, options.classes));
+    LOOM_TRY(about.classes, count_classes(targets, about.samples * per_sample, per_sample, options, about.has_ignored));
     if (!options.class_names.empty() && options.class_names.size() < about.classes)
       return fail(Code::InvalidConfig, "{}: {} class names for {} classes", targets.name, options.class_names.size(),
                   about.classes);

@@ -26,6 +26,7 @@ struct RawArray {
 struct ArrayOptions {
   std::optional<TargetKind> targets = {};     // empty: classes where the targets are integers, one per sample
   std::size_t classes = 0;                    // 0: the greatest label + 1
+  std::optional<std::int64_t> ignored = {};   // a label that may lie outside of the classes: its rows do not count
   std::vector<std::string> class_names = {};  // empty, or one per class
   std::vector<std::string> columns = {};      // of the inputs, by name
   std::optional<Shape> input = {};            // another shape for a sample, of as many elements

@@ -23,6 +23,7 @@ struct DatasetInfo {
   std::size_t samples = 0;
   TargetKind targets = TargetKind::classes;
   std::size_t classes = 0;               // ids are below it; 0 for values
+  bool has_ignored = false;              // but for a label outside of the classes that does not count
   std::vector<std::string> class_names;  // by id; empty where the source has none
   std::vector<std::string> columns;      // of the inputs in their order, where a header names them
 };

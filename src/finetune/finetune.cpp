@@ -149,7 +149,7 @@ class Finetuning {
     TrainerConfig trainer;
     trainer.loss.name = "softmax_crossentropy";
     trainer.optimizer = config_.optimizer, trainer.schedule = config_.schedule;
-    trainer.schedule.total = total_;
+    trainer.schedule.fill(total_);
     trainer.clip_norm = config_.clip_norm, trainer.micro_batch = config_.micro_batch;
     trainer.session = config_.session;
     LOOM_TRY_VOID(model_.network.prepare(Shape::of({std::max<std::size_t>(config_.micro_batch, 1), length_})));

@@ -15,7 +15,7 @@
 //   inverse_sqrt     lr s / warmup, from s = warmup on lr sqrt(warmup / s)
 //   plateau          lr times factor each time that observe() saw no better value for more than `patience` calls
 // With warmup_steps W the rate of steps below W rises from warmup_factor of the wrapped schedule's first rate to that
-// rate, and the wrapped schedule begins at step W.
+// rate, and the wrapped schedule begins at step W, with s counted from there.
 
 #include <algorithm>
 #include <initializer_list>
@@ -46,6 +46,9 @@ struct ScheduleConfig {
   std::uint64_t warmup_steps = 0;
   std::string warmup_shape = "linear";  // linear, cosine
   double warmup_factor = 0;
+
+  // Sets `total` so that the warm-up and the schedule after it take so many steps together.
+  void fill(std::uint64_t steps) { total = steps > warmup_steps ? steps - warmup_steps : 1; }
 };
 
 // State of the plateau schedule; a checkpoint holds it.

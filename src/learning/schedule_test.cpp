@@ -102,6 +102,37 @@ TEST(Schedule, T_30_totals_hold_and_a_cosine_warmup_meets_its_schedule) {
   EXPECT_EQ(warm.rate(8), 0.5);
 }
 
+// get_cosine_schedule_with_warmup and get_linear_schedule_with_warmup of transformers 4.57: 3 steps of 10 warm up.
+TEST(Schedule, FillLeavesTheStepsAfterTheWarmup) {
+  const double cosine[] = {0.0,
+                           1.0 / 3,
+                           2.0 / 3,
+                           1.0,
+                           0.9504844339512095,
+                           0.8117449009293668,
+                           0.6112604669781572,
+                           0.38873953302184283,
+                           0.18825509907063326,
+                           0.04951556604879043};
+  const double linear[] = {0.0, 1.0 / 3, 2.0 / 3, 1.0, 6.0 / 7, 5.0 / 7, 4.0 / 7, 3.0 / 7, 2.0 / 7, 1.0 / 7};
+  for (const auto& [name, rates] : {std::pair<const char*, std::span<const double>>{"cosine", cosine},
+                                    {"linear", linear},
+                                    {"polynomial", linear}}) {
+    ScheduleConfig c;
+    c.name = name, c.learning_rate = 1, c.warmup_steps = 3;
+    if (c.name == "linear") c.start_factor = 1, c.end_factor = 0;
+    c.fill(10);
+    EXPECT_EQ(c.total, 7u);
+    const Schedule schedule = Schedule::create(c).value();
+    for (std::size_t step = 0; step < rates.size(); ++step)
+      EXPECT_NEAR(schedule.rate(step), rates[step], 1e-15) << name << " " << step;
+  }
+  ScheduleConfig all;
+  all.warmup_steps = 10;
+  all.fill(10);
+  EXPECT_EQ(all.total, 1u);
+}
+
 TEST(Schedule, T_30_every_step_of_every_schedule_is_a_finite_rate) {
   for (const char* name : {"constant", "step", "multi_step", "exponential", "linear", "polynomial", "cosine",
                            "cosine_restarts", "one_cycle", "cyclic", "inverse_sqrt", "plateau"}) {

@@ -6,7 +6,10 @@ void loss_fields(ConfigVisitor& visit, LossConfig& loss) {
   visit({"name", "One of those"}, loss.name);
   visit({"delta", "huber: where the parabola ends"}, loss.delta);
   visit({"label_smoothing", "softmax_crossentropy: 0 to 1"}, loss.label_smoothing);
-  visit({"ignore_index", "softmax_crossentropy of classes: rows of this class do not count"}, loss.ignore_index);
+  visit({"ignore_index",
+         "softmax_crossentropy of classes: rows of this label do not count. A class, or a label outside of them, as "
+         "-100"},
+        loss.ignore_index);
   visit({"class_weights", "softmax_crossentropy: one per class"}, loss.class_weights);
   visit({"heads", "multi_head_softmax_ce: outputs of each head"}, loss.heads, kAnySize);
   visit({"temperature", "contrastive"}, loss.temperature);

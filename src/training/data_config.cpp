@@ -276,8 +276,9 @@ Result<void> take_held_out(TrainingData& data, Result<std::unique_ptr<Dataset>> 
   return {};
 }
 
-Result<void> open_held_out(TrainingData& data, const Json& config, const std::string& folder) {
+Result<void> open_held_out(TrainingData& data, const Json& config, const std::string& folder, const DataUse& use) {
   DataConfig c;
+  c.arrays.ignored = c.csv.ignored = use.ignored;
   LOOM_TRY_VOID(read_config(config, [&](ConfigVisitor& visit) { source_fields(visit, c); }, {"validation"}));
   const std::size_t limit = c.limit;
   take_classes(c, data.training->info().class_names);
@@ -292,9 +293,10 @@ Result<void> take_held_out(TrainingData& data, DataConfig c, SampleArrays& array
   return take_held_out(data, open_dataset(std::move(c), "", &arrays), 0);
 }
 
-Result<TrainingData> opened(const Json& config, const std::string& folder, std::uint64_t seed,
+Result<TrainingData> opened(const Json& config, const std::string& folder, const DataUse& use,
                             TrainingArrays* arrays = nullptr) {
   DataConfig c;
+  c.arrays.ignored = c.csv.ignored = use.ignored;
   if (arrays != nullptr) c.format = Format::Memory;
   LOOM_TRY_VOID(read_config(config, [&](ConfigVisitor& visit) { data_fields(visit, c); }));
   TrainingData data;
@@ -309,13 +311,13 @@ Result<TrainingData> opened(const Json& config, const std::string& folder, std::
   if (!c.validation.is_null() && fraction != 0)
     return fail_at({"validation_split"}, Code::InvalidConfig, "given beside validation");
   if (c.is_shuffled && fraction == 0) return fail_at({"split"}, Code::InvalidConfig, "there is no validation_split");
-  auto parts = c.is_shuffled ? split_shuffled(samples, fraction, seed) : split_last(samples, fraction);
+  auto parts = c.is_shuffled ? split_shuffled(samples, fraction, use.seed) : split_last(samples, fraction);
   if (!parts) return under({"validation_split"}, std::move(parts).error());
   if (fraction != 0 && parts->validation.empty())
     return fail_at({"validation_split"}, Code::InvalidConfig, "{} of {} samples is none to validate", fraction,
                    samples);
   data.training_samples = std::move(parts->training), data.validation_samples = std::move(parts->validation);
-  if (!c.validation.is_null()) LOOM_TRY_VOID(open_held_out(data, c.validation, folder));
+  if (!c.validation.is_null()) LOOM_TRY_VOID(open_held_out(data, c.validation, folder, use));
   if (holds_validation) LOOM_TRY_VOID(take_held_out(data, c, *arrays->validation));
   data.augment = c.augment;
   if (c.normalise) {
@@ -328,21 +330,21 @@ Result<TrainingData> opened(const Json& config, const std::string& folder, std::
 
 }  // namespace
 
-Result<TrainingData> open_training_data(const Json& config, const std::string& folder, std::uint64_t seed) {
-  auto data = opened(config, folder, seed);
+Result<TrainingData> open_training_data(const Json& config, const std::string& folder, const DataUse& use) {
+  auto data = opened(config, folder, use);
   if (!data) return inside("data", std::move(data).error());
   return data;
 }
 
 Result<TrainingData> training_data_of(TrainingArrays arrays, const Json& config, const std::string& folder,
-                                      std::uint64_t seed) {
+                                      const DataUse& use) {
   const auto named = [](SampleArrays& set) {
     if (set.inputs.name.empty()) set.inputs.name = "inputs";
     if (set.targets.name.empty()) set.targets.name = "targets";
   };
   named(arrays.training);
   if (arrays.validation) named(*arrays.validation);
-  auto data = opened(config, folder, seed, &arrays);
+  auto data = opened(config, folder, use, &arrays);
   if (!data) return inside("data", std::move(data).error());
   return data;
 }

@@ -20,11 +20,18 @@ struct TrainingData {
   bool validates() const { return !validation_samples.empty(); }
 };
 
+// What the training does with its samples.
+struct DataUse {
+  std::uint64_t seed = 0;  // of a shuffled split
+  // the loss's ignore_index, which labels may be outside of the classes: -100 as in PyTorch
+  std::optional<std::int64_t> ignored = {};
+};
+
 // Paths are relative to `folder`.
 //   format   idx, csv, npy, npz, images, text, series
 //   inputs, targets   files (idx, npy) or arrays of `path` (npz); `path` is the file or folder of the others
 // InvalidConfig, UnknownKey with the key; errors of the readers with their files.
-Result<TrainingData> open_training_data(const Json& config, const std::string& folder, std::uint64_t seed);
+Result<TrainingData> open_training_data(const Json& config, const std::string& folder, const DataUse& use);
 
 // Samples that a program holds: one row of each array is a sample. The bytes outlive what reads them, or have an owner.
 struct SampleArrays {
@@ -38,7 +45,7 @@ struct TrainingArrays {
 // (classes, class_names, shape, target_kind, limit...), but neither format nor paths. A data set's SHA-256 is that of
 // its arrays' types, shapes and bytes. Errors also of dataset_of(); Unsupported for elements of less than a byte.
 Result<TrainingData> training_data_of(TrainingArrays arrays, const Json& config, const std::string& folder,
-                                      std::uint64_t seed);
+                                      const DataUse& use);
 
 // JSON Schema of such an object.
 Json data_schema();

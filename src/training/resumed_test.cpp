@@ -158,9 +158,9 @@ TEST(Resumed, T_50_columns_of_a_validation_table_are_those_of_the_training_table
                                                  R"({"format":"series","path":"turned.csv","length":1})")}) {
     Json data = parse_json(training).value();
     data["validation"] = data;
-    EXPECT_TRUE(open_training_data(data, folder.path, 0));
+    EXPECT_TRUE(open_training_data(data, folder.path, {}));
     data["validation"] = parse_json(held).value();
-    const auto refused = open_training_data(data, folder.path, 0);
+    const auto refused = open_training_data(data, folder.path, {});
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().text().find("its columns ("), std::string::npos) << refused.error().text();
   }

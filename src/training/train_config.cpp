@@ -34,10 +34,10 @@ void train_schedule_fields(ConfigVisitor& visit, TrainConfig& c) {
                c.trainer.schedule_by_epoch, {"step", "epoch"}, Code::InvalidConfig);
   visit({"size", "step: steps from one fall to the next"}, s.size, kAnySize);
   std::optional<std::int64_t> total;
-  visit(
-      {"total",
-       "Length of linear, polynomial, cosine, one_cycle. Without it: the whole run, counted from the end of a warm-up"},
-      total);
+  visit({"total",
+         "Length of linear, polynomial, cosine, one_cycle, counted from the end of a warm-up. Without it: what the "
+         "warm-up leaves of the run"},
+        total);
   c.schedule_total_given = total.has_value();
   if (total) s.total = static_cast<std::uint64_t>(*total);
   schedule_fields(visit, s);

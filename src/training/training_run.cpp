@@ -65,8 +65,9 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::create(TrainConfig config, con
 }
 
 Result<void> TrainingRun::open_data(std::optional<TrainingArrays> arrays) {
-  auto data = arrays ? training_data_of(*std::move(arrays), config_.data, config_.folder, config_.seed)
-                     : open_training_data(config_.data, config_.folder, config_.seed);
+  const DataUse use{config_.seed, config_.trainer.loss.ignore_index};
+  auto data = arrays ? training_data_of(*std::move(arrays), config_.data, config_.folder, use)
+                     : open_training_data(config_.data, config_.folder, use);
   if (!data) {
     const Code code = data.error().code;
     // else a file of its own is named
@@ -186,10 +187,12 @@ Result<void> TrainingRun::check_output() {
     return {};
   }
   if (const auto& id = config_.trainer.loss.ignore_index;
-      id && (*id < 0 || static_cast<std::uint64_t>(*id) >= data.classes))
-    return at(config_.source,
-              {Code::InvalidConfig, fmt::format("expected a class from 0 to {}, got {}", data.classes - 1, *id),
-               Steps{"loss", "ignore_index"}});
+      id && *id >= 0 && static_cast<std::uint64_t>(*id) >= data.classes && !data.has_ignored)
+    return at(config_.source, {Code::InvalidConfig,
+                               fmt::format("expected a class from 0 to {}, a label that occurs or a negative number, "
+                                           "got {}",
+                                           data.classes - 1, *id),
+                               Steps{"loss", "ignore_index"}});
   if (loss == "multi_head_softmax_ce") return {};
   if (output.rows() != data.target.elements())
     return fail(Code::ShapeMismatch, "{}: {} class per sample, the network's output {} has {} rows", data.source,
@@ -236,7 +239,7 @@ Result<void> TrainingRun::start_trainer() {
   trainer.session.checkpoint_every = config_.trainer.session.checkpoint_every;
   if (trainer.micro_batch == 0 && config_.accumulate > 1) trainer.micro_batch = config_.batch_size;
   if (!config_.schedule_total_given)
-    trainer.schedule.total = trainer.schedule_by_epoch ? config_.epochs : config_.epochs * batches_->batches();
+    trainer.schedule.fill(trainer.schedule_by_epoch ? config_.epochs : config_.epochs * batches_->batches());
   const bool wants_card = is_gpu(config_.mode);
   if (wants_card && trainer.session.device == nullptr && !config_.cpu_fallback)
     return at(config_.source,

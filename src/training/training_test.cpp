@@ -174,6 +174,64 @@ Json sequence_config(const Json& first, std::uint64_t batch_size, const Json& se
   return config;
 }
 
+// -100 is PyTorch's; a label outside of the classes counts as little as one inside of them.
+TEST(Training, IgnoreIndexMayBeALabelOutsideOfTheClasses) {
+  const Folder folder;
+  Json config = small_config();
+  const auto run = [&](int ignored, const char* out) {
+    std::string text = blobs(60, 8, 3);
+    for (std::size_t at = text.find(",1\n"); at != text.npos; at = text.find(",1\n", at + 1))
+      text.replace(at, 3, fmt::format(",{}\n", ignored));
+    folder.write("blobs.csv", text);
+    config["loss"] = {{"name", "softmax_crossentropy"}, {"ignore_index", ignored}};
+    return run_all(config, folder, {.out = folder.file(out)});
+  };
+  const TrainResult inside = run(3, "inside");
+  for (const int ignored : {-100, -1, 255}) {
+    const TrainResult outside = run(ignored, fmt::format("outside{}", ignored).c_str());
+    EXPECT_EQ(outside.hash, inside.hash) << ignored;
+    EXPECT_EQ(outside.loss_history, inside.loss_history) << ignored;
+    ASSERT_TRUE(outside.validation);
+    EXPECT_EQ(outside.validation->accuracy(), inside.validation->accuracy()) << ignored;
+  }
+  // Another label outside of the classes is refused.
+  config["loss"]["ignore_index"] = -2;
+  const auto refused = TrainingRun::create(read_train_config(config, folder.path).value(), {});
+  EXPECT_FALSE(refused && (*refused)->run({}));
+}
+
+// The rates of transformers' schedules with a warm-up, in a run that says no total.
+TEST(Training, SchedulesWithoutTotalEndWithTheRun) {
+  const Folder folder;
+  folder.write("blobs.csv", blobs(20, 8, 4));
+  Json config = small_config();
+  config["data"].erase("validation_split");
+  config["optimizer"] = "sgd", config["learning_rate"] = 1.0, config["epochs"] = 1, config["batch_size"] = 2;
+  for (const char* unit : {"step", "epoch"}) {
+    const bool by_epoch = unit == std::string("epoch");
+    config["epochs"] = by_epoch ? 10 : 1, config["batch_size"] = by_epoch ? 20 : 2;
+    config["learning_rate"] = 1e-3;
+    config["schedule"] = {{"name", "cosine"}, {"warmup_steps", 3}, {"unit", unit}};
+    std::vector<double> rates;
+    run_all(config, folder, {}, [&](const TrainProgress& p) -> Result<Continue> {
+      if (p.event == TrainEvent::BatchEnd) rates.push_back(p.learning_rate);
+      return Continue::yes;
+    });
+    const double wanted[] = {0.0,
+                             1.0 / 3,
+                             2.0 / 3,
+                             1.0,
+                             0.9504844339512095,
+                             0.8117449009293668,
+                             0.6112604669781572,
+                             0.38873953302184283,
+                             0.18825509907063326,
+                             0.04951556604879043};
+    ASSERT_EQ(rates.size(), 10u);
+    for (std::size_t i = 0; i < rates.size(); ++i) EXPECT_NEAR(rates[i], wanted[i] * 1e-3, 1e-15) << unit << " " << i;
+  }
+}
+
 // State that a stateful layer hands from batch to batch, and memory of a metacognition layer, within an epoch, at its
 // end, and behind a short batch, which begins from zeros.
 TEST(Training, T_60_L_62_states_across_batches_go_on_with_the_same_bits) {
@@ -409,9 +467,7 @@ TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
   refused(R"({"data":{"target_column":"y","target_index":1}})", "/data/target_index: target_column names one already");
   refused(R"({"data":{"validation_split":0.001}})", "/data/validation_split: 0.001 of 200 samples is none to validate");
   refused(R"({"loss":{"name":"softmax_crossentropy","ignore_index":4}})",
-          "/loss/ignore_index: expected a class from 0 to 3, got 4");
-  refused(R"({"loss":{"name":"softmax_crossentropy","ignore_index":-100}})",
-          "/loss/ignore_index: expected a class from 0 to 3, got -100");
+          "/loss/ignore_index: expected a class from 0 to 3, a label that occurs or a negative number, got 4");
   refused(R"({"data":{"split":"shuffled","validation_split":null}})", "/data/split: there is no validation_split");
   // A validation set has a limit; how it is split, normalised and augmented is the run's.
   const auto validation = [&](const char* changes) {

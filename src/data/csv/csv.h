@@ -38,6 +38,7 @@ struct CsvOptions {
   TargetKind targets = TargetKind::classes;
   // the column holds ids, not names; names get ids in the order in which they first appear
   bool class_ids = false;
+  std::optional<std::int64_t> ignored = {};   // an id that may lie outside of the classes: its rows do not count
   std::vector<std::string> class_names = {};  // given: ids in this order, others are errors
   std::optional<Shape> input = {};            // another shape for a sample; otherwise [columns - 1]
 };

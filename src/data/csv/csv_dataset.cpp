@@ -89,6 +89,8 @@ class TableReader {
     if (options_.class_ids) {
       const auto id = parse_number(field);
       const std::size_t limit = class_names_.empty() ? kMaxClasses : class_names_.size();
+      if (id && options_.ignored && *id == static_cast<double>(*options_.ignored))
+        return static_cast<std::int32_t>(*options_.ignored);
       if (!id || *id < 0 || *id >= static_cast<double>(limit) || *id != std::floor(*id))
         return fail(Code::OutOfRange, "{}: \"{}\", expected a class id from 0 to {}", place(target_), printable(field),
                     limit - 1);
@@ -151,6 +153,7 @@ Result<std::unique_ptr<Dataset>> parse_csv(std::string_view text, const std::str
   return dataset_of(std::move(x), std::move(t), sha256,
                     {.targets = options.targets,
                      .classes = 0,
+                     .ignored = options.ignored,
                      .class_names = reader.class_names(),
                      .columns = reader.input_names(),
                      .input = options.input});
