@@ -128,7 +128,10 @@ TEST(CommitMeta, L_151_T_24_what_it_does_not_go_with_is_said) {
   Json json = small_config();
   EXPECT_TRUE(open_run(json, folder)->warnings().empty());
   json["commit_meta"] = true;
-  EXPECT_EQ(open_run(json, folder)->warnings().size(), 1u);
+  const auto without = TrainingRun::create(read_train_config(json, folder.path).value(), {});
+  ASSERT_FALSE(without);
+  EXPECT_EQ(without.error().code, Code::InvalidConfig);
+  EXPECT_TRUE(without.error().text().starts_with("/commit_meta: has no effect: ")) << without.error().text();
   json = changing_config("rmsnorm");
   EXPECT_TRUE(open_run(json, folder)->warnings().empty());
   json["optimizer"] = "lbfgs";

@@ -254,6 +254,8 @@ Result<void> TrainingRun::start_trainer() {
   trainer_ = std::move(*made);
   if (options_.shards)
     if (auto divides = trainer_->check_divides(); !divides) return at(config_.source, std::move(divides).error());
+  if (!resumed_)
+    if (auto has = check_effect(); !has) return at(config_.source, std::move(has).error());
   LOOM_TRY_VOID(look_over_settings());
   if (checkpoint_) {
     auto position = restore_trainer(*checkpoint_, *trainer_);
@@ -266,12 +268,27 @@ Result<void> TrainingRun::start_trainer() {
   return {};
 }
 
+// Keys that this network leaves without an effect.
+Result<void> TrainingRun::check_effect() {
+  const TrainerConfig& trainer = config_.trainer;
+  if (trainer.commit_meta && trainer_->session().metas().empty())
+    return fail_at({"commit_meta"}, Code::InvalidConfig,
+                   "has no effect: the network has no metacognition layer, which could ask for a change");
+  if (find(config_.json, "clamp_master") == nullptr || trainer.commit_meta) return {};
+  bool holds = false;
+  network_->visit_weights([&](const std::string&, const Weight& w, const Layer&) {
+    const bool has_signs = w.dtype() == DType::binary || w.dtype() == DType::ternary;
+    holds = holds || (has_signs && w.role() == WeightRole::Matrix);
+  });
+  if (holds) return {};
+  return fail_at({"clamp_master"}, Code::InvalidConfig,
+                 "has no effect: no matrix is binary or ternary, whose masters alone are held");
+}
+
 // Warns of settings that are no error, but may not be what was meant.
 Result<void> TrainingRun::look_over_settings() {
   if (is_gpu(config_.mode) && trainer_->device() == nullptr)
     warnings_.push_back(fmt::format("a mode of a GPU is asked for, training runs on the CPU: {}", why_here_));
-  if (config_.trainer.commit_meta && !resumed_ && trainer_->session().metas().empty())
-    warnings_.push_back("commit_meta: the network has no metacognition layer, which could ask for a change");
   LOOM_TRY(const Loss loss, Loss::create(config_.trainer.loss));
   const std::size_t last = network_->num_cells();
   for (std::size_t i = last; i-- > 0;)

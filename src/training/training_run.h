@@ -132,6 +132,7 @@ class TrainingRun {
   Result<void> check_output();
   Result<void> check_early_stop(const Shape& output);
   Result<void> start_trainer();
+  Result<void> check_effect();
   Result<void> look_over_settings();
   Result<Samples> samples_of(const Batch& batch);
   Result<StepReport> step(const Samples& samples);

@@ -171,6 +171,48 @@ Result<void> check_objectives(const std::vector<std::string>& names) {
   return {};
 }
 
+// Whether an object of the configuration has a key, by its place.
+bool has_key(const Json& json, const Steps& place) {
+  const Json* at = &json;
+  for (const std::string& step : place) {
+    at = at->is_object() ? find(*at, step) : nullptr;
+    if (at == nullptr) return false;
+  }
+  return true;
+}
+
+Result<void> without_effect(const Json& json, const Steps& place, bool is_off, std::string_view by) {
+  if (!is_off || !has_key(json, place)) return {};
+  return fail_at(place, Code::InvalidConfig, "has no effect {}", by);
+}
+
+using Splice = SpliceConfig::Mode;
+
+// Keys of a splice. Where the parents count by their scores, blend_alpha is for scores that are both 0.
+Result<void> check_splice_effect(const Json& json, const Steps& at, Splice mode) {
+  const auto off = [&](const char* key, bool is_off, std::string_view by) {
+    Steps place = at;
+    place.emplace_back(key);
+    return without_effect(json, place, is_off, by);
+  };
+  LOOM_TRY_VOID(off("split_ratio", mode != Splice::Point, "but in mode point"));
+  return off("blend_alpha", mode != Splice::Blend, "but in mode blend");
+}
+
+// Keys that other settings switch off.
+Result<void> check_effect(const Json& json, const EvolutionConfig& c) {
+  const PopulationConfig& p = c.islands.population;
+  LOOM_TRY_VOID(
+      without_effect(json, {"migrate_every"}, c.islands.count == 1 && c.islands.migrate_every != 0, "with one island"));
+  LOOM_TRY_VOID(without_effect(json, {"novelty", "neighbours"}, p.novelty_weight == 0, "with /novelty/weight 0"));
+  LOOM_TRY_VOID(without_effect(json, {"species", "stagnation"}, p.species_distance == 0, "with /species/distance 0"));
+  for (const char* key : {"mode", "blend_alpha", "split_ratio", "by_fitness"})
+    LOOM_TRY_VOID(without_effect(json, {"splice", key}, p.splice_rate == 0, "with /splice/rate 0"));
+  LOOM_TRY_VOID(without_effect(json, {"splice", "by_fitness"}, p.splice_mode == Splice::Point && p.splice_by_fitness,
+                               "in mode point"));
+  return check_splice_effect(json, {"splice"}, p.splice_mode);
+}
+
 // What no key shows by itself, and names that are looked up.
 Result<void> check_population(const Json& json, EvolutionConfig& c, const MutationNames& names) {
   PopulationConfig& p = c.islands.population;
@@ -180,6 +222,7 @@ Result<void> check_population(const Json& json, EvolutionConfig& c, const Mutati
   if (find(json, "elites") != nullptr && p.species_distance > 0)
     return fail_at({"elites"}, Code::InvalidConfig,
                    "has no effect beside /species/distance, with which the best of each species lives on");
+  LOOM_TRY_VOID(check_effect(json, c));
   if (p.elites > p.size)
     return fail_at({"elites"}, Code::InvalidConfig, "expected at most the population of {}, got {}", p.size, p.elites);
   return {};
@@ -237,6 +280,9 @@ Result<SpliceConfig> splice_config_from(const Json& json) {
     visit({"fitness_b", "blend, uniform: of the second network"}, out.fitness_b);
     visit({"seed", "Of every draw"}, out.seed, kAnySeed);
   }));
+  LOOM_TRY_VOID(check_splice_effect(json, {}, out.mode));
+  for (const char* key : {"fitness_a", "fitness_b"})
+    LOOM_TRY_VOID(without_effect(json, {key}, out.mode == Splice::Point, "in mode point"));
   return out;
 }
 

@@ -21,7 +21,7 @@ TEST(EvolutionConfig, defaults_and_every_key) {
       config(R"({"network":{},"task":{"name":"cart_pole","episodes":2,"steps":9,"seed":3,"target":0.5},"population":7,
     "islands":3,"migrate_every":4,"generations":5,"seed":6,"objectives":["score","bytes"],"ensemble":true,
     "mutation":{"weight_perturb_scale":2,"node_rate":0,"layer_types":["dense"],"activations":["tanh"],"dtypes":["int8","int4"]},
-    "splice":{"mode":"point","blend_alpha":0.1,"split_ratio":0.2,"by_fitness":false,"rate":0.3},"species":{"distance":0.4,"stagnation":5},
+    "splice":{"mode":"point","split_ratio":0.2,"by_fitness":false,"rate":0.3},"species":{"distance":0.4,"stagnation":5},
     "novelty":{"weight":0.6,"neighbours":7}})");
   ASSERT_TRUE(all) << all.error().text();
   EXPECT_EQ(all->islands.population.mutation.layer_types, (std::vector<std::string>{"dense"}));
@@ -70,10 +70,31 @@ TEST(EvolutionConfig, errors_say_where) {
 }
 
 TEST(EvolutionConfig, E_30_elites_are_counted_where_no_species_are_told_apart) {
-  for (const char* species : {"", R"(,"species":{"distance":0})", R"(,"species":{"stagnation":3})"}) {
+  for (const char* species : {"", R"(,"species":{"distance":0})", R"(,"species":{})"}) {
     const auto read = config(fmt::format(R"({{"network":{{}},"elites":2{}}})", species));
     ASSERT_TRUE(read) << read.error().text();
     EXPECT_EQ(read->islands.population.elites, 2u);
+  }
+}
+
+// A key that another one switches off is refused by its place, and taken where it has an effect.
+TEST(EvolutionConfig, KeysWithoutEffectAreRefused) {
+  const std::pair<const char*, const char*> pairs[] = {
+      {R"("migrate_every":3)", R"("islands":2,"migrate_every":3)"},
+      {R"("novelty":{"neighbours":3})", R"("novelty":{"neighbours":3,"weight":0.5})"},
+      {R"("species":{"stagnation":3})", R"("species":{"stagnation":3,"distance":0.5})"},
+      {R"("splice":{"split_ratio":0.3})", R"("splice":{"split_ratio":0.3,"mode":"point"})"},
+      {R"("splice":{"blend_alpha":0.3,"mode":"uniform"})", R"("splice":{"blend_alpha":0.3})"},
+      {R"("splice":{"blend_alpha":0.3,"mode":"point"})", R"("splice":{"blend_alpha":0.3,"mode":"blend"})"},
+      {R"("splice":{"by_fitness":true,"mode":"point"})", R"("splice":{"by_fitness":true,"mode":"uniform"})"},
+      {R"("splice":{"mode":"uniform","rate":0})", R"("splice":{"mode":"uniform","rate":0.1})"}};
+  for (const auto& [without, with] : pairs) {
+    const auto refused = config(fmt::format(R"({{"network":{{}},{}}})", without));
+    ASSERT_FALSE(refused) << without;
+    EXPECT_EQ(refused.error().code, Code::InvalidConfig);
+    EXPECT_NE(refused.error().text().find("has no effect"), std::string::npos) << refused.error().text();
+    const auto taken = config(fmt::format(R"({{"network":{{}},{}}})", with));
+    EXPECT_TRUE(taken) << with << taken.error().text();
   }
 }
 

@@ -23,6 +23,20 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kModes =
      {"feedback_learning_rate", "mirror dtp"},
      {"output_step", "mirror dtp"}}};
 
+// Keys that other settings switch off. `target_scale` beside estimate average is read by recurrent layers.
+Result<void> check_effect(const Json& json, const TweenConfig& c, std::string_view mode) {
+  const auto off = [&](const char* key, bool is_off, std::string_view by) -> Result<void> {
+    if (!is_off || !json.contains(key)) return {};
+    return fail_at({key}, Code::InvalidConfig, "has no effect {}", by);
+  };
+  LOOM_TRY_VOID(off("slope_step", folded_name(c.slope) == "sign", "with slope sign, only with secant"));
+  LOOM_TRY_VOID(off("depth_scale_factor", mode != "chain" && !c.depth_scale_layerwise,
+                    "in this mode, only in chain and with depth_scale_layerwise"));
+  for (const char* key : {"feedback_noise", "feedback_learning_rate"})
+    LOOM_TRY_VOID(off(key, c.feedback_steps == 0, "with feedback_steps 0"));
+  return {};
+}
+
 }  // namespace
 
 Result<TweenConfig> tween_config_from_json(const Json& json) {
@@ -44,6 +58,7 @@ Result<TweenConfig> tween_config_from_json(const Json& json) {
     if (const std::size_t second = readers.find(' '); second != readers.npos) readers.replace(second, 1, " and ");
     return fail_at({std::string(key)}, Code::InvalidConfig, "not read in mode {}, only in {}", mode, readers);
   }
+  LOOM_TRY_VOID(check_effect(json, config, mode));
   return config;
 }
 
