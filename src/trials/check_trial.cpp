@@ -92,6 +92,12 @@ std::vector<TrialWay> device_ways(const Trial& trial, std::size_t turn, Device& 
 
 namespace {
 
+// Whether both ask for something that is not there, if not for the same.
+bool both_refuse(const TrialWay& way, const Result<TrialRecord>& got, const TrialRecord& wanted) {
+  if (way.device == nullptr || wanted.unsupported.empty()) return false;
+  return got ? !got->unsupported.empty() : got.error().code == Code::Unsupported;
+}
+
 // What a device has no form for, where this computer, which `wanted` is of, has.
 std::string refused_by(const TrialWay& way, const Result<TrialRecord>& got, const TrialRecord& wanted) {
   if (way.device == nullptr || !wanted.unsupported.empty()) return {};
@@ -118,9 +124,10 @@ TrialVerdict check_trial(const Trial& trial, const std::vector<TrialWay>& ways) 
       return verdict;
     }
     const std::string refused = refused_by(ways[i], next, *first);
+    const bool both = both_refuse(ways[i], next, *first);
     if (!refused.empty()) verdict.refused = refused;
-    if (!refused.empty() && !next) continue;
-    std::string difference = next ? next->difference(*first, refused.empty())
+    if ((!refused.empty() || both) && !next) continue;
+    std::string difference = next ? next->difference(*first, refused.empty() && !both)
                                   : fmt::format("{}: {}", code_name(next.error().code), next.error().text());
     if (difference.empty()) continue;
     verdict.difference = fmt::format("{}; beside {}: {}", ways[i].text(trial), ways.front().text(trial), difference);

@@ -173,6 +173,7 @@ void draft_training(Drafting& d, bool tween) {
   }
   if (draw.percent(15)) config["clamp_master"] = draw.percent(50) ? Json("none") : Json(0.05);
   if (draw.percent(15)) config["qat_scale"] = "frozen";
+  if (draw.percent(15)) config["dtype"] = std::string(name(static_cast<DType>(draw.below(kNumTypes))));
   config["loss"] = std::move(loss);
   o["config"] = std::move(config);
 }
@@ -220,6 +221,23 @@ void draft_mesh_tween(Drafting& d) {
   if (d.draw.percent(40)) o["history"] = d.draw.between(1, 3);
   o["tween"] = Json{{"mode", std::string(d.draw.name({"chain", "layerwise"}))}};
   if (d.draw.percent(30) && o["tween"]["mode"] != "chain") o["tween"]["slope"] = "sign";
+  if (d.draw.percent(50)) o["backward"] = d.draw.between(1, 3);  // on the memory that the targets went through
+}
+
+// Puts a layer of the grid under the watch of a metacognition layer that acts on it.
+void watch_a_layer(Draw& draw, Json& network) {
+  Json& layers = network["layers"];
+  const std::size_t at = draw.below(layers.size());
+  const std::string effect(draw.name({"gate", "noise", "intervention"}));
+  const bool trains = draw.percent(50);
+  Json observed = layers[at];
+  if (observed.contains("is_remote_link") || observed.contains("skip_from") || observed.contains("is_disabled")) return;
+  Json spec = layer_of("metacognition"), dense = layer_of("dense");
+  for (const char* key : {"z", "y", "x", "l"}) spec[key] = observed[key], observed.erase(key);
+  dense["input_height"] = 6, dense["output_height"] = 3;
+  spec["meta_effect"] = effect, spec["meta_source"] = "stats", spec["train_meta"] = trains;
+  spec["meta_network"] = std::move(dense), spec["meta_observed_layer"] = std::move(observed);
+  layers[at] = std::move(spec);
 }
 
 void draft_evolve(Drafting& d) {
@@ -322,6 +340,8 @@ Trial random_trial(std::uint64_t seed, std::uint32_t number, std::size_t* reject
     wish.last =
         mode.trains && !mode.is_mesh ? std::string(draw.name({"", "", "", "sigmoid", "softmax"})) : std::string();
     RandomNetwork network = random_network(draw, wish);
+    const bool by_targets = mode.draft == draft_tween || mode.draft == draft_mesh_tween;
+    if (by_targets && draw.percent(25)) watch_a_layer(draw, network.spec);
     if (!accepted(network.spec, network.input, mode.is_mesh)) {
       if (rejected != nullptr) ++*rejected;
       continue;

@@ -121,6 +121,7 @@ class TrialRun {
   Result<void> files();
   Result<void> morph();
   Result<void> mesh();
+  Result<void> mesh_backward(const Network& net, StepMesh& mesh, StepState& state, std::size_t back);
   Result<void> mesh_tween();
   Result<void> evolve();
   Result<void> population();
@@ -307,6 +308,12 @@ Result<void> TrialRun::train() {
   if (input_.rank() < 2)
     return fail(Code::ShapeMismatch, "trial: an input of {} is no batch of samples", input_.text());
   LOOM_TRY(const Shape output, net.output_shape(input_, 0, net.num_cells()));
+  if (config.dtype) {
+    if (const auto done = net.morph_all(*config.dtype); !done) {  // some types refuse some scales
+      show_text("refused: " + done.error().text(), {});
+      return {};
+    }
+  }
   auto training = std::make_unique<Training>(Training{std::move(net), nullptr});
   auto trainer = Trainer::create(training->network, config.trainer);
   if (!trainer && trainer.error().code == Code::InvalidArgument) {  // nothing to train
@@ -352,6 +359,9 @@ Result<void> TrialRun::train() {
     show(fmt::format("rate {}", step), report->learning_rate);
     show(fmt::format("norm {}", step), report->gradient_norm);
     if (report->skipped) show_text(fmt::format("skipped {}", step), report->why);
+    for (const TweenUse& use : training->trainer->tween_uses())
+      show(fmt::format("budget {} of {}", step, *use.path), use.budget),
+          show(fmt::format("gap {} of {}", step, *use.path), use.gap);
     const bool is_last = step + 1 == steps;
     if (is_last || !record_.at_the_end) LOOM_TRY_VOID(training->trainer->fetch_weights());
     show_weights(training->network, fmt::format("step {} ", step), !is_last);
@@ -436,8 +446,13 @@ Result<void> TrialRun::mesh() {
     show(fmt::format("gate loss {}", tick), state.gate_loss());
     show_digest(fmt::format("state {}", tick), state.hash());
   }
+  return back == 0 ? Result<void>() : mesh_backward(net, mesh, state, back);
+}
+
+// The gradients of so many captured ticks.
+Result<void> TrialRun::mesh_backward(const Network& net, StepMesh& mesh, StepState& state, std::size_t back) {
   const auto y = state.output();
-  if (back == 0 || !y) return {};
+  if (!y) return {};
   Memory there;
   LOOM_TRY(const ConstView dy, sent(uniform("dy", y->shape.elements()), y->shape, there));
   const auto ports = mesh.backward(state, dy, back);
@@ -451,10 +466,12 @@ Result<void> TrialRun::mesh() {
 
 Result<void> TrialRun::mesh_tween() {
   LOOM_TRY(Network net, network());
-  const std::size_t history = number_option(options_, "history");
+  const std::size_t history = number_option(options_, "history"), back = number_option(options_, "backward");
+  const StepOptions ticks{.capture = history > 0 || back > 0};
   const auto made = StepMesh::create(net, {.threads = way_.threads,
                                            .isa = way_.isa,
-                                           .history_capacity = std::max<std::size_t>(1, history),
+                                           .history_capacity = std::max<std::size_t>(1, std::max(history, back)),
+                                           .backward = back > 0,
                                            .keep_inputs = true,
                                            .device = way_.device});
   if (!made) return answer(made.error());
@@ -465,12 +482,12 @@ Result<void> TrialRun::mesh_tween() {
   LOOM_TRY(StepState state, mesh.create_state());
   LOOM_TRY_VOID(state.set_input(view(inputs("x"), input_)));
   for (std::size_t tick = 0; tick < number_option(options_, "ticks", 1); ++tick) {
-    const auto took = mesh.step(state, {.capture = history > 0});
+    const auto took = mesh.step(state, ticks);
     if (!took) return answer(took.error());
     if (const auto fine = checked(); !fine) return answer(fine.error());
   }
   for (std::size_t step = 0; step < number_option(options_, "steps", 1); ++step) {
-    const auto took = mesh.step(state, {.capture = history > 0});
+    const auto took = mesh.step(state, ticks);
     if (!took) return answer(took.error());
     if (const auto fine = checked(); !fine) return answer(fine.error());
     const auto y = state.output();
@@ -484,7 +501,7 @@ Result<void> TrialRun::mesh_tween() {
     LOOM_TRY_VOID(fetched(net));
     show_weights(net, fmt::format("step {} ", step));
   }
-  return {};
+  return back == 0 ? Result<void>() : mesh_backward(net, mesh, state, back);
 }
 
 Result<void> TrialRun::evolve() {
