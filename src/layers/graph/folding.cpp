@@ -291,7 +291,7 @@ void FoldingBudget::bring(std::uint64_t elements) {
 Result<void> FoldingBudget::spend(std::uint64_t work) {
   if (work > total_->most - total_->spent)
     return fail(Code::LimitExceeded,
-                "what follows from constants takes {} multiply-adds more, {} of {} are left while a graph is planned",
+                "computing constants takes {} multiply-adds, expected at most {} (of {} for all graphs of a network)",
                 work, total_->most - total_->spent, total_->most);
   total_->spent += work;
   return {};
