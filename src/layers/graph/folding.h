@@ -21,7 +21,7 @@ bool has_known_work(std::string_view op);
 class FoldingBudget {
  public:
   static constexpr std::uint64_t kMostFolded = std::uint64_t{1} << 32;
-  static constexpr std::uint64_t kFoldedPerElement = 256;
+  static constexpr std::uint64_t kFoldedPerElement = 64;
 
   FoldingBudget();
   ~FoldingBudget();

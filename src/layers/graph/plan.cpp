@@ -91,6 +91,18 @@ std::vector<bool> wanted_nodes(const Body& body) {
   return wanted;
 }
 
+// Numbers that a file holds: constants, and those that nodes have as attributes.
+std::uint64_t constants_in(const Body& body) {
+  std::uint64_t sum = 0;
+  for (const auto& [name, value] : body.constants) sum += value.elements();
+  for (const Node& node : body.nodes)
+    for (const auto& [key, attribute] : node.attributes) {
+      if (attribute.kind == Attribute::Kind::tensor) sum += attribute.tensor.elements();
+      if (attribute.body) sum += constants_in(*attribute.body);
+    }
+  return sum;
+}
+
 const Body* body_of(const Node& node, std::string_view key) {
   const Attribute* const a = node.find(key);
   return a != nullptr ? a->body.get() : nullptr;
@@ -436,7 +448,7 @@ Result<std::shared_ptr<Program>> Program::create(Model model, const ProgramOptio
   for (const auto& [name, value] : program->model_.body.constants) constants.insert(name);
   for (const InputInfo& input : program->model_.body.inputs)
     if (!constants.contains(input.name)) program->inputs_.push_back(input);
-  for (const auto& [name, value] : program->model_.body.constants) program->constant_elements_ += value.elements();
+  program->constant_elements_ = constants_in(program->model_.body);
   return program;
 }
 
