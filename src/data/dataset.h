@@ -22,8 +22,8 @@ struct DatasetInfo {
   Shape input, target;  // of one sample: [28, 28]; a single number is [1]
   std::size_t samples = 0;
   TargetKind targets = TargetKind::classes;
+  bool has_ignored = false;              // some labels lie outside of the classes and do not count
   std::size_t classes = 0;               // ids are below it; 0 for values
-  bool has_ignored = false;              // but for a label outside of the classes that does not count
   std::vector<std::string> class_names;  // by id; empty where the source has none
   std::vector<std::string> columns;      // of the inputs in their order, where a header names them
 };
