@@ -38,7 +38,8 @@ struct FinetuneConfig {
   std::size_t validation_windows = 16;  // of them at most
   std::uint64_t seed = 0;
   OptimizerConfig optimizer{.name = "adamw"};
-  ScheduleConfig schedule{.name = "cosine", .learning_rate = 2e-4, .warmup_steps = 10};  // its total is the run's
+  ScheduleConfig schedule{
+      .name = "cosine", .learning_rate = 2e-4, .warmup_steps = 10};  // with its warm-up it takes the whole run
   double clip_norm = 1;
   std::uint64_t hash_steps = 10;  // steps between two hashes of the adapters in the journal
   NetworkSessionOptions session;
