@@ -156,14 +156,19 @@ class Page {
             count_of(line, "count")};
   }
 
-  // Lines about steps are most of a long journal: those that no curve shows are not parsed, but for the last one.
+  // Lines about steps and epochs are most of a long journal: those that nothing shows are not parsed, but for the last
+  // ones.
   Result<void> read_journal(JournalReader& reader) {
-    std::string skipped;
+    std::string step, epoch;  // skipped last
     for (;;) {
       LOOM_TRY(const auto text, reader.next_text());
       if (!text) break;
       if (journal_steps_.skips_next() && text->find(R"("event":"steps")") != text->npos) {
-        journal_steps_.add({}), skipped = *text;
+        journal_steps_.add({}), step = *text;
+        continue;
+      }
+      if (epochs_.skips_next() && text->find(R"("event":"epoch")") != text->npos) {
+        epochs_.add({}), epoch = *text;
         continue;
       }
       LOOM_TRY(Json line, reader.parsed(*text));
@@ -174,15 +179,18 @@ class Page {
       }
       last_step_ = std::max(last_step_, count_of(line, "step"));
       if (is_event(line, "steps")) journal_steps_.add(point_of(line));
-      if (is_event(line, "epoch")) last_epoch_ = line, epochs_.add(std::move(line));
+      if (is_event(line, "epoch")) epoch.clear(), last_epoch_ = line, epochs_.add(std::move(line));
       if (is_event(line, "cells")) cells_.add(std::move(line));
       if (is_event(line, "end")) end_ = std::move(line);
     }
     if (start_.is_null())
       return fail(Code::CorruptData, "{}/journal.jsonl: the first line is no start of a run", folder_);
-    if (skipped.empty()) return {};
-    LOOM_TRY(const Json last, reader.parsed(skipped));
-    last_step_ = std::max(last_step_, count_of(last, "step"));
+    for (const std::string& text : {step, epoch}) {
+      if (text.empty()) continue;
+      LOOM_TRY(Json last, reader.parsed(text));
+      last_step_ = std::max(last_step_, count_of(last, "step"));
+      if (is_event(last, "epoch")) last_epoch_ = std::move(last);
+    }
     return {};
   }
 
