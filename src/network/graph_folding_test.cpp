@@ -60,7 +60,7 @@ Json loop_of(std::int64_t times, const Json& nodes, const char* result) {
   const Json body{{"inputs", {{{"name", "i"}}, {{"name", "go"}}, {{"name", "before"}}}},
                   {"outputs", {"on", "next"}},
                   {"nodes", inner}};
-  const Json count{{"name", ""}, {"type", "int64"}, {"shape", Json::array()}, {"values", {times}}};
+  const Json count{{"type", "int64"}, {"shape", Json::array()}, {"values", {times}}};
   return Json::array({{{"op", "Constant"},
                        {"inputs", Json::array()},
                        {"outputs", {"times"}},
@@ -89,11 +89,10 @@ std::vector<Hostile> hostile_graphs() {
       {"LpPool", folding_graph({1, 1, 1024, 1024}, {1}, one(node("LpPool", {"k"}, "z", kernel2)))},
       {"LRN", folding_graph({1, 4096, 4096}, {1}, one(node("LRN", {"k"}, "z", {{"size", {{"i", 4095}}}})))},
       {"TopK",
-       folding_graph(
-           {1 << 26}, {1},
-           Json::array({node("Constant", Json::array(), "n",
-                             {{"value", {{"t", {{"name", ""}, {"type", "int64"}, {"shape", {1}}, {"values", {9}}}}}}}),
-                        node("TopK", {"k", "n"}, "z")}))},
+       folding_graph({1 << 26}, {1},
+                     Json::array({node("Constant", Json::array(), "n",
+                                       {{"value", {{"t", {{"type", "int64"}, {"shape", {1}}, {"values", {9}}}}}}}),
+                                  node("TopK", {"k", "n"}, "z")}))},
       {"Loop of MatMul", folding_graph({256, 256}, {1}, loop_of(100000, one(node("MatMul", {"k", "k"}, "p")), "p"))},
       {"Loop of ReduceMax", folding_graph({1 << 20}, {1}, loop_of(100000, one(node("ReduceMax", {"k"}, "p")), "p"))},
       {"Loop of Exp", folding_graph({1 << 16}, {1}, loop_of(1000000, one(node("Exp", {"k"}, "p")), "p"))}};
