@@ -525,12 +525,12 @@ def pools(d, name):
     axes = d.int(1, 3)
     kernel = [d.int(1, 3) for _ in range(axes)]
     a = window_attributes(d, axes, kernel) | {"kernel_shape": kernel}
+    if "SAME" in a.get("auto_pad", ""):  # onnxruntime moves its windows where a kernel is smaller than its stride
+        a["strides"] = [min(k, s) for k, s in zip(kernel, a["strides"])]
     d.maybe(a, "ceil_mode", 0, 1)
     if name == "AveragePool":
         d.maybe(a, "count_include_pad", 0, 1)
-    if name == "LpPool":  # onnxruntime moves its windows where a kernel is smaller than its stride
-        if "SAME" in a.get("auto_pad", ""):
-            a["strides"] = [min(k, s) for k, s in zip(kernel, a["strides"])]
+    if name == "LpPool":
         d.maybe(a, "p", 1, 2, 3)
     return a, [d.floats([d.int(1, 2), d.int(1, 3)] + [d.int(4, 7) for _ in range(axes)])]
 
