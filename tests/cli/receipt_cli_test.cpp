@@ -42,7 +42,8 @@ TEST_F(ReceiptCli, EveryCommandWritesAReceiptThatReplayComputesAgain) {
   EXPECT_EQ(ids["prompt"]["ids"], Json::array({1, 2, 3}));
   EXPECT_EQ(ids["prompt"]["is_exact"], false);
   receipt_of({"embed", test::data_path("minilm"), "It rains.", "The sun shines."}, "vectors.json");
-  const Json prompted = receipt_of({"embed", test::data_path("minilm"), "It rains.", "--prompt", "query: "}, "prompted.json");
+  const Json prompted =
+      receipt_of({"embed", test::data_path("minilm"), "It rains.", "--prompt", "query: "}, "prompted.json");
   EXPECT_EQ(prompted["text_prompt"], "query: ");
   receipt_of({"run", demo(), "--seed", "7", "--batch", "2"}, "drawn.json");
 }

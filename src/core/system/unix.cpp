@@ -82,9 +82,7 @@ void empty_addresses(std::byte* begin, std::size_t bytes) noexcept {
   ::mprotect(begin, bytes, PROT_NONE);
 }
 
-void* open_library(const char* path) {
-  return can_open_libraries() ? ::dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
-}
+void* open_library(const char* path) { return can_open_libraries() ? ::dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr; }
 void* symbol_of(void* library, const char* name) { return ::dlsym(library, name); }
 std::string file_of_symbol(void* symbol) {
   Dl_info info{};
