@@ -55,8 +55,8 @@ inline constexpr RunKind kAdapterRun{"fine-tuning", "run/journal.jsonl", "run/ch
 Result<void> check_folder(const std::string& folder, RunStart start, const RunKind& kind);
 
 // Returns whether a run goes on from its checkpoint (true) or begins (false), by the files of its folder.
-// InvalidArgument for a fresh run where there is one, and of check_folder(). Without a checkpoint, a journal may have no
-// more than the lines that come before the first one: else CorruptData, or InvalidArgument for a fresh run, for
+// InvalidArgument for a fresh run where there is one, and of check_folder(). Without a checkpoint, a journal may have
+// no more than the lines that come before the first one: else CorruptData, or InvalidArgument for a fresh run, for
 // beginning anew would lose the others.
 Result<bool> goes_on(const std::string& folder, RunStart start, const RunKind& kind);
 

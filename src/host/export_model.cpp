@@ -284,8 +284,8 @@ Result<std::string> config_text(const ModelConfig& c, DType dtype) {
   return dump_json(json, 2) + "\n";
 }
 
-// Writes tokenizer.json as the model brings it, or from a GGUF's vocabulary, and tokenizer_config.json; a warning where there
-// is none to write.
+// Writes tokenizer.json as the model brings it, or from a GGUF's vocabulary, and tokenizer_config.json; a warning where
+// there is none to write.
 Result<std::vector<std::string>> write_tokenizer(const ModelContents& contents, const std::string& folder) {
   std::vector<std::string> warnings;
   if (!contents.tokenizer_json.empty()) {

@@ -15,11 +15,11 @@ struct HttpAccess {
   bool is_ambiguous = false;      // one of these headers is there more than once
 };
 
-// 0 for a request that may go on, else its status. 400 where a header is ambiguous (RFC 9112, 3.2). With a token: 401 unless Authorization is "Bearer TOKEN" or "Basic"
-// with the token as password, so that a browser can ask for it. Without one: 403 unless Host names this computer (a
-// page elsewhere may have its name point here). In any case 403 where Origin is another site than Host,
-// and where Sec-Fetch-Site is neither same-origin nor none (an address that a person typed): images and scripts of
-// another page name no Origin.
+// 0 for a request that may go on, else its status. 400 where a header is ambiguous (RFC 9112, 3.2). With a token: 401
+// unless Authorization is "Bearer TOKEN" or "Basic" with the token as password, so that a browser can ask for it.
+// Without one: 403 unless Host names this computer (a page elsewhere may have its name point here). In any case 403
+// where Origin is another site than Host, and where Sec-Fetch-Site is neither same-origin nor none (an address that a
+// person typed): images and scripts of another page name no Origin.
 int refusal(const HttpAccess& access, std::string_view token);
 
 }  // namespace loom

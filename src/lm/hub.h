@@ -1,5 +1,6 @@
 #pragma once
-// Where the name of a model leads: a path, or the id of a model of the Hugging Face hub in the cache of huggingface_hub.
+// Where the name of a model leads: a path, or the id of a model of the Hugging Face hub in the cache of
+// huggingface_hub.
 
 #include <string>
 

@@ -79,7 +79,8 @@ class PeftDelta {
   // OLoRA away; a head with a pair is no longer tied. What is left are pairs beside the weights. ShapeMismatch,
   // Unsupported.
   Result<void> settle(DecoderSource& source);
-  // Like settle(), for pairs that are then added to the weights: tables that are tied become two where a pair changes one.
+  // Like settle(), for pairs that are then added to the weights: tables that are tied become two where a pair changes
+  // one.
   Result<void> settle_to_merge(DecoderSource& source);
   // Takes only the start of PiSSA and OLoRA away, for a model that is already built. Unsupported for an adapter with
   // changes, unless settle() calls it.

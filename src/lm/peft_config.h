@@ -1,6 +1,6 @@
 #pragma once
-// adapter_config.json of Hugging Face's PEFT (LoraConfig): which modules have adapters, their ranks and scales, and what
-// PEFT does to the base model when it loads them.
+// adapter_config.json of Hugging Face's PEFT (LoraConfig): which modules have adapters, their ranks and scales, and
+// what PEFT does to the base model when it loads them.
 
 #include <map>
 #include <optional>

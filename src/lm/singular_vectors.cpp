@@ -34,7 +34,8 @@ std::vector<double> start_vector(std::size_t n, std::uint64_t seed) {
   return v;
 }
 
-// Eigenvalues of a symmetric matrix a [n, n] on its diagonal and the vectors as the columns of v, by Jacobi's rotations.
+// Eigenvalues of a symmetric matrix a [n, n] on its diagonal and the vectors as the columns of v, by Jacobi's
+// rotations.
 void diagonalise(std::vector<double>& a, std::vector<double>& v, std::size_t n) {
   v.assign(n * n, 0.0);
   double total = 0;

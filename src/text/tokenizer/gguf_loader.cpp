@@ -85,7 +85,8 @@ constexpr PreScheme kSchemes[] = {
     {"deepseek-v3", {"\\p{N}{1,3}", "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+", kDeepSeek3Words}},
 };
 
-// What a kind of vocabulary cannot cut text without. llama.cpp guesses some of it; a guess gives other ids without a word.
+// What a kind of vocabulary cannot cut text without. llama.cpp guesses some of it; a guess gives other ids without a
+// word.
 struct Needs {
   std::string_view model;
   bool merges, scores, types, unk, ends;  // ends: the tokens around a text, where they are not switched off

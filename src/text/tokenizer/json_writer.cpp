@@ -23,8 +23,8 @@ Json merge_list(const std::vector<std::string>& merges) {
   return out;
 }
 
-// SentencePiece merges the pair whose product has the best score: every way to put a token together is a merge, the best
-// product first.
+// SentencePiece merges the pair whose product has the best score: every way to put a token together is a merge, the
+// best product first.
 Json merges_by_score(const VocabSpec& vocab, const Ids& ids) {
   struct Merge {
     float score;
