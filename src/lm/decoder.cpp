@@ -349,6 +349,14 @@ Result<LayerPtr> build_block(const ModelConfig& c, Loader& loader, std::int64_t 
   return std::make_unique<Sequential>(std::move(halves));
 }
 
+// Hugging Face's "gelu" is the exact one (engine L-10), and its names have no capitals.
+Result<Activation> activation_of(const ModelConfig& c) {
+  if (c.hidden_act == "gelu") return Activation::GeluExact;
+  const bool is_theirs = c.hidden_act.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
+  if (const auto known = activation_from_name(c.hidden_act); known && is_theirs) return *known;
+  return fail(Code::Unsupported, "hidden_act \"{}\" is not known", c.hidden_act);
+}
+
 }  // namespace
 
 bool is_matrix(TensorRole role) {
@@ -395,12 +403,7 @@ Result<std::vector<float>> source_values(const DecoderSource& source, const Sour
 
 Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool, const DecoderOptions& options) {
   const ModelConfig& c = source.config;
-  // Hugging Face's "gelu" is the exact one (engine L-10), and its names have no capitals.
-  const bool is_theirs = c.hidden_act.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
-  const std::optional<Activation> activation = c.hidden_act == "gelu" ? Activation::GeluExact
-                                               : is_theirs            ? activation_from_name(c.hidden_act)
-                                                                      : std::nullopt;
-  if (!activation) return fail(Code::Unsupported, "hidden_act \"{}\" is not known", c.hidden_act);
+  LOOM_TRY(const Activation activation, activation_of(c));
   Loader loader(source, options);
   LOOM_TRY_VOID(loader.check_complete());
   LOOM_TRY_VOID(loader.load(pool));
@@ -414,7 +417,7 @@ Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool
   Weight* const table = find_weight(*embedding, "table");
   LOOM_TRY_VOID(network.place({.z = 0}, std::move(embedding)));
   for (std::size_t i = 0; i < layers; ++i) {
-    LOOM_TRY(LayerPtr block, build_block(c, loader, static_cast<std::int64_t>(i), *activation));
+    LOOM_TRY(LayerPtr block, build_block(c, loader, static_cast<std::int64_t>(i), activation));
     LOOM_TRY_VOID(network.place({.z = i + 1}, std::move(block)));
   }
   LOOM_TRY(LayerPtr norm, filled(std::make_unique<RmsNorm>(RmsNormConfig{hidden, c.rms_norm_eps}), loader, -1,

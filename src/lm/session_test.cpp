@@ -17,6 +17,7 @@
 #include "lm/golden.h"
 #include "lm/language_model.h"
 #include "lm/peft.h"
+#include "lm/sampling.h"
 #include "support/divided.h"
 #include "support/null_device.h"
 #include "support/paths.h"

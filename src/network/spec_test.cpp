@@ -364,7 +364,9 @@ TEST(Spec, KeysOfOtherFrameworksAreAliases) {
   for (const auto& [theirs, own] : same) {
     const auto a = network_from_json(list_of(theirs)), b = network_from_json(list_of(own));
     ASSERT_EQ(a.has_value(), b.has_value()) << theirs << (a ? "" : a.error().text());
-    if (a) EXPECT_EQ(dump_json(network_to_json(a->network)), dump_json(network_to_json(b->network))) << theirs;
+    if (a) {
+      EXPECT_EQ(dump_json(network_to_json(a->network)), dump_json(network_to_json(b->network))) << theirs;
+    }
     EXPECT_TRUE(fits_schema(parse_json(list_of(theirs)).value())) << theirs;
   }
   const auto residual = network_from_json(list_of(R"({"type":"residual","layers":[]})"));
@@ -385,7 +387,9 @@ TEST(Spec, ANetworkThatFeedsBackIsMadeForTheStepMesh) {
   EXPECT_EQ(read->network.prepare(Shape::of({1, 4})).error().code, Code::FeedbackLink);
   EXPECT_TRUE(read->network.prepare_steps(Shape::of({1, 4})));
   const auto session = NetworkSession::create(read->network, {1, std::nullopt, false});
-  if (session) EXPECT_FALSE((*session)->prepare(Shape::of({1, 4})));
+  if (session) {
+    EXPECT_FALSE((*session)->prepare(Shape::of({1, 4})));
+  }
   auto wide = spec;
   wide.replace(wide.find("[4]"), 3, "[5]");
   EXPECT_EQ(network_from_json(wide).error().code, Code::FeedbackLink);
