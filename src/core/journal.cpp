@@ -114,8 +114,12 @@ Result<JournalReader> JournalReader::open(const std::string& path) {
 Result<std::optional<Json>> JournalReader::next() {
   LOOM_TRY(const auto text, next_text());
   if (!text) return std::optional<Json>();
-  LOOM_TRY(Json line, parsed(*text));
-  return std::optional<Json>(std::move(line));
+  auto line = parsed(*text);
+  if (line) return std::optional<Json>(*std::move(line));
+  // A line that failed fails again.
+  const std::size_t length = text->size() + 1;
+  at_ -= length, bytes_ -= length, --lines_;
+  return tl::make_unexpected(std::move(line).error());
 }
 
 Result<Json> JournalReader::parsed(std::string_view text) const {
