@@ -78,7 +78,7 @@ Result<Digits> read_digits() {
   const std::string folder = given != nullptr ? given : std::string(home != nullptr ? home : ".") + "/.cache/loom/data";
   LOOM_TRY(Json config,
            parse_json(R"({"format":"csv","path":"data/mnist_5k.csv.gz","header":false,"class_ids":true})"));
-  LOOM_TRY(const TrainingData opened, open_training_data(config, folder, 0));
+  LOOM_TRY(const TrainingData opened, open_training_data(config, folder, {}));
   const std::unique_ptr<Dataset>& data = opened.training;
   Digits digits;
   digits.pixels.resize(data->info().samples * kPixels);
