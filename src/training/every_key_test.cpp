@@ -131,7 +131,7 @@ const std::map<std::string, Shown>& shown_keys() {
       {"mixed", {"{}", R"({"mixed":"bf16"})"}},
       {"early_stop", {"{}", R"({"early_stop":{"min_delta":1e9,"patience":1}})"}},
       {"early_stop.metric",
-       {R"({"early_stop":{"min_delta":0.5,"patience":1}})", R"({"early_stop":{"metric":"accuracy","min_delta":0}})"}},
+       {R"({"epochs":6,"early_stop":{"patience":1}})", R"({"early_stop":{"metric":"accuracy"}})"}},
       {"early_stop.patience", {R"({"early_stop":{"min_delta":1e9}})", R"({"early_stop":{"patience":1}})"}},
       {"early_stop.min_delta", {R"({"early_stop":{"patience":1}})", R"({"early_stop":{"min_delta":1e9}})"}},
       {"early_stop.mode", {R"({"early_stop":{"patience":1}})", R"({"early_stop":{"mode":"max"}})"}},

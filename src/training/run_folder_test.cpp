@@ -310,7 +310,7 @@ TEST(RunFolder, ReportsOfLongRunsAreThinned) {
   const auto page = report_html(folder.path);
   ASSERT_TRUE(page) << page.error().text();
   EXPECT_NE(page->find("Of 20000 epochs every 8th is shown."), page->npos);
-  EXPECT_NE(page->find("40 001"), page->npos) << "steps, also of the last line";
+  EXPECT_NE(page->find("40,001"), page->npos) << "steps, also of the last line";
   EXPECT_LT(page->size(), std::size_t{8} << 20);
 }
 
