@@ -305,16 +305,18 @@ Result<LanguageModel> open_model(const std::string& path, const CommonOptions& o
   model.threads = options.threads;
   if (!options.dtype.empty()) {
     LOOM_TRY(model.decoder.dtype, dtype_from_name(options.dtype));
-    if (model.decoder.dtype == DType::int8)
-      remark(options, "int8 has one scale per row; q8_0, of the same size, has one per 32 values and answers better");
   }
   model.adapters = options.adapters;
-  Progress bar("loading " + path, options.quiet);
+  std::optional<Progress> bar(std::in_place, "loading " + path, options.quiet);
   model.decoder.progress = [&](std::size_t done, std::size_t total) {
-    bar.update(static_cast<double>(done) / static_cast<double>(total));
+    bar->update(static_cast<double>(done) / static_cast<double>(total));
     return !interrupted();
   };
-  return load_language_model(path, model);
+  LOOM_TRY(LanguageModel loaded, load_language_model(path, model));
+  bar.reset();
+  if (model.decoder.dtype == DType::int8)
+    remark(options, "int8 has one scale per row; q8_0, of the same size, has one per 32 values and answers better");
+  return loaded;
 }
 
 void add_speculate(CLI::App& app, std::string& speculate) {

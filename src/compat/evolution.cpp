@@ -85,7 +85,12 @@ std::vector<std::uint64_t> input_of(loom_network network) {
 int64_t splice(int64_t a, int64_t b, const char* text) {
   const Json given = parsed(text);
   if (!given.is_object()) return failed("the config is no JSON object"), -1;
-  const std::string config = config_of(splice_keys(), given).dump();
+  Json known = config_of(splice_keys(), given);
+  // A config of 0.8x has every key; loom.h refuses those that its mode does not read.
+  if (known["mode"] != "point") known.erase("split_ratio");
+  if (known["mode"] != "blend") known.erase("blend_alpha");
+  if (known["mode"] == "point") known.erase("fitness_a"), known.erase("fitness_b");
+  const std::string config = known.dump();
   loom_network child = 0;
   if (loom_network_splice(handle(a), handle(b), config.data(), config.size(), &child) != LOOM_OK)
     return no_handle_of_call();

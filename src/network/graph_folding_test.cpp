@@ -81,6 +81,9 @@ std::vector<Hostile> hostile_graphs() {
   const Json kernel2{{"kernel_shape", ints({1024, 1024})}, {"pads", ints({512, 512, 511, 511})}};
   std::vector<Hostile> all{
       {"Einsum", folding_graph({20, 20}, {1}, one(node("Einsum", {"k", "k", "k", "k", "k", "k"}, "z", equation)))},
+      {"Einsum of an ellipsis",
+       folding_graph({64, 64, 64}, {64, 64, 64, 64, 64, 64},
+                     one(node("Einsum", {"k", "h"}, "z", {{"equation", {{"s", "...a,...b->..."}}}})))},
       {"MatMul", folding_graph({4096, 4096}, {1}, one(node("MatMul", {"k", "k"}, "z")))},
       {"Gemm", folding_graph({4096, 4096}, {1}, one(node("Gemm", {"k", "k"}, "z")))},
       {"Conv", folding_graph({1, 8, 512, 512}, {64, 8, 9, 9}, one(node("Conv", {"k", "h"}, "z")))},
@@ -143,7 +146,8 @@ TEST(GraphFolding, BudgetGrowsWithTheConstants) {
 TEST(GraphFolding, WorkOfEveryOperationIsKnown) {
   for (const auto rows : {graph::elementwise_rows(), graph::binary_rows(), graph::shape_rows(), graph::index_rows(),
                           graph::reduce_rows(), graph::linear_rows(), graph::spatial_rows(), graph::norm_rows(),
-                          graph::recurrent_rows(), graph::quantize_rows(), graph::resize_rows(), graph::loss_rows()})
+                          graph::recurrent_rows(), graph::quantize_rows(), graph::resize_rows(), graph::loss_rows(),
+                          graph::attention_rows(), graph::sampling_rows(), graph::signal_rows()})
     for (const graph::OpRow& row : rows)
       EXPECT_TRUE(graph::has_known_work(row.name)) << row.name << ": add it to src/layers/graph/folding.cpp";
 }

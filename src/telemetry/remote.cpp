@@ -69,7 +69,7 @@ class ParallelKeys final : public QuietFieldVisitor {
   std::size_t branches = 0;
   using QuietFieldVisitor::operator();
   void operator()(Key key, std::vector<LayerPtr>& children) override {
-    if (key.names == "parallel_branches") branches = children.size();
+    if (split_names(key.names)[0] == "parallel_branches") branches = children.size();
   }
 
  protected:

@@ -75,7 +75,8 @@ class SafetensorsParser {
       return fail(Code::CorruptData, "data_offsets has {} numbers, expected 2", offsets->size());
     LOOM_TRY(const std::size_t begin, count((*offsets)[0], "data_offsets[0]"));
     LOOM_TRY(const std::size_t end, count((*offsets)[1], "data_offsets[1]"));
-    if (begin > end) return fail(Code::CorruptData, "data_offsets {} and {} leave no bytes: the end is first", begin, end);
+    if (begin > end)
+      return fail(Code::CorruptData, "data_offsets {} and {} leave no bytes: the end is first", begin, end);
     if (end > data_.size())
       return fail(Code::CorruptData,
                   "bytes {} to {} of the data expected, {} bytes are there: the file is cut off or its header is wrong",

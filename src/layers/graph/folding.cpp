@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace loom::graph {
 namespace {
@@ -79,27 +80,60 @@ std::uint64_t work_of_resizing(const Op& op) {
   return times_work(plus_work(elements_in(op), elements_out(op)), 64 * kElement);
 }
 
+// The extents of an Einsum's labels, those that an ellipsis stands for included.
+class LabelExtents {
+ public:
+  // `part` is an input of the equation without spaces, as "b...ij".
+  void add(std::string_view part, const Dims& dims) {
+    const auto letters = static_cast<std::size_t>(std::ranges::count_if(part, [](char c) { return c != '.'; }));
+    const bool has_dots = letters != part.size();
+    const std::size_t hidden = has_dots && dims.size() > letters ? dims.size() - letters : 0;
+    std::size_t axis = 0;
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      if (part[i] == '.') {
+        if (i != 0 && part[i - 1] == '.') continue;
+        for (std::size_t h = 0; h < hidden; ++h, ++axis) raise(-static_cast<int>(hidden - h), dims[axis]);
+      } else if (axis < dims.size()) {
+        raise(part[i], dims[axis++]);
+      }
+    }
+  }
+  std::uint64_t combinations() const {
+    std::uint64_t all = 1;
+    for (const auto& [label, extent] : extents_) all = times_work(all, extent);
+    return all;
+  }
+  std::size_t size() const { return extents_.size(); }
+
+ private:
+  void raise(int label, std::size_t extent) {
+    auto& held = extents_[label];
+    held = std::max({held, extent, std::size_t{1}});
+  }
+  std::map<int, std::size_t> extents_;  // axes of an ellipsis count from the last one
+};
+
 // Every combination of the labels reads all inputs, whose places are found label by label.
 std::uint64_t work_of_einsum(const Op& op) {
-  std::uint64_t terms = times_work(op.num_ins(), kElement);
-  std::string seen, text = op.text("equation", "");
+  std::string text = op.text("equation", "");
+  std::erase(text, ' ');
   text = text.substr(0, text.find("->"));
-  std::size_t input = 0, axis = 0;
-  for (const char c : text) {
-    if (c == ' ') continue;
-    if (c == ',') {
-      ++input, axis = 0;
-      continue;
-    }
-    const bool is_new = seen.find(c) == seen.npos;
-    if (is_new && op.has(input) && axis < op.in(input).rank()) {
-      terms = times_work(terms, std::max<std::size_t>(op.in(input).dims[axis], 1));
-      seen += c;
-    }
-    ++axis;
+  LabelExtents labels;
+  std::size_t begin = 0;
+  for (std::size_t input = 0; op.has(input) && begin <= text.size(); ++input) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    labels.add(std::string_view(text).substr(begin, end - begin), op.in(input).dims);
+    begin = end + 1;
   }
-  return times_work(terms, std::max<std::size_t>(seen.size(), 1));
+  const std::uint64_t terms = times_work(labels.combinations(), times_work(op.num_ins(), kElement));
+  return times_work(terms, std::max<std::size_t>(labels.size(), 1));
 }
+
+// Every output may read every input.
+std::uint64_t work_of_pairs(const Op& op) { return times_work(elements_in(op), elements_out(op)); }
+
+// Every score's box is compared with the others.
+std::uint64_t work_of_boxes(const Op& op) { return times_work(op.in(0).elements(), op.in(1).elements()); }
 
 struct KnownWork {
   std::string_view op;
@@ -121,6 +155,12 @@ constexpr std::array kWork{KnownWork{"MatMul", work_of_stacks},
                            KnownWork{"LSTM", work_of_steps},
                            KnownWork{"GRU", work_of_steps},
                            KnownWork{"RNN", work_of_steps},
+                           KnownWork{"com.microsoft.DynamicQuantizeLSTM", work_of_steps},
+                           KnownWork{"Attention", work_of_pairs},
+                           KnownWork{"DFT", work_of_pairs},
+                           KnownWork{"STFT", work_of_pairs},
+                           KnownWork{"NonMaxSuppression", work_of_boxes},
+                           KnownWork{"GridSample", work_of_resizing},
                            KnownWork{"TopK", work_of_sorting},
                            KnownWork{"Resize", work_of_resizing},
                            KnownWork{"Upsample", work_of_resizing}};
@@ -130,6 +170,7 @@ constexpr std::string_view kLinear[] = {"Abs",
                                         "Acos",
                                         "Acosh",
                                         "Add",
+                                        "AffineGrid",
                                         "And",
                                         "ArgMax",
                                         "ArgMin",
@@ -143,6 +184,7 @@ constexpr std::string_view kLinear[] = {"Abs",
                                         "BitwiseNot",
                                         "BitwiseOr",
                                         "BitwiseXor",
+                                        "BlackmanWindow",
                                         "Cast",
                                         "CastLike",
                                         "Ceil",
@@ -175,10 +217,13 @@ constexpr std::string_view kLinear[] = {"Abs",
                                         "GatherND",
                                         "Gelu",
                                         "GlobalAveragePool",
+                                        "GlobalLpPool",
                                         "GlobalMaxPool",
                                         "Greater",
                                         "GreaterOrEqual",
                                         "GroupNormalization",
+                                        "HammingWindow",
+                                        "HannWindow",
                                         "HardSigmoid",
                                         "HardSwish",
                                         "Hardmax",
@@ -238,6 +283,7 @@ constexpr std::string_view kLinear[] = {"Abs",
                                         "Sin",
                                         "Sinh",
                                         "Size",
+                                        "RotaryEmbedding",
                                         "Slice",
                                         "Softmax",
                                         "SoftmaxCrossEntropyLoss",
@@ -249,9 +295,11 @@ constexpr std::string_view kLinear[] = {"Abs",
                                         "Squeeze",
                                         "Sub",
                                         "Sum",
+                                        "SwiGLU",
                                         "Swish",
                                         "Tan",
                                         "Tanh",
+                                        "TensorScatter",
                                         "ThresholdedRelu",
                                         "Tile",
                                         "Transpose",
