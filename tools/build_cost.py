@@ -15,7 +15,6 @@ import os
 import pathlib
 import re
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,12 +65,11 @@ def measure(source):
 
 def sizes(build):
     """Bytes of machine code by module, of objects that are in the folder. Kernels depend on the processor and are left out."""
-    size = shutil.which("size")
-    found = [p for p in (build / "CMakeFiles").rglob("*.o")
-             if (m := re.search(r"CMakeFiles/(?:loom|hot)(?:_([a-z_]+))?\.dir/", str(p))) and m.group(1) not in OTHERS]
-    found += list((build / "CMakeFiles").glob("kernels_*_record.dir/**/*.o"))
+    wanted = re.findall(r"^build (CMakeFiles/(?:(?:loom|hot)(?:_([a-z_]+))?|kernels_[a-z]+_record)\.dir/\S+\.o):",
+                        (build / "build.ninja").read_text(encoding="utf-8"), re.M)
+    found = [build / path for path, name in wanted if name not in OTHERS and (build / path).exists()]
     out = collections.Counter()
-    listed = subprocess.run([size, *map(str, found)], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["size", *map(str, found)], capture_output=True, text=True, check=True).stdout
     for line in listed.splitlines()[1:]:
         fields = line.split("\t")
         out[module_of(fields[5])] += int(fields[0])
