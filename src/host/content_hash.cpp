@@ -62,7 +62,7 @@ class RememberedHashes {
     const std::string file = file_name();
     if (file.empty() || !create_folders(file.substr(0, file.rfind('/')))) return;
     std::string text;
-    for (const auto& [known, digest] : hashes_) text += digest + " " + known + "\n";
+    for (const auto& [known, digest] : hashes_) text += fmt::format("{} {}\n", digest, known);
     (void)write_file_atomically(file, std::as_bytes(std::span(text)));  // without it the next call reads the file again
   }
 
@@ -138,11 +138,13 @@ Result<std::vector<std::string>> files_that_count(const std::string& folder) {
   std::vector<std::string> out;
   LOOM_TRY(const std::vector<std::string> names, visible_names_in(folder));
   for (const std::string& name : names) {
-    if (is_file(folder + "/" + name) && is_read(name, false)) out.push_back(name);
-    if (!is_directory(folder + "/" + name)) continue;
-    LOOM_TRY(const std::vector<std::string> inner, visible_names_in(folder + "/" + name));
+    const std::string path = fmt::format("{}/{}", folder, name);
+    if (is_file(path) && is_read(name, false)) out.push_back(name);
+    if (!is_directory(path)) continue;
+    LOOM_TRY(const std::vector<std::string> inner, visible_names_in(path));
     for (const std::string& file : inner)
-      if (is_file(folder + "/" + name + "/" + file) && is_read(file, true)) out.push_back(name + "/" + file);
+      if (is_read(file, true) && is_file(fmt::format("{}/{}", path, file)))
+        out.push_back(fmt::format("{}/{}", name, file));
     if (out.size() > kMostFilesHashed) break;
   }
   if (out.empty()) return fail(Code::NotFound, "{}: the folder holds no files of a model", folder);
@@ -159,7 +161,7 @@ Result<Digest> content_hash(const std::string& path, HashCache cache, const std:
   LOOM_TRY(const std::vector<std::string> names, files_that_count(path));
   Sha256 hash;
   for (const std::string& name : names) {
-    LOOM_TRY(const Digest digest, hash_of_file(path + "/" + name, cache, cancel));
+    LOOM_TRY(const Digest digest, hash_of_file(fmt::format("{}/{}", path, name), cache, cancel));
     const std::string line = to_hex(digest) + "  " + name + "\n";
     hash.update(std::as_bytes(std::span(line)));
   }

@@ -153,7 +153,7 @@ class Replay {
     while (!generator.done()) {
       LOOM_TRY_VOID(generator.next(o_.cancel));
       if (g.stop_reason == "cancelled") return fail(Code::Cancelled, "cancelled");
-      if (const Difference found = compare_ids("token", r_.result.ids, g.ids, true); !found.empty()) return found;
+      if (Difference found = compare_ids("token", r_.result.ids, g.ids, true); !found.empty()) return found;
       if (o_.progress) o_.progress(g.ids.size(), r_.result.ids.size());
     }
     Difference found = compare_ids("token", r_.result.ids, g.ids);

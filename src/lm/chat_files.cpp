@@ -93,7 +93,8 @@ Result<NamedTexts> folder_templates(const std::string& folder, const Json& token
   if (const std::string more = folder + "/additional_chat_templates"; is_directory(more)) {
     LOOM_TRY(const std::vector<std::string> names, template_files(more));
     for (const std::string& name : names) {
-      LOOM_TRY(out[name.substr(0, name.size() - 6)], read_text_file(more + "/" + name, kLongestTemplate));
+      LOOM_TRY(out[name.substr(0, name.size() - 6)],
+               read_text_file(fmt::format("{}/{}", more, name), kLongestTemplate));
     }
   }
   if (!out.empty()) return out;

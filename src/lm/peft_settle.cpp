@@ -219,6 +219,7 @@ bool PeftDelta::is_fixed() const {
 
 std::vector<TensorPlace> PeftDelta::places() const {
   std::vector<TensorPlace> all;
+  all.reserve(changes_.size() + pairs_.size());
   for (const Change& change : changes_) all.push_back(change.place);
   for (const Pair& pair : pairs_) all.push_back(pair.place);
   return all;
@@ -245,8 +246,8 @@ Result<void> PeftDelta::take_start(const BaseMatrix& base, bool settles) {
 }
 
 Result<void> PeftDelta::settle(DecoderSource& source) {
-  const auto settled = is_fixed() ? PeftSettler(*this, source).run()
-                                  : take_start([&](const TensorPlace& place) { return values_at(source, place); });
+  auto settled = is_fixed() ? PeftSettler(*this, source).run()
+                            : take_start([&](const TensorPlace& place) { return values_at(source, place); });
   if (!settled) return settled;
   if (find(kHead) != nullptr) untie(source);  // a head that is the table has no adapters of its own
   return {};

@@ -178,10 +178,16 @@ class Page {
         return fail(Code::CorruptData, "{}/journal.jsonl: the first line is no start of a run", folder_);
       }
       last_step_ = std::max(last_step_, count_of(line, "step"));
-      if (is_event(line, "steps")) journal_steps_.add(point_of(line));
-      if (is_event(line, "epoch")) epoch.clear(), last_epoch_ = line, epochs_.add(std::move(line));
-      if (is_event(line, "cells")) cells_.add(std::move(line));
-      if (is_event(line, "end")) end_ = std::move(line);
+      if (is_event(line, "steps")) {
+        journal_steps_.add(point_of(line));
+      } else if (is_event(line, "epoch")) {
+        epoch.clear(), last_epoch_ = line;
+        epochs_.add(std::move(line));
+      } else if (is_event(line, "cells")) {
+        cells_.add(std::move(line));
+      } else if (is_event(line, "end")) {
+        end_ = std::move(line);
+      }
     }
     if (start_.is_null())
       return fail(Code::CorruptData, "{}/journal.jsonl: the first line is no start of a run", folder_);

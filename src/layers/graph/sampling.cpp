@@ -11,7 +11,7 @@
 namespace loom::graph {
 namespace {
 
-constexpr std::size_t kMostAxes = 3, kMostTaps = 4;
+constexpr std::size_t kMostSampledAxes = 3, kMostTaps = 4;
 
 enum class Edge : std::uint8_t { zeros, border, reflection };
 enum class SampleMode : std::uint8_t { nearest, linear, cubic };
@@ -97,7 +97,7 @@ Result<Sampler> sampler_of(const Op& op) {
 Result<void> grid_sample(Op& op) {
   const Value &x = op.in(0), &grid = op.in(1);
   const std::size_t axes = x.rank() < 2 ? 0 : x.rank() - 2;
-  if (axes < 1 || axes > kMostAxes || grid.rank() != x.rank() || grid.dims.back() != axes ||
+  if (axes < 1 || axes > kMostSampledAxes || grid.rank() != x.rank() || grid.dims.back() != axes ||
       grid.dims[0] != x.dims[0] || !is_float(x.type) || !is_float(grid.type))
     return op.refuse(Code::ShapeMismatch, "{} at {}", text_of(x.dims), text_of(grid.dims));
   LOOM_TRY(const Sampler s, sampler_of(op));
@@ -112,7 +112,7 @@ Result<void> grid_sample(Op& op) {
   with_store(store_of(x.type), [&]<class T>(T) {
     for_rows(op.exec, x.dims[0] * places, channels * 16, [&](std::size_t row) {
       const std::size_t n = row / places, place = row % places;
-      std::array<AxisTaps, kMostAxes> taps;
+      std::array<AxisTaps, kMostSampledAxes> taps;
       std::size_t all = 1;
       for (std::size_t a = 0; a < axes; ++a) {
         const double given = grid.number(row * axes + axes - 1 - a);

@@ -358,12 +358,11 @@ Result<RegexTree> RegexParser::quantified(RegexTree tree) {
     auto node = leaf(RegexNode::Repeat, 0);
     node->min = min;
     node->max = max;
-    if (is_possessive)
-      node->mode = Regex::Possessive;
-    else if (!is_fixed && take("?"))
+    const bool is_lazy = !is_possessive && !is_fixed && take("?");
+    if (is_lazy)
       node->mode = Regex::Lazy;
-    else if (!counted && take("+"))
-      node->mode = Regex::Possessive;  // Ruby: {m,n}+ is a repeated repeat
+    else if (is_possessive || (!counted && take("+")))  // Ruby: {m,n}+ is a repeated repeat
+      node->mode = Regex::Possessive;
     node->children.push_back(std::move(tree));
     tree = joined_quantifiers(std::move(node));
   }
