@@ -203,8 +203,8 @@ TEST(Architecture, no_pragma_loosens_floating_point) {
 // The engine neither prints nor talks (N-13); messages travel in Error.
 TEST(Architecture, N_13_the_engine_neither_prints_nor_talks) {
   // A broken invariant, before abort; observers that somebody made (engine E-40, E-44); a server that somebody starts;
-  // LOOM_WEBGPU_LIB, which every program that names a device takes; the folders of caches, as huggingface_hub and XDG name
-  // them.
+  // LOOM_WEBGPU_LIB, which every program that names a device takes; the folders of caches, as huggingface_hub and XDG
+  // name them.
   const std::set<std::string> allowed = {"core/error.cpp",  "telemetry/socket/unix.cpp", "http/http_server.cpp",
                                          "host/device.cpp", "host/content_hash.cpp",     "lm/hub.cpp"};
   for (const Source& s : sources()) {

@@ -168,8 +168,8 @@ bool RegexMatcher::behind(std::uint32_t pc, std::size_t position) {
   for (std::uint32_t back = 0; !exhausted_; ++back) {
     found = run(pc + 1, from) != kNone;
     if (found || from == 0 || back == most) break;
-    const std::string_view before = text_.substr(0, from);
-    from -= decode_utf8_before(before.data(), before.data() + before.size()).length;
+    const char* const begin = text_.data();
+    from -= decode_utf8_before(begin, begin + from).length;
   }
   end_ = outer;
   return found;
