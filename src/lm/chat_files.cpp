@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "core/file.h"
-#include "core/path.h"
+#include "core/folder.h"
 #include "io/gguf/gguf_keys.h"
 
 namespace loom {
@@ -45,12 +44,8 @@ void add_tokens(const Json& config, NamedTexts& to) {
 }
 
 Result<std::vector<std::string>> template_files(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(path_of(folder), error), end; !error && it != end; it.increment(error))
-    if (std::string name = it->path().filename().string(); name.ends_with(".jinja")) names.push_back(std::move(name));
-  if (error) return fail(Code::IoError, "{}: {}", folder, error.message());
-  std::ranges::sort(names);
+  LOOM_TRY(std::vector<std::string> names, visible_names_in(folder));
+  std::erase_if(names, [](const std::string& name) { return !name.ends_with(".jinja"); });
   return names;
 }
 

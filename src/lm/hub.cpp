@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <vector>
 
 #include "core/file.h"
+#include "core/file_stamp.h"
+#include "core/folder.h"
 #include "core/nearest.h"
-#include "core/path.h"
 
 namespace loom {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestId = 200;
 // Ends of names that are files of Loom's formats and no ids.
@@ -60,53 +58,58 @@ Id id_of(const std::string& text) {
   return id;
 }
 
+bool is_there(const std::string& path) { return os::stamp(path).has_value(); }
+
+// Paths of what a folder holds; none where there is no such folder.
+std::vector<std::string> paths_in(const std::string& folder) {
+  std::vector<std::string> paths;
+  if (const auto names = visible_names_in(folder))
+    for (const std::string& name : *names) paths.push_back(fmt::format("{}/{}", folder, name));
+  return paths;
+}
+
 // Snapshots of a model, that of refs/main first, then the newest.
-std::vector<fs::path> snapshots_of(const fs::path& folder) {
-  std::vector<fs::path> found;
-  if (const auto main = read_text_file((folder / "refs" / "main").string(), 4096)) {
+std::vector<std::string> snapshots_of(const std::string& folder) {
+  std::vector<std::string> found;
+  if (const auto main = read_text_file(folder + "/refs/main", 4096)) {
     const std::size_t end = main->find_last_not_of(" \r\n\t") + 1;
-    found.push_back(folder / "snapshots" / main->substr(0, end));
+    found.push_back(fmt::format("{}/snapshots/{}", folder, main->substr(0, end)));
   }
-  std::vector<std::pair<fs::file_time_type, fs::path>> others;
-  std::error_code error;
-  for (fs::directory_iterator at(folder / "snapshots", error), end; !error && at != end; at.increment(error)) {
-    std::error_code ignored;
-    others.emplace_back(fs::last_write_time(at->path(), ignored), at->path());
+  std::vector<std::pair<std::int64_t, std::string>> others;
+  for (std::string& path : paths_in(folder + "/snapshots")) {
+    const auto when = os::stamp(path);
+    others.emplace_back(when ? when->modified_ns : 0, std::move(path));
   }
   std::ranges::sort(others, std::greater<>());
   for (auto& [time, path] : others) found.push_back(std::move(path));
   return found;
 }
 
-std::vector<std::string> gguf_files(const fs::path& folder) {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    if (at->path().extension() == ".gguf") files.push_back(at->path().string());
-  std::ranges::sort(files);
+std::vector<std::string> gguf_files(const std::string& folder) {
+  std::vector<std::string> files = paths_in(folder);
+  std::erase_if(files, [](const std::string& path) { return !path.ends_with(".gguf"); });
   return files;
 }
 
 }  // namespace
 
 Result<std::string> find_model(const std::string& name) {
-  std::error_code error;
-  if (fs::exists(path_of(name), error)) return name;
+  if (is_there(name)) return name;
   const Id id = id_of(name);
   if (id.name.empty()) return name;  // the reader's own error says what is wrong with the path
   const std::string cache = hub_cache();
-  for (const fs::path& snapshot : snapshots_of(path_of(cache) / ("models--" + id.org + "--" + id.name))) {
+  for (const std::string& snapshot : snapshots_of(fmt::format("{}/models--{}--{}", cache, id.org, id.name))) {
     if (!id.below.empty()) {
-      if (fs::exists(snapshot / id.below, error)) return (snapshot / id.below).string();
+      if (const std::string path = fmt::format("{}/{}", snapshot, id.below); is_there(path)) return path;
       continue;
     }
-    if (fs::is_regular_file(snapshot / "config.json", error)) return snapshot.string();
+    if (is_file(snapshot + "/config.json")) return snapshot;
     const std::vector<std::string> files = gguf_files(snapshot);
     if (files.size() > 1)
       return fail(Code::InvalidArgument, "{}: {} has {} GGUF files: give the path of one, such as {}/{}", name,
-                  snapshot.string(), files.size(), name, fs::path(files[0]).filename().string());
+                  snapshot, files.size(), name, files[0].substr(snapshot.size() + 1));
     if (!files.empty()) return files[0];
-    if (fs::is_directory(snapshot, error)) return snapshot.string();
+    if (is_directory(snapshot)) return snapshot;
   }
   if (!id.below.empty()) return name;
   return fail(Code::NotFound, "{}: no such file or folder, and no model of that id in {}; to fetch it: hf download {}",
@@ -114,14 +117,11 @@ Result<std::string> find_model(const std::string& name) {
 }
 
 std::string models_below(const std::string& folder) {
-  if (const auto files = gguf_files(path_of(folder)); !files.empty())
+  if (const auto files = gguf_files(folder); !files.empty())
     return fmt::format("; it holds {}: give the path of that file", files[0]);
-  std::vector<std::string> found;
-  std::error_code error;
-  for (fs::directory_iterator at(path_of(folder), error), end; !error && at != end; at.increment(error))
-    if (fs::is_regular_file(at->path() / "config.json", error)) found.push_back(at->path().string());
-  std::ranges::sort(found);
-  return found.empty() ? std::string() : fmt::format("; {} has one: give that folder", found[0]);
+  for (const std::string& path : paths_in(folder))
+    if (is_file(path + "/config.json")) return fmt::format("; {} has one: give that folder", path);
+  return {};
 }
 
 }  // namespace loom
