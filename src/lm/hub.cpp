@@ -100,7 +100,7 @@ Result<std::string> find_model(const std::string& name) {
   const std::string cache = hub_cache();
   for (const std::string& snapshot : snapshots_of(fmt::format("{}/models--{}--{}", cache, id.org, id.name))) {
     if (!id.below.empty()) {
-      if (const std::string path = fmt::format("{}/{}", snapshot, id.below); is_there(path)) return path;
+      if (std::string path = fmt::format("{}/{}", snapshot, id.below); is_there(path)) return path;
       continue;
     }
     if (is_file(snapshot + "/config.json")) return snapshot;
