@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/nearest.h"
+#include "lm/chat_files.h"
 #include "lm/encoder.h"
 #include "lm/encoder_files.h"
 
@@ -34,13 +35,6 @@ constexpr std::array kHarmless = {"_name_or_path",
                                   "torch_dtype",
                                   "transformers_version",
                                   "use_cache"};
-
-Result<Json> read_json_file(const std::string& path) {
-  LOOM_TRY(const std::string text, read_text_file(path));
-  auto json = parse_json(text);
-  if (!json) return at(path, std::move(json).error());
-  return json;
-}
 
 bool is_true(const Json& object, const char* key) {
   const Json* found = find(object, key);
