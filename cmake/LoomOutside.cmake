@@ -35,3 +35,8 @@ if(TARGET loom_static)
   add_test(NAME outside_release COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/release.py ${PROJECT_BINARY_DIR} $<TARGET_FILE:loom>)
   set_tests_properties(outside_release PROPERTIES TIMEOUT 1800)
 endif()
+
+# What ./run builds first.
+if(TARGET loom_first)
+  loom_outside(first_start first_start $<TARGET_FILE:loom_first>)
+endif()

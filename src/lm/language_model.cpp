@@ -331,7 +331,7 @@ Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& 
   std::vector<std::string> fixed;
   for (const PeftDelta& adapter : adapters)
     if (adapter.is_fixed()) fixed.push_back(adapter.config().name);
-  LOOM_TRY_VOID(settle_all(all.source, adapters));
+  if (!adapters.empty()) LOOM_TRY_VOID(settle_all(all.source, adapters));
   LOOM_TRY(DecoderModel decoder, build_decoder(all.source, pool, options.decoder));
   for (const PeftDelta& adapter : adapters) LOOM_TRY_VOID(load_peft(decoder, adapter));
   decoder.fixed_adapters = std::move(fixed);
@@ -457,7 +457,7 @@ Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::shared_
     auto found = gguf_vocab(gguf);
     if (!found) return at(place, std::move(found).error());
     vocab = std::move(*found);
-  } else if (is_model_entity(source)) {
+  } else if (begins_with(source->bytes(), "ENTITY") && is_model_entity(source)) {
     LOOM_TRY_VOID(read_entity_tokenizer(source, json, vocab));
   } else {
     json = as_text(source->bytes());
