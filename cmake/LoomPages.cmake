@@ -1,4 +1,4 @@
-# The pages: links, paths, examples and commands; the ids of requirements; the picture of the README; operators in shaders; and that the checks
+# The pages: links, paths, examples and commands; the page of commands; the ids of requirements; the picture of the README; operators in shaders; and that the checks
 # can fail. Python's standard library alone.
 
 if(NOT LOOM_TESTS OR CMAKE_CROSSCOMPILING)
@@ -16,6 +16,7 @@ if(LOOM_PROGRAM AND LOOM_UNITY AND CMAKE_BUILD_TYPE STREQUAL Release AND CMAKE_S
   add_test(NAME build_cost COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/build_cost.py --check ${PROJECT_BINARY_DIR})
 endif()
 if(LOOM_PROGRAM)
+  add_test(NAME pages_commands COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/command_page.py $<TARGET_FILE:loom> --check)
   add_test(NAME pages_docs COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/check_docs.py $<TARGET_FILE:loom>)
 else()
   add_test(NAME pages_docs COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/check_docs.py)

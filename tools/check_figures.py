@@ -162,13 +162,21 @@ def said_by_console(lines):
 
 # --- README ----------------------------------------------------------------------------------------------------------------------------
 
-@check("answer", "README.md", 'build/bin/loom generate $MODEL -p "What is the capital of France?" --json', quick=True)
+@check("hash", "README.md", 'build/bin/loom generate $MODEL -p "What is the capital of France?" --json', quick=True)
+def hash_of_readme(page):
+    console = blocks(page, "Try it")[1]
+    yield Figure("Q4_1", said_by_console(console), lambda: shell(console))
+
+
+# --- docs/guide ------------------------------------------------------------------------------------------------------------------------
+
+@check("answer", "docs/guide/start.md", 'build/bin/loom generate $MODEL -p "What is the capital of France?" --json', quick=True)
 def answer(page):
     console = blocks(page, "What you should see")[0]
     yield Figure("Q4_1", said_by_console(console), lambda: shell(console))
 
 
-@check("picture", "README.md", "loom graph examples/demo.json -o demo.svg", quick=True)
+@check("picture", "docs/guide/networks.md", "loom graph examples/demo.json -o demo.svg", quick=True)
 def picture(_):
     def run():
         output_of(LOOM, "graph", "examples/demo.json", "-o", f"{MADE}/demo.svg", "--overwrite")
@@ -176,16 +184,16 @@ def picture(_):
     yield Figure("docs/demo.svg", text_of("docs/demo.svg"), run)
 
 
-@check("learn", "README.md", "loom train examples/training/mnist_mlp.json --folder ~/.cache/loom/data", quick=True)
+@check("learn", "docs/guide/networks.md", "loom train examples/training/mnist_mlp.json --folder ~/.cache/loom/data", quick=True)
 def learn(page):
     percent, = prose(page, "Learn", r"mnist_mlp\.json --folder \S+ -o digits +# ([\d.]+) %")
     yield Figure("digits", percent, lambda: f"{100 * trained('mnist_mlp.json')['validation']['accuracy']:.1f}")
 
 
-@check("from C++", "README.md", "c++ -std=c++20 -O2 -DJSON_NOEXCEPTION -Isrc -Ibuild/deps/include ask.cpp -o ask", quick=True)
+@check("from C++", "docs/guide/c-and-cpp.md", "c++ -std=c++20 -O2 -DJSON_NOEXCEPTION -Isrc -Ibuild/deps/include ask.cpp -o ask", quick=True)
 def from_cpp(page):
-    code, command = blocks(page, "From C++")
-    question, said = "What is the capital of France?", said_by_console(blocks(page, "What you should see")[0])
+    code, command = blocks(page, "From the engine's own C++")
+    question, said = "What is the capital of France?", said_by_console(blocks("docs/guide/start.md", "What you should see")[0])
 
     def run():
         write(f"{MADE}/ask.cpp", "\n".join(code) + "\n")
@@ -544,7 +552,8 @@ def weights_of_cards(page):
 # -----------------------------------------------------------------------------------------------------------------------------------------
 
 def pages():
-    return ["README.md", *sorted(f"docs/{name}" for name in os.listdir(full_path("docs")) if name.endswith(".md"))]
+    found = (os.path.relpath(os.path.join(folder, name), ROOT) for folder, _, names in os.walk(full_path("docs")) for name in names)
+    return ["README.md", *sorted(name for name in found if name.endswith(".md"))]
 
 
 def unread_tables():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that every check of check_docs.py and check_spec.py can fail: small trees with one fault each, and what is said of it."""
+"""Shows that every check of the pages can fail: small trees with one fault each, and what is said of it."""
 import os
 import subprocess
 import tempfile
@@ -7,6 +7,7 @@ import unittest
 
 import check_docs
 import check_spec
+import command_page
 
 MAIN = 'constexpr Command kCommands[] = {\n    {"run", "What", run_command},\n    {"bench", "What", bench_command},\n};\n'
 COMMANDS = """
@@ -151,6 +152,60 @@ class Requirements(unittest.TestCase):
         self.assertIn("docs/spec/numerics.md:2: D-03 has an entry in docs/spec/engine.md:5 too", self.faults({"src/a.h": "D-01..D-03"}, twice))
         swapped = {"docs/spec/engine.md": "## 4. Types\n\n- **D-02** Two.\n- **D-01** One.\n"}
         self.assertIn("docs/spec/engine.md:4: D-01 stands behind D-02", self.faults({"src/a.h": "D-01, D-02"}, swapped))
+
+
+class CommandPage(unittest.TestCase):
+    HELP = {
+        "--help": """Loom.
+Usage: loom [OPTIONS] [SUBCOMMAND]
+
+Options:
+  -h,--help   Print this help message and exit
+
+Subcommands:
+  run         Run a | b
+""",
+        "run --help": """Run a | b
+Usage: loom run [OPTIONS] FILE [SUBCOMMAND]
+
+Positionals:
+  FILE TEXT REQUIRED          The file
+
+Options:
+  -h,--help                   Print this help message and exit
+  -t,--threads INT:INT in [1 - 256]=2
+                              Threads, as many as --all says
+  --ids TEXT Excludes: --file Token ids: 1,2,3
+  --max-memory UINT:SIZE [b, kb(=1024b), ...]=4G
+                              Most bytes
+  --pass TEXT:{forward,backward} ...
+                              One of them
+  --token TEXT (Env:LOOM_TOKEN)
+                              A word
+
+Subcommands:
+  all         Run all
+
+MODEL is a file.
+""",
+        "run all --help": "Run all\nUsage: loom run all [OPTIONS]\n\nOptions:\n  -h,--help                   Print this help message and exit\n",
+    }
+
+    def test_every_option_has_its_row(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "loom")
+            cases = "".join(f"  '{arguments}') cat <<'END'\n{text}END\n    ;;\n" for arguments, text in self.HELP.items())
+            with open(program, "w", encoding="utf-8") as file:
+                file.write(f'#!/bin/sh\ncase "$*" in\n{cases}  *) exit 2 ;;\nesac\n')
+            os.chmod(program, 0o700)
+            page = command_page.page(program)
+        for row in ("| `loom run` | Run a \\| b | [options](#loom-run) |", "| `loom run all` | Run all | [options](#loom-run-all) |", "## loom run\n", "### loom run all\n",
+                    "    loom run [OPTIONS] FILE [SUBCOMMAND]\n", "| `FILE` | `TEXT`; required | The file |",
+                    "| `-t`, `--threads` | `INT` from 1 to 256; default `2` | Threads, as many as --all says |",
+                    "| `--ids` | `TEXT`; not with `--file` | Token ids: 1,2,3 |", "| `--max-memory` | `UINT` as 500M, 6G; default `4G` | Most bytes |",
+                    "| `--pass` | `forward` or `backward` ... | One of them |", "| `--token` | `TEXT`; or the variable `LOOM_TOKEN` | A word |"):
+            self.assertIn(row, page)
+        self.assertEqual(page.count("--help"), 1, page)  # that of the marker
 
 
 if __name__ == "__main__":
