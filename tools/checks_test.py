@@ -8,6 +8,7 @@ import unittest
 import check_docs
 import check_spec
 import command_page
+import decision_index
 
 MAIN = 'constexpr Command kCommands[] = {\n    {"run", "What", run_command},\n    {"bench", "What", bench_command},\n};\n'
 COMMANDS = """
@@ -206,6 +207,25 @@ MODEL is a file.
                     "| `--pass` | `forward` or `backward` ... | One of them |", "| `--token` | `TEXT`; or the variable `LOOM_TOKEN` | A word |"):
             self.assertIn(row, page)
         self.assertEqual(page.count("--help"), 1, page)  # that of the marker
+
+
+class Decisions(unittest.TestCase):
+    GOOD = "# Title\n\nSubject: Numbers\n\nReason.\n"
+
+    def faults(self, files):
+        return decision_index.decisions(files)[1]
+
+    def test_faults(self):
+        self.assertEqual(self.faults({"001-a.md": self.GOOD, "002-b-c.md": self.GOOD}), [])
+        self.assertIn("expected the number 002", self.faults({"001-a.md": self.GOOD, "003-b.md": self.GOOD})[0])
+        self.assertIn("expected the number 002", self.faults({"001-a.md": self.GOOD, "001-b.md": self.GOOD})[0])
+        self.assertIn("expected a name", self.faults({"1-a.md": self.GOOD})[0])
+        self.assertIn("unknown subject", self.faults({"001-a.md": self.GOOD.replace("Numbers", "Weather")})[0])
+        self.assertIn("expected \"# Title\"", self.faults({"001-a.md": "Title\n"})[0])
+
+    def test_the_index_lists_by_subject(self):
+        found, _ = decision_index.decisions({"001-a.md": self.GOOD})
+        self.assertIn("## Numbers\n\n- 001 [Title](001-a.md)\n", decision_index.index(found))
 
 
 if __name__ == "__main__":
