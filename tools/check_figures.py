@@ -457,9 +457,9 @@ def creatures(page):
     yield Figure("seeds 1 to 20", " ".join(f"{float(percent):.1f}" for percent in said), run)
 
 
-# --- docs/benchmarks.md ------------------------------------------------------------------------------------------------------------------
+# --- docs/benchmarks ---------------------------------------------------------------------------------------------------------------------
 
-@check("larger shapes", "docs/benchmarks.md", "loom generate FILE --raw -p hello -n 8 -t 1 --json", first=2)
+@check("larger shapes", "docs/benchmarks/larger-models.md", "loom generate FILE --raw -p hello -n 8 -t 1 --json", first=2)
 def larger_shapes(page):
     shapes = {"360M": "smollm2-360m", "0.5B": "qwen2.5-0.5b", "1.1B": "tinyllama-1.1b", "7B": "mistral-7b"}
 
@@ -478,13 +478,13 @@ def larger_shapes(page):
             yield Figure(label, said, lambda: loom("generate", model(), "-p", "What is the capital of France?")["hash"])
 
 
-@check("keys and values", "docs/benchmarks.md", 'loom generate $MODEL -p "What is the capital of France?" --kv-dtype int8 --json', first=3, quick=True)
+@check("keys and values", "docs/benchmarks/types.md", 'loom generate $MODEL -p "What is the capital of France?" --kv-dtype int8 --json', first=3, quick=True)
 def keys_and_values(page):
     for dtype, row in table(page, "Keys and values in three types").items():
         yield Figure(dtype, row["hash"], lambda d=dtype: loom("generate", model(), "-p", "What is the capital of France?", "--kv-dtype", d)["hash"])
 
 
-@check("keys and values, perplexity", "docs/benchmarks.md", "loom perplexity $MODEL ~/.cache/loom/data/text/botchan.txt --max-windows 2 --kv-dtype int8 --json")
+@check("keys and values, perplexity", "docs/benchmarks/types.md", "loom perplexity $MODEL ~/.cache/loom/data/text/botchan.txt --max-windows 2 --kv-dtype int8 --json")
 def perplexity_of_keys_and_values(page):
     def run(dtype):
         got = loom("perplexity", model(), f"{DATA}/text/botchan.txt", "--max-windows", "2", "--kv-dtype", dtype)
@@ -493,7 +493,7 @@ def perplexity_of_keys_and_values(page):
         yield Figure(dtype, row["perplexity"], lambda d=dtype: run(d))
 
 
-@check("types", "docs/benchmarks.md", "bench/type_table.py $(tools/fetch_data.sh --model) ~/.cache/loom/data/text/botchan.txt --windows 2")
+@check("types", "docs/benchmarks/types.md", "bench/type_table.py $(tools/fetch_data.sh --model) ~/.cache/loom/data/text/botchan.txt --windows 2")
 def types(page):
     def comparable(row):  # all but the speed
         return ", ".join(cell for column, cell in row.items() if column != "writes tok/s")
@@ -507,7 +507,7 @@ def types(page):
         yield Figure(dtype, comparable(rows[dtype]), lambda d=dtype: run(d))
 
 
-@check("matrix", "docs/benchmarks.md", "build/bin/loom bench matrix --kind dense --dtype int8 --seconds 1", quick=True)
+@check("matrix", "docs/benchmarks/types.md", "build/bin/loom bench matrix --kind dense --dtype int8 --seconds 1", quick=True)
 def matrix(page):
     def comparable(words):  # all but the times, of which there are as many as the machine has instruction sets and threads
         return " ".join([*words[:5], *words[-2:]])
@@ -520,7 +520,7 @@ def matrix(page):
         yield Figure(" ".join(words[:3]), comparable(words), run)
 
 
-@check("whole matrix", "docs/benchmarks.md", "build/bin/loom bench matrix --seconds 60")
+@check("whole matrix", "docs/benchmarks/types.md", "build/bin/loom bench matrix --seconds 60")
 def whole_matrix(page):
     rows, equal, within = prose(page, "Every kind in every type", r"(\d+) rows \(.*?\) in \d+ s; (\d+) bit-equal to f64, (\d+) within, none beyond")
 
@@ -530,15 +530,15 @@ def whole_matrix(page):
     yield Figure("all", f"{rows}: {equal} and {within}", run)
 
 
-@check("auto", "docs/benchmarks.md", "loom morph build/mlp.json build/auto.entity --auto --data build/x.npz --max-bytes 100000 --overwrite", quick=True)
+@check("auto", "docs/benchmarks/types.md", "loom morph build/mlp.json build/auto.entity --auto --data build/x.npz --max-bytes 100000 --overwrite", quick=True)
 def auto(page):
     console = blocks(page, "Types chosen by data")[0]
     yield Figure("64-256-256-10", said_by_console(console), lambda: shell(console))
 
 
-# --- docs/gpu.md: what a card has to come to ------------------------------------------------------------------------------------------
+# --- docs/benchmarks/graphics-cards.md: what a card has to come to ------------------------------------------------------------------------------------------
 
-@check("weights of cards", "docs/gpu.md", "bench/gpu_report.sh LOOM MODEL", quick=True)
+@check("weights of cards", "docs/benchmarks/graphics-cards.md", "bench/gpu_report.sh LOOM MODEL", quick=True)
 def weights_of_cards(page):
     def run(training):
         with tempfile.TemporaryDirectory() as folder:
