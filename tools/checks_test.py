@@ -122,7 +122,15 @@ class Documents(unittest.TestCase):
         self.said("", "loom fly: no table", files={"src/cli/main.cpp": MAIN.replace("};", '    {"fly", "What", fly_command},\n};')})
 
     def test_folders_without_a_row(self):
-        self.said("", "no row for src/ops", files={"docs/architecture.md": "| Folder | Holds |\n| --- | --- |\n| `cli` | x |\n"})
+        self.said("", "no row for src/ops", files={"docs/internals/architecture.md": "| Folder | Holds |\n| --- | --- |\n| `cli` | x |\n"})
+
+    def test_pages_without_an_index(self):
+        pages = {"docs/README.md": "[a](guide/a.md) [b](b/README.md)\n", "docs/guide/a.md": "x\n", "docs/b/README.md": "[c](c.md)\n", "docs/b/c.md": "x\n"}
+        self.assertEqual(faults_of("", files=pages), [])
+        self.said("", "docs/guide/d.md: no index of docs links to it", files={**pages, "docs/guide/d.md": "x\n"})
+
+    def test_pages_that_sources_name(self):
+        self.said("", "src/ops/gap/gap.h:2: docs/gone.md: no such page", files={"src/ops/gap/gap.h": "// engine D-01\n// (docs/gone.md)\n"})
 
     def test_what_is_said_to_be_absent(self):
         self.said("The wheels are not built yet.", "of nothing that MISSING")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Follows docs/adding.md in a scratch copy of the sources:  check.py SOURCE SCRATCH
+"""Follows docs/internals/adding.md in a scratch copy of the sources:  check.py SOURCE SCRATCH
 
 A toy op, layer kind, numeric type, loss, optimiser and command are added, each by the files of tools/additions/tree and
 the lines below, no more than its recipe names; the copy is built with the plain instruction set and the program uses
@@ -54,7 +54,7 @@ ADDITIONS = {
         ("src/cli/main.cpp", "constexpr Command kCommands[] = {", '    {"toy", "Add two numbers", loom::cli::toy_command},'),
     ]),
 }
-# docs/adding.md names at most so many files for each, tests and documents apart.
+# docs/internals/adding.md names at most so many files for each, tests and documents apart.
 MOST_FILES = {"op": 5, "layer": 4, "type": 2, "loss": 4, "optimiser": 3, "command": 3}
 
 
@@ -105,7 +105,7 @@ def main():
         for name, anchor, added in edits:
             edit(name, anchor, added)
         print(f"{what}: {len(files)} files")
-        assert len(files) <= MOST_FILES[what], f"{what}: {sorted(files)}, docs/adding.md speaks of {MOST_FILES[what]}"
+        assert len(files) <= MOST_FILES[what], f"{what}: {sorted(files)}, docs/internals/adding.md speaks of {MOST_FILES[what]}"
 
     build = scratch / "build"
     run("cmake", "-S", scratch, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1",
