@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 import check_docs
+import check_lists
 import check_spec
 import command_page
 import decision_index
@@ -161,6 +162,47 @@ class Requirements(unittest.TestCase):
         self.assertIn("docs/spec/numerics.md:2: D-03 has an entry in docs/spec/engine.md:5 too", self.faults({"src/a.h": "D-01..D-03"}, twice))
         swapped = {"docs/spec/engine.md": "## 4. Types\n\n- **D-02** Two.\n- **D-01** One.\n"}
         self.assertIn("docs/spec/engine.md:4: D-01 stands behind D-02", self.faults({"src/a.h": "D-01, D-02"}, swapped))
+
+
+class Lists(unittest.TestCase):
+    """Pages of this repository, each with one fault."""
+
+    def rows(self):
+        return check_docs.tables(os.path.join(check_lists.ROOT, check_lists.FORMATS))[0][2][1:]
+
+    def models(self):
+        return dict(check_docs.tables(os.path.join(check_lists.ROOT, check_lists.MODELS))[0][2][1:])
+
+    def test_counts(self):
+        known = {"losses": 12, "(?:numeric )?types": 21}
+        self.assertEqual(list(check_lists.wrong_counts({"a.md": "12\nlosses, any of the 21 types, 14 types of it"}, known)), [])
+        self.assertEqual(list(check_lists.wrong_counts({"a.md": "11 losses"}, known)), ['a.md: "11 losses": the code has 12'])
+        self.assertEqual(len(list(check_lists.wrong_counts({"a.md": "any of the 20 types"}, known))), 1)
+
+    def test_formats(self):
+        rows = self.rows()
+        self.assertEqual(list(check_lists.wrong_formats(rows)), [])
+        for name, word in (("GGUF", "OutputKind::gguf"), ("ONNX", "src/io/onnx"), ("data sets", "src/data/csv"), ("pictures", "OutputKind::svg")):
+            left = [row if not row[0].startswith(name) else ["x", *row[1:3], ""] for row in rows] if name != "ONNX" else [row[:3] + [row[3].replace("`src/io/onnx`", "")] for row in rows]
+            self.assertIn(word, " ".join(check_lists.wrong_formats(left)))
+        unwritten = [[*row[:2], "no", row[3]] for row in rows]
+        self.assertIn("is not written", " ".join(check_lists.wrong_formats(unwritten)))
+        older = [[row[0].replace("to 28", "to 27"), *row[1:]] for row in rows]
+        self.assertIn("the row of ONNX", " ".join(check_lists.wrong_formats(older)))
+
+    def test_models(self):
+        page = self.models()
+        self.assertEqual(list(check_lists.wrong_models(page)), [])
+        for row, word, put in (("Weights in GGUF", "MXFP4", ""), ("Weights in GGUF", "MXFP4", "MXFP4, IQ4_NL"), ("Weights in safetensors", "BF16", ""),
+                               ("Language models", "Mistral", ""), ("Processors", "NEON", "")):
+            self.assertEqual(len(list(check_lists.wrong_models({**page, row: page[row].replace(word, put)}))), 1, (row, word))
+
+    def test_kinds_and_absence(self):
+        text = check_lists.read(check_lists.MODELS)
+        self.assertEqual(list(check_lists.wrong_kinds(text)), [])
+        self.assertEqual(len(list(check_lists.wrong_kinds(text.replace("kmeans", "means")))), 1)
+        self.assertEqual(list(check_lists.wrong_absence("A server for language models. See plan.md.")), [])
+        self.assertEqual(len(list(check_lists.wrong_absence("Training on graphics cards."))), 1)
 
 
 class CommandPage(unittest.TestCase):
