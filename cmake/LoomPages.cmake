@@ -1,4 +1,4 @@
-# The pages: links, paths, examples and commands; the page of commands; the index of decisions; lists and counts; the ids of requirements; the picture of the README; operators in shaders; and that the checks
+# The pages: links, paths, examples and commands; the page of commands; the index of decisions; lists, counts and recipes; the ids of requirements; the picture of the README; operators in shaders; and that the checks
 # can fail. Python's standard library alone.
 
 if(NOT LOOM_TESTS OR CMAKE_CROSSCOMPILING)
@@ -9,6 +9,8 @@ find_program(LOOM_PYTHON3 python3 REQUIRED)
 add_test(NAME pages_spec COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/check_spec.py)
 add_test(NAME pages_picture COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/draw_same_bits.py --check)
 add_test(NAME pages_lists COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/check_lists.py)
+add_test(NAME pages_recipes COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/additions/check.py ${PROJECT_SOURCE_DIR}
+  ${PROJECT_BINARY_DIR}/additions_files --files)
 add_test(NAME pages_decisions COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/decision_index.py --check)
 add_test(NAME pages_checks COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/checks_test.py)
 add_test(NAME wgsl_lint COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/wgsl_lint.py)

@@ -7,6 +7,7 @@ usage: check_lists.py     every fault on a line of its own, and 1 if there is on
   (OutputKind in src/cli/output_file.h) has a row that says how it is written, and opsets are those of the code
 - docs/reference/models.md: types of GGUF and safetensors files (kDTypes), model families (kFamilies), instruction sets (targets.inc), kinds of layers
 - counts in words and figures, as "12 losses", in PAGES: the number of entries of the code's table
+- docs/internals/adding.md, the first table: the files that a complete addition takes are as many as its rows list, and those without a placeholder are there
 - docs/internals/architecture.md, "What is missing": what it names is known to ABSENT and is not there
 """
 import os
@@ -16,7 +17,8 @@ import sys
 import check_docs
 
 ROOT = check_docs.ROOT
-FORMATS, MODELS, ARCHITECTURE = "docs/reference/formats.md", "docs/reference/models.md", "docs/internals/architecture.md"
+FORMATS, MODELS = "docs/reference/formats.md", "docs/reference/models.md"
+ARCHITECTURE, ADDING = "docs/internals/architecture.md", "docs/internals/adding.md"
 PAGES = ("README.md", MODELS, ARCHITECTURE, "docs/guide/networks.md", "docs/guide/start.md", "docs/guide/training.md")
 # Where the row of an output of the program begins; a new enumerator needs an entry.
 OUTPUTS = {
@@ -130,10 +132,20 @@ def wrong_absence(text):
         yield from (f"{ARCHITECTURE}, \"What is missing\": {ABSENT[thing]} is there" for thing in named if os.path.exists(os.path.join(ROOT, ABSENT[thing])))
 
 
+def wrong_recipes(rows):
+    """rows: [(addition, files to run, files to be complete, those that complete it)] of docs/internals/adding.md. Capitals stand for a name."""
+    for what, run, complete, listed in rows:
+        spans = re.findall(r"`([^`]+/[^`]+)`", listed.replace("`tools/gen_bindings.py`", ""))
+        if int(run) + len(spans) != int(complete):
+            yield f"{ADDING}, \"{what}\": {run} files and {len(spans)} listed ones, but {complete} to be complete"
+        yield from (f"{ADDING}, \"{what}\": {name}: no such file" for name in spans if "NAME" not in name and not os.path.exists(os.path.join(ROOT, name)))
+
+
 def faults():
+    _, _, (_, *recipes) = check_docs.tables(os.path.join(ROOT, ADDING))[0]
     _, _, (_, *rows) = check_docs.tables(os.path.join(ROOT, FORMATS))[0]
     _, _, (_, *models) = check_docs.tables(os.path.join(ROOT, MODELS))[0]
-    return [*wrong_formats(rows), *wrong_models(dict(models)), *wrong_kinds(read(MODELS)), *wrong_counts({page: read(page) for page in PAGES}, counts()),
+    return [*wrong_formats(rows), *wrong_models(dict(models)), *wrong_kinds(read(MODELS)), *wrong_recipes(recipes), *wrong_counts({page: read(page) for page in PAGES}, counts()),
             *wrong_absence(read(ARCHITECTURE).partition("## What is missing\n")[2].partition("\n## ")[0])]
 
 

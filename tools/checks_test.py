@@ -197,6 +197,12 @@ class Lists(unittest.TestCase):
                                ("Language models", "Mistral", ""), ("Processors", "NEON", "")):
             self.assertEqual(len(list(check_lists.wrong_models({**page, row: page[row].replace(word, put)}))), 1, (row, word))
 
+    def test_recipes(self):
+        rows = check_docs.tables(os.path.join(check_lists.ROOT, check_lists.ADDING))[0][2][1:]
+        self.assertEqual(list(check_lists.wrong_recipes(rows)), [])
+        self.assertEqual(list(check_lists.wrong_recipes([["x", "1", "3", "`src/NAME/a.h`"]])), ['docs/internals/adding.md, "x": 1 files and 1 listed ones, but 3 to be complete'])
+        self.assertIn("no such file", list(check_lists.wrong_recipes([["x", "1", "2", "`src/gone.h`"]]))[0])
+
     def test_kinds_and_absence(self):
         text = check_lists.read(check_lists.MODELS)
         self.assertEqual(list(check_lists.wrong_kinds(text)), [])
