@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 import unittest
 
+import check_commits
 import check_docs
 import check_lists
 import check_spec
@@ -209,6 +210,21 @@ class Lists(unittest.TestCase):
         self.assertEqual(len(list(check_lists.wrong_kinds(text.replace("kmeans", "means")))), 1)
         self.assertEqual(list(check_lists.wrong_absence("A server for language models. See plan.md.")), [])
         self.assertEqual(len(list(check_lists.wrong_absence("Training on graphics cards."))), 1)
+
+
+class Commits(unittest.TestCase):
+    def faults(self, text):
+        return list(check_commits.faults([("0123456789abcdef", text)]))
+
+    def test_right_messages(self):
+        for text in ("lm: encoders read JSON files", "README, run: the measured time", "ops/conv: tiles of 12\n\nWhy.\n", "a: " + 69 * "x"):
+            self.assertEqual(self.faults(text), [])
+
+    def test_faults(self):
+        for text, said in (("wip", "expected `area"), ("Layout", "expected `area"), ("a : b", "expected `area"), ("a:b", "expected `area"), ("a: " + 70 * "x", "73 characters"),
+                           ("a: b.", "full stop"), ("a: b\nc", "second line")):
+            self.assertEqual(len(self.faults(text)), 1, text)
+            self.assertIn(said.replace("\\", ""), self.faults(text)[0])
 
 
 class CommandPage(unittest.TestCase):
