@@ -8,6 +8,7 @@ usage: check_lists.py     every fault on a line of its own, and 1 if there is on
 - docs/reference/models.md: types of GGUF and safetensors files (kDTypes), model families (kFamilies), instruction sets (targets.inc), kinds of layers
 - counts in words and figures, as "12 losses", in PAGES: the number of entries of the code's table
 - docs/internals/adding.md, the first table: the files that a complete addition takes are as many as its rows list, and those without a placeholder are there
+- README.md and docs/plan.md: as long as LIMITS says, or shorter
 - docs/internals/architecture.md, "What is missing": what it names is known to ABSENT and is not there
 """
 import os
@@ -20,6 +21,8 @@ ROOT = check_docs.ROOT
 FORMATS, MODELS = "docs/reference/formats.md", "docs/reference/models.md"
 ARCHITECTURE, ADDING = "docs/internals/architecture.md", "docs/internals/adding.md"
 PAGES = ("README.md", MODELS, ARCHITECTURE, "docs/guide/networks.md", "docs/guide/start.md", "docs/guide/training.md")
+# The most words or lines of a page.
+LIMITS = {"README.md": ("words", 900), "docs/plan.md": ("lines", 120)}
 # Where the row of an output of the program begins; a new enumerator needs an entry.
 OUTPUTS = {
     "model": ".entity version 2", "kv": ".entity version 2", "graph": ".entity version 2", "network": ".entity version 2", "gguf": "GGUF", "onnx": "ONNX",
@@ -141,11 +144,19 @@ def wrong_recipes(rows):
         yield from (f"{ADDING}, \"{what}\": {name}: no such file" for name in spans if "NAME" not in name and not os.path.exists(os.path.join(ROOT, name)))
 
 
+def too_long(texts):
+    for page, (unit, most) in LIMITS.items():
+        size = len(texts[page].split()) if unit == "words" else texts[page].count("\n")
+        if size > most:
+            yield f"{page}: {size} {unit}, at most {most}"
+
+
 def faults():
     _, _, (_, *recipes) = check_docs.tables(os.path.join(ROOT, ADDING))[0]
     _, _, (_, *rows) = check_docs.tables(os.path.join(ROOT, FORMATS))[0]
     _, _, (_, *models) = check_docs.tables(os.path.join(ROOT, MODELS))[0]
-    return [*wrong_formats(rows), *wrong_models(dict(models)), *wrong_kinds(read(MODELS)), *wrong_recipes(recipes), *wrong_counts({page: read(page) for page in PAGES}, counts()),
+    return [*wrong_formats(rows), *wrong_models(dict(models)), *wrong_kinds(read(MODELS)), *wrong_recipes(recipes),
+            *wrong_counts({page: read(page) for page in PAGES}, counts()), *too_long({page: read(page) for page in LIMITS}),
             *wrong_absence(read(ARCHITECTURE).partition("## What is missing\n")[2].partition("\n## ")[0])]
 
 

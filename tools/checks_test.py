@@ -204,6 +204,10 @@ class Lists(unittest.TestCase):
         self.assertEqual(list(check_lists.wrong_recipes([["x", "1", "3", "`src/NAME/a.h`"]])), ['docs/internals/adding.md, "x": 1 files and 1 listed ones, but 3 to be complete'])
         self.assertIn("no such file", list(check_lists.wrong_recipes([["x", "1", "2", "`src/gone.h`"]]))[0])
 
+    def test_sizes(self):
+        self.assertEqual(list(check_lists.too_long({"README.md": "a " * 900, "docs/plan.md": "a\n" * 120})), [])
+        self.assertEqual(list(check_lists.too_long({"README.md": "a " * 901, "docs/plan.md": "a\n" * 121})), ["README.md: 901 words, at most 900", "docs/plan.md: 121 lines, at most 120"])
+
     def test_kinds_and_absence(self):
         text = check_lists.read(check_lists.MODELS)
         self.assertEqual(list(check_lists.wrong_kinds(text)), [])
