@@ -1,5 +1,6 @@
-# The pages: links, paths, examples and commands; the page of commands; the index of decisions; lists, counts and recipes; the ids of requirements; the picture of the README; operators in shaders; and that the checks
-# can fail. Python's standard library alone.
+# The pages: links, paths, examples and commands; the page of commands; the index of decisions; lists, counts and
+# recipes; the ids of requirements; the picture of the README; operators in shaders; and that the checks can fail.
+# Python's standard library alone.
 
 if(NOT LOOM_TESTS OR CMAKE_CROSSCOMPILING)
   return()
