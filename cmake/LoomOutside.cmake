@@ -24,7 +24,7 @@ foreach(format IN LISTS formats)
   loom_outside(files_${format} mutated_files --format ${format} --keep ${PROJECT_BINARY_DIR}/found)
 endforeach()
 
-# docs/adding.md followed in a scratch copy of the sources, which is built: minutes.
+# docs/internals/adding.md followed in a scratch copy of the sources, which is built: minutes.
 if(LOOM_WHOLE)
   add_test(NAME additions COMMAND ${LOOM_PYTHON3} ${PROJECT_SOURCE_DIR}/tools/additions/check.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/additions)
   set_tests_properties(additions PROPERTIES TIMEOUT 10000)

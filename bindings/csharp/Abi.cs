@@ -631,7 +631,8 @@ namespace Welvet
     public unsafe struct LoadOptions
     {
         public uint StructSize;
-        /// <summary>a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none</summary>
+        /// <summary>a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL:
+        /// none</summary>
         public byte* Hints;
         /// <summary>workers for loading, and of an encoder; 0: workers of its own</summary>
         public ulong Threads;
@@ -664,7 +665,7 @@ namespace Welvet
         public UIntPtr InputShapeCount;
         /// <summary>networks: integer weights as the float32 values that they stand for</summary>
         public int Dequantize;
-        /// <summary>of a file of bare tensors: a JSON file (docs/formats.md); NULL: none</summary>
+        /// <summary>of a file of bare tensors: a JSON file (docs/reference/formats.md); NULL: none</summary>
         public byte* Hints;
         /// <summary>language models: matrices to this type, by name; NULL: as stored</summary>
         public byte* Dtype;
@@ -893,7 +894,7 @@ namespace Welvet
         /// <summary>Gives a JSON object with the graphics cards that options can name in their field device:
         /// adapters, each with device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the
         /// reason in one line where there is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is
-        /// that card without exactness: its results are those of no other device (docs/gpu.md).</summary>
+        /// that card without exactness: its results are those of no other device (docs/guide/gpu.md).</summary>
         [DllImport(Library, EntryPoint = "loom_gpu_report", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int GpuReport(ulong* report);
 

@@ -789,7 +789,7 @@ func NewEncoderOptions() EncoderOptions {
 // LoadOptions: Fields that are 0 mean the default.
 type LoadOptions struct {
 	StructSize uint32
-	// a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none
+	// a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL: none
 	Hints *byte
 	// workers for loading, and of an encoder; 0: workers of its own
 	Threads Threads
@@ -820,7 +820,7 @@ type ExportOptions struct {
 	InputShapeCount uintptr
 	// networks: integer weights as the float32 values that they stand for
 	Dequantize int32
-	// of a file of bare tensors: a JSON file (docs/formats.md); NULL: none
+	// of a file of bare tensors: a JSON file (docs/reference/formats.md); NULL: none
 	Hints *byte
 	// language models: matrices to this type, by name; NULL: as stored
 	Dtype *byte
@@ -1082,7 +1082,7 @@ func Verify(isa *byte, threads int32, digest *Blob) Status {
 // GpuReport: Gives a JSON object with the graphics cards that options can name in their field device: adapters, each
 // with device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the reason in one line where
 // there is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is that card without exactness: its
-// results are those of no other device (docs/gpu.md).
+// results are those of no other device (docs/guide/gpu.md).
 func GpuReport(report *Blob) Status {
 	return Status(C.loom_gpu_report((*C.uint64_t)(unsafe.Pointer(report))))
 }

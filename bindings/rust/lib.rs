@@ -939,7 +939,7 @@ impl Default for EncoderOptions {
 pub struct LoadOptions {
     /// The size of the struct.
     pub struct_size: u32,
-    /// a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none
+    /// a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL: none
     pub hints: *const c_char,
     /// workers for loading, and of an encoder; 0: workers of its own
     pub threads: Threads,
@@ -977,7 +977,7 @@ pub struct ExportOptions {
     pub input_shape_count: usize,
     /// networks: integer weights as the float32 values that they stand for
     pub dequantize: i32,
-    /// of a file of bare tensors: a JSON file (docs/formats.md); NULL: none
+    /// of a file of bare tensors: a JSON file (docs/reference/formats.md); NULL: none
     pub hints: *const c_char,
     /// language models: matrices to this type, by name; NULL: as stored
     pub dtype: *const c_char,
@@ -1445,7 +1445,7 @@ extern "C" {
     /// Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with
     /// device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the reason in one line where
     /// there is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is that card without exactness:
-    /// its results are those of no other device (docs/gpu.md).
+    /// its results are those of no other device (docs/guide/gpu.md).
     pub fn loom_gpu_report(report: *mut Blob) -> Status;
 
     /// Counts one more owner.

@@ -471,7 +471,7 @@ export interface Functions<Pointer = number> {
    * Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with
    * device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the reason in one line where there
    * is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is that card without exactness: its
-   * results are those of no other device (docs/gpu.md).
+   * results are those of no other device (docs/guide/gpu.md).
    */
   loom_gpu_report(report: Pointer): Status;
   /** Counts one more owner. */

@@ -35,7 +35,8 @@ void print_refused(const std::map<std::string, std::size_t>& refused) {
   for (const auto& [why, count] : refused) std::printf("%8zu  %s\n", count, why.c_str());
 }
 
-// Random networks in every way that must give the same bits (docs/numerics.md), or on a card beside this computer.
+// Random networks in every way that must give the same bits (docs/internals/numerics.md), or on a card beside this
+// computer.
 Result<int> run_random(const VerifyOptions& o) {
   if (o.random > 0 && (o.common.threads > 0 || !o.common.isa.empty()))
     return fail(Code::InvalidArgument,

@@ -221,7 +221,7 @@ Result<int> run_replay(const ReplayFlags& o) {
 
 Run train_command(CLI::App& app) {
   const auto o = std::make_shared<TrainFlags>();
-  add_path(app, "CONFIG", o->config, "JSON: network, data, loss, optimizer... (docs/training.md)")->required();
+  add_path(app, "CONFIG", o->config, "JSON: network, data, loss, optimizer... (docs/guide/training.md)")->required();
   add_path(app, "-o,--output,--out", o->out,
            "Folder of the run: journal, checkpoint, model (default: CONFIG with .run for its ending)");
   add_path(app, "--folder", o->folder, "Where the config's relative paths start (default: where the config lies)");

@@ -1,4 +1,4 @@
-"""Runs every block of docs/tutorial-python.md, one after the other, in a folder with the model that it names."""
+"""Runs every block of docs/guide/tutorial-python.md, one after the other, in a folder with the model that it names."""
 
 import contextlib
 import io
@@ -18,7 +18,7 @@ MINILM = pathlib.Path(os.environ["LOOM_DATA"], "minilm")
 class Tutorial(unittest.TestCase):
 
     def test_every_block_runs_and_prints_what_it_says(self):
-        text = (ROOT / "docs" / "tutorial-python.md").read_text()
+        text = (ROOT / "docs" / "guide" / "tutorial-python.md").read_text()
         blocks = re.findall(r"```python\n(.*?)```", text, re.S)
         self.assertGreater(len(blocks), 8)
         names, printed = {"__name__": "tutorial"}, io.StringIO()

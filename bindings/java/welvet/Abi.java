@@ -789,7 +789,7 @@ public final class Abi {
         ADDRESS.withName("dtype"),
         JAVA_INT.withName("lenient"),
         MemoryLayout.paddingLayout(4)).withName("load_options");
-    /** a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none */
+    /** a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL: none */
     public static final long LOAD_OPTIONS_HINTS = 8;
     /** workers for loading, and of an encoder; 0: workers of its own */
     public static final long LOAD_OPTIONS_THREADS = 16;
@@ -824,7 +824,7 @@ public final class Abi {
     public static final long EXPORT_OPTIONS_INPUT_SHAPE_COUNT = 16;
     /** networks: integer weights as the float32 values that they stand for */
     public static final long EXPORT_OPTIONS_DEQUANTIZE = 24;
-    /** of a file of bare tensors: a JSON file (docs/formats.md); NULL: none */
+    /** of a file of bare tensors: a JSON file (docs/reference/formats.md); NULL: none */
     public static final long EXPORT_OPTIONS_HINTS = 32;
     /** language models: matrices to this type, by name; NULL: as stored */
     public static final long EXPORT_OPTIONS_DTYPE = 40;
@@ -1137,7 +1137,7 @@ public final class Abi {
      * Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with
      * device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the reason in one line where
      * there is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is that card without exactness:
-     * its results are those of no other device (docs/gpu.md).
+     * its results are those of no other device (docs/guide/gpu.md).
      */
     public static int gpuReport(MemorySegment report) {
         try {
