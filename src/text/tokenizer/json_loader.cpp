@@ -3,6 +3,7 @@
 #include "text/tokenizer/parts.h"
 
 #include "core/json.h"
+#include "text/tokenizer/json_members.h"
 
 namespace loom::text {
 namespace {
@@ -236,7 +237,9 @@ const Json* component(const Json& root, std::string_view key) {
 
 Result<Tokenizer> Tokenizer::from_json(std::string_view text) {
   LOOM_TRY(const auto root, parse_json(text, {kMaxJson, 256}));
+  LOOM_TRY_VOID(check_members(root));
   auto parts = std::make_unique<Parts>();
+  LOOM_TRY(parts->encode_special_tokens, json_bool(root, "encode_special_tokens", false));
   if (const Json* spec = component(root, "normalizer")) {
     LOOM_TRY(parts->normalizer, Normalizer::from_json(*spec));
   }

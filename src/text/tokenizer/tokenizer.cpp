@@ -139,7 +139,8 @@ Result<Encoded> Tokenizer::encode(std::string_view text, EncodeOptions options, 
   if (text.size() / p.longest_token > options.max_tokens) return too_many_tokens(options.max_tokens);
   if (options.add_special_tokens) ids = p.prefix;
   EncodeState state;
-  split_at_tokens(text, p.raw_matcher, p.added, options.parse_special, state.stretches);
+  const bool parses_special = options.parse_special && !p.encode_special_tokens;
+  split_at_tokens(text, p.raw_matcher, p.added, parses_special, state.stretches);
   for (const Stretch& outer : state.stretches) {
     if (outer.id != kNoToken) {
       ids.push_back(outer.id);
@@ -159,7 +160,7 @@ Result<Encoded> Tokenizer::encode(std::string_view text, EncodeOptions options, 
       part = state.normalized;
     }
     state.inner.clear();
-    split_at_tokens(part, p.normalized_matcher, p.added, options.parse_special, state.inner);
+    split_at_tokens(part, p.normalized_matcher, p.added, parses_special, state.inner);
     for (const Stretch& inner : state.inner) {
       if (inner.id != kNoToken) {
         ids.push_back(inner.id);
