@@ -186,6 +186,12 @@ Result<bool> apply_tokenizer_settings(const Json& model_config, const Json& conf
   if (cleans_up && (for_all || !is_bpe)) add_clean_up(file), changes = true;
   LOOM_TRY(const bool splits, is_set(config, "split_special_tokens"));
   if (splits) file["encode_special_tokens"] = true, changes = true;
+  if (const Json* const tokens = find(config, "chat_control_tokens"); tokens && !tokens->is_null()) {
+    const auto is_text = [](const Json& v) { return as_string(v) != nullptr; };
+    if (!tokens->is_array() || !std::ranges::all_of(*tokens, is_text))
+      return fail_at({"chat_control_tokens"}, Code::InvalidConfig, "{}", expected("a list of texts", *tokens));
+    file["chat_control_tokens"] = *tokens, changes = true;
+  }
   LOOM_TRY(const bool fixes, is_set(config, "fix_mistral_regex"));
   const Json* const pre = find(file, "pre_tokenizer");
   if (fixes && pre && !pre->is_null() && vocabulary_size(file) > 100000 && model_config.is_object() &&

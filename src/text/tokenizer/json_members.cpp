@@ -10,8 +10,8 @@ namespace loom::text {
 namespace {
 
 using NameList = std::span<const std::string_view>;
-constexpr std::string_view kFile[] = {"added_tokens", "normalizer", "pre_tokenizer",        "post_processor",
-                                      "decoder",      "model",      "encode_special_tokens"};
+constexpr std::string_view kFile[] = {"added_tokens", "normalizer", "pre_tokenizer",         "post_processor",
+                                      "decoder",      "model",      "encode_special_tokens", "chat_control_tokens"};
 // Texts are cut and filled up only where a call of transformers asks for it.
 constexpr std::string_view kFileNoEffect[] = {"version", "truncation", "padding"};
 constexpr std::string_view kAddedToken[] = {"id",     "content",    "single_word", "lstrip",
