@@ -1,5 +1,5 @@
-// Folders of tokenizer files give the ids and texts of transformers' AutoTokenizer: tests/golden/tokenizers/folders.json,
-// made by tools/golden/tokenizer_folders.py.
+// Folders of tokenizer files give the ids and texts of transformers' AutoTokenizer, which
+// tools/golden/tokenizer_folders.py writes to tests/golden/tokenizers/folders.json.
 
 #include "lm/tokenizer_files.h"
 

@@ -48,6 +48,10 @@ struct KeyRow {
   const char *part, *base, *key, *value, *text;
 };
 
+constexpr const char* kTemplate =
+    R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},{"SpecialToken":{"id":"a"}}],)"
+    R"("special_tokens":{"a":{"ids":[0]}}})";
+
 // Every key that the tokenizers package reads, a value beside the one of `base`, and a text that shows the difference.
 constexpr KeyRow kRead[] = {
     {"/model", R"({"type":"BPE"})", "unk_token", R"("u")", "z"},
@@ -105,12 +109,8 @@ constexpr KeyRow kRead[] = {
      R"([{"type":"Replace","pattern":{"String":"a"},"content":"c"}])", "a"},
     {"/post_processor", R"({"type":"RobertaProcessing","sep":["a",0],"cls":["a",0]})", "sep", R"(["b",1])", "c"},
     {"/post_processor", R"({"type":"RobertaProcessing","sep":["a",0],"cls":["a",0]})", "cls", R"(["b",1])", "c"},
-    {"/post_processor",
-     R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},{"SpecialToken":{"id":"a"}}],"special_tokens":{"a":{"ids":[0]}}})",
-     "single", R"([{"Sequence":{"id":"A"}}])", "c"},
-    {"/post_processor",
-     R"({"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},{"SpecialToken":{"id":"a"}}],"special_tokens":{"a":{"ids":[0]}}})",
-     "special_tokens", R"({"a":{"ids":[1]}})", "c"},
+    {"/post_processor", kTemplate, "single", R"([{"Sequence":{"id":"A"}}])", "c"},
+    {"/post_processor", kTemplate, "special_tokens", R"({"a":{"ids":[1]}})", "c"},
     {"/decoder", R"({"type":"Metaspace"})", "add_prefix_space", "false", "\u2581a"},
     {"/decoder", R"({"type":"Metaspace"})", "prepend_scheme", R"("never")", "\u2581a"},
     {"/decoder", R"({"type":"Replace","pattern":{"String":"a"},"content":"b"})", "pattern", R"({"String":"c"})", "c"},
