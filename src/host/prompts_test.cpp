@@ -132,5 +132,15 @@ TEST(Prompts, PlainTextReadsControlTokensOfMessagesAndVariablesAsText) {
   EXPECT_TRUE(prompts.describe(prompts.render(Json::array({message("user", "a")})).value()).is_exact);
 }
 
+TEST(Prompts, FieldsOfAnswersInConfigJsonCountWithoutGenerationConfigJson) {
+  Json config = test::read_json(tiny() + "/config.json");
+  config["suppress_tokens"] = {5};
+  const test::TempFolder folder;
+  const auto refused = model_with(folder, {{"config.json", dump_json(config)}});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("config.json: /suppress_tokens"), std::string::npos) << refused.error().text();
+  EXPECT_TRUE(model_with(folder, {{"config.json", dump_json(config)}, {"generation_config.json", "{}"}}));
+}
+
 }  // namespace
 }  // namespace loom::host_prompts_test

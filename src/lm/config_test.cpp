@@ -356,6 +356,22 @@ TEST(ModelConfig, EveryFieldOfGenerationConfigIsKnown) {
   EXPECT_EQ(add_generation_config(c, *parse_json(R"({"a_field_of_tomorrow":1})")).error().code, Code::UnknownKey);
 }
 
+TEST(ModelConfig, FieldsOfAnswersInAConfigAreRefusedWhereTheyForbidOrForceTokens) {
+  for (const char* text :
+       {R"({"suppress_tokens":[7]})", R"({"begin_suppress_tokens":[7]})", R"({"bad_words_ids":[[7]]})",
+        R"({"forced_eos_token_id":0})", R"({"forced_bos_token_id":7})", R"({"num_beams":3})", R"({"min_length":9})",
+        R"({"no_repeat_ngram_size":2})", R"({"exponential_decay_length_penalty":[1,5.0]})"}) {
+    const auto refused = check_generation_fields(*parse_json(text));
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().code, Code::Unsupported);
+    EXPECT_NE(refused.error().text().find("config.json"), std::string::npos) << refused.error().text();
+  }
+  // As older transformers wrote them.
+  EXPECT_TRUE(check_generation_fields(*parse_json(
+      R"({"suppress_tokens":null,"bad_words_ids":null,"forced_eos_token_id":null,"num_beams":1,"num_beam_groups":1,)"
+      R"("min_length":0,"no_repeat_ngram_size":0,"diversity_penalty":0.0,"temperature":0.6,"hidden_size":8})")));
+}
+
 TEST(ModelConfig, X_23_generation_config_adds_stop_tokens) {
   auto c = *read(kSmolLm2);
   ASSERT_TRUE(add_generation_config(c, *parse_json(R"({"eos_token_id":[7,2,0]})")));

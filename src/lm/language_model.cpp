@@ -96,6 +96,8 @@ Result<ModelConfig> folder_config(const std::string& folder) {
   if (const std::string path = folder + "/generation_config.json"; is_file(path)) {
     LOOM_TRY(const Json generation, read_json_file(path));
     if (auto added = add_generation_config(*config, generation); !added) return at(path, std::move(added).error());
+  } else if (auto checked = check_generation_fields(json); !checked) {
+    return at(folder + "/config.json", std::move(checked).error());
   }
   return config;
 }

@@ -68,6 +68,8 @@ Result<ModelConfig> config_from_json(const Json& config);
 
 // Unsupported for fields of a generation_config.json that forbid, force or weigh tokens, UnknownKey for unknown ones.
 Result<void> check_generation_config(const Json& generation_config);
+// Unsupported for such fields in a config.json, where transformers reads them if there is no generation_config.json.
+Result<void> check_generation_fields(const Json& config);
 
 // Adds the stop tokens of generation_config.json to config's (engine X-23). Errors of check_generation_config().
 Result<void> add_generation_config(ModelConfig& config, const Json& generation_config);
