@@ -35,7 +35,7 @@ AT(loom_session_options, int8_activations, 36, 40);
 AT(loom_session_options, isa, 40, 48);
 AT(loom_session_options, device, 44, 56);
 
-SIZE(loom_generation_options, 96, 104);
+SIZE(loom_generation_options, 104, 112);
 AT(loom_generation_options, struct_size, 0, 0);
 AT(loom_generation_options, max_tokens, 8, 8);
 AT(loom_generation_options, min_tokens, 16, 16);
@@ -54,6 +54,7 @@ AT(loom_generation_options, stop, 72, 72);
 AT(loom_generation_options, stop_count, 76, 80);
 AT(loom_generation_options, speculate, 80, 88);
 AT(loom_generation_options, draft_model, 88, 96);
+AT(loom_generation_options, plain_text, 96, 104);
 
 SIZE(loom_network_options, 24, 24);
 AT(loom_network_options, struct_size, 0, 0);
@@ -288,6 +289,7 @@ int main(void) {
   SHOW(loom_generation_options, stop_count);
   SHOW(loom_generation_options, speculate);
   SHOW(loom_generation_options, draft_model);
+  SHOW(loom_generation_options, plain_text);
   printf("loom_network_options %lu\n", (unsigned long)sizeof(loom_network_options));
   SHOW(loom_network_options, struct_size);
   SHOW(loom_network_options, lenient);

@@ -211,6 +211,9 @@ namespace Welvet
         public int Speculate;
         /// <summary>a smaller model with the same tokens that drafts instead</summary>
         public ulong DraftModel;
+        /// <summary>control tokens in a question or in messages (as &lt;|im_end|&gt;) are read as text: for texts of
+        /// strangers. Those of the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids</summary>
+        public int PlainText;
 
         public static GenerationOptions Create()
         {

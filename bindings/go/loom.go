@@ -413,6 +413,9 @@ type GenerationOptions struct {
 	Speculate int32
 	// a smaller model with the same tokens that drafts instead
 	DraftModel Model
+	// control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of the
+	// chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
+	PlainText int32
 }
 
 // NewGenerationOptions sets the size of the struct.
@@ -883,6 +886,7 @@ var _ [unsafe.Offsetof(GenerationOptions{}.Stop)]byte = [unsafe.Offsetof(C.loom_
 var _ [unsafe.Offsetof(GenerationOptions{}.StopCount)]byte = [unsafe.Offsetof(C.loom_generation_options{}.stop_count)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.Speculate)]byte = [unsafe.Offsetof(C.loom_generation_options{}.speculate)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.DraftModel)]byte = [unsafe.Offsetof(C.loom_generation_options{}.draft_model)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.PlainText)]byte = [unsafe.Offsetof(C.loom_generation_options{}.plain_text)]byte{}
 var _ [unsafe.Sizeof(NetworkOptions{})]byte = [C.sizeof_loom_network_options]byte{}
 var _ [unsafe.Offsetof(NetworkOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_network_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(NetworkOptions{}.Lenient)]byte = [unsafe.Offsetof(C.loom_network_options{}.lenient)]byte{}

@@ -444,6 +444,9 @@ pub struct GenerationOptions {
     pub speculate: i32,
     /// a smaller model with the same tokens that drafts instead
     pub draft_model: Model,
+    /// control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of
+    /// the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
+    pub plain_text: i32,
 }
 
 impl Default for GenerationOptions {
@@ -1025,7 +1028,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SessionOptions, int8_activations) == 36);
     assert!(core::mem::offset_of!(SessionOptions, isa) == 40);
     assert!(core::mem::offset_of!(SessionOptions, device) == 44);
-    assert!(core::mem::size_of::<GenerationOptions>() == 96);
+    assert!(core::mem::size_of::<GenerationOptions>() == 104);
     assert!(core::mem::offset_of!(GenerationOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GenerationOptions, max_tokens) == 8);
     assert!(core::mem::offset_of!(GenerationOptions, min_tokens) == 16);
@@ -1044,6 +1047,7 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 76);
     assert!(core::mem::offset_of!(GenerationOptions, speculate) == 80);
     assert!(core::mem::offset_of!(GenerationOptions, draft_model) == 88);
+    assert!(core::mem::offset_of!(GenerationOptions, plain_text) == 96);
     assert!(core::mem::size_of::<NetworkOptions>() == 24);
     assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
@@ -1236,7 +1240,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SessionOptions, int8_activations) == 40);
     assert!(core::mem::offset_of!(SessionOptions, isa) == 48);
     assert!(core::mem::offset_of!(SessionOptions, device) == 56);
-    assert!(core::mem::size_of::<GenerationOptions>() == 104);
+    assert!(core::mem::size_of::<GenerationOptions>() == 112);
     assert!(core::mem::offset_of!(GenerationOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GenerationOptions, max_tokens) == 8);
     assert!(core::mem::offset_of!(GenerationOptions, min_tokens) == 16);
@@ -1255,6 +1259,7 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 80);
     assert!(core::mem::offset_of!(GenerationOptions, speculate) == 88);
     assert!(core::mem::offset_of!(GenerationOptions, draft_model) == 96);
+    assert!(core::mem::offset_of!(GenerationOptions, plain_text) == 104);
     assert!(core::mem::size_of::<NetworkOptions>() == 24);
     assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);

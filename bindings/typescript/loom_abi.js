@@ -163,7 +163,7 @@ export const layouts = {
       },
     },
     generation_options: {
-      size: 96,
+      size: 104,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         max_tokens: { offset: 8, size: 8, kind: 'u64' },
@@ -183,6 +183,7 @@ export const layouts = {
         stop_count: { offset: 76, size: 4, kind: 'size' },
         speculate: { offset: 80, size: 4, kind: 'i32' },
         draft_model: { offset: 88, size: 8, kind: 'u64' },
+        plain_text: { offset: 96, size: 4, kind: 'i32' },
       },
     },
     network_options: {
@@ -460,7 +461,7 @@ export const layouts = {
       },
     },
     generation_options: {
-      size: 104,
+      size: 112,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         max_tokens: { offset: 8, size: 8, kind: 'u64' },
@@ -480,6 +481,7 @@ export const layouts = {
         stop_count: { offset: 80, size: 8, kind: 'size' },
         speculate: { offset: 88, size: 4, kind: 'i32' },
         draft_model: { offset: 96, size: 8, kind: 'u64' },
+        plain_text: { offset: 104, size: 4, kind: 'i32' },
       },
     },
     network_options: {

@@ -326,6 +326,9 @@ typedef struct loom_generation_options {
   /* drafts, what followed the same tokens before, are checked several at once: the same text in less time */
   int32_t speculate;
   loom_model draft_model; /* a smaller model with the same tokens that drafts instead */
+  /* control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of
+     the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids */
+  int32_t plain_text;
 } loom_generation_options;
 
 /* Fields that are 0 mean the default. */

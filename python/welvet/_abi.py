@@ -260,6 +260,7 @@ class GenerationOptions(Structure):
         ("stop_count", c_size_t),
         ("speculate", c_int32),
         ("draft_model", c_uint64),
+        ("plain_text", c_int32),
     ]
 
     def __init__(self, **values: object) -> None:

@@ -80,6 +80,7 @@ class Sampling(TypedDict, total=False):
     stop: str | Sequence[str] | None
     seed: int
     speculate: Speculate
+    plain_text: bool
 
 
 class AnswerOptions(Sampling, total=False):

@@ -194,7 +194,7 @@ class LM(_native.Owner):
         form: "auto" asks a model that has a chat template and lets the others continue the text; "raw", "chat".
         adapters: which of the model's adapters count, as [0]; () is none of them, None all.
         options: max_tokens, temperature, top_k, top_p, min_p, typical_p, repetition_penalty, repetition_window,
-        frequency_penalty, presence_penalty, min_tokens, ignore_eos, stop, seed, speculate;
+        frequency_penalty, presence_penalty, min_tokens, ignore_eos, stop, seed, speculate, plain_text;
         `help(welvet.lm.generation_options)` says what they mean. ValueError for one that is out of range.
         """
         if form not in _FORMS:
@@ -209,7 +209,8 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
                        min_p: float = 0.0, typical_p: float = 1.0, repetition_penalty: float = 1.0,
                        repetition_window: int = 64, frequency_penalty: float = 0.0, presence_penalty: float = 0.0,
                        min_tokens: int = 0, ignore_eos: bool = False, stop: str | Sequence[str] | None = (),
-                       seed: int = 0, speculate: Speculate = None) -> tuple[_abi.GenerationOptions, object]:
+                       seed: int = 0, speculate: Speculate = None,
+                       plain_text: bool = False) -> tuple[_abi.GenerationOptions, object]:
     """Returns the options of an answer as the library takes them, and what keeps them alive.
 
     max_tokens: most tokens of the answer; None: 128. min_tokens: it does not end before so many.
@@ -221,6 +222,8 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
     frequency_penalty by how often they stood there and presence_penalty if they did.
     speculate: drafts several tokens at once, for the same answer in less time: "ngram" from what followed the same
     tokens before, an LM that is smaller and has the same tokens by what it would write.
+    plain_text: control tokens in questions and messages, as <|im_end|>, are read as text: for texts of strangers. Those
+    that the chat template writes stay.
     """
     stops = [_native.utf8(s, "stop") for s in ([stop] if isinstance(stop, str) else stop or ())]
     for name, value in (("top_p", top_p), ("typical_p", typical_p), ("repetition_penalty", repetition_penalty),
@@ -241,7 +244,7 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
         frequency_penalty=_native.real(frequency_penalty, "frequency_penalty"),
         presence_penalty=_native.real(presence_penalty, "presence_penalty"), ignore_eos=ignore_eos, stop=texts,
         stop_count=len(stops), speculate=speculate is not None,
-        draft_model=speculate._handle.value if isinstance(speculate, LM) else 0)
+        draft_model=speculate._handle.value if isinstance(speculate, LM) else 0, plain_text=plain_text)
     return values, (texts, speculate)
 
 

@@ -10,6 +10,7 @@
 #include "host/conversation.h"
 #include "lm/kv_file.h"
 #include "lm/model_entity.h"
+#include "text/tokenizer/plain_text.h"
 
 namespace loom::cli {
 namespace {
@@ -27,7 +28,7 @@ struct Prompt {
   bool templated = false;
   std::vector<std::int32_t> ids;
   std::size_t dropped_bytes = 0;
-  std::string template_source{};
+  Receipt::Prompt described{};
 };
 
 Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model, const Session& session) {
@@ -51,11 +52,15 @@ Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model,
       if (!text)
         return at(o.prompting.chat_template.empty() ? model.path : o.prompting.chat_template,
                   with_flags(std::move(text).error(), prompts.date.has_value()));
-      prompt.text = std::move(*text);
-      prompt.template_source = prompts.chat_template->source();
+      prompt.described = prompts.describe(*text);
+      LOOM_TRY(const text::Encoded encoded, encode_prompt(prompts, session, *text, prompt.ids));
+      prompt.dropped_bytes = encoded.dropped_bytes;
+      prompt.text = text::without_marks(*text);
+      return prompt;
     }
   }
-  LOOM_TRY(const text::Encoded encoded, encode_prompt(model, session, prompt.text, !prompt.templated, prompt.ids));
+  prompt.described = prompt_of_text(prompt.text, true);
+  LOOM_TRY(const text::Encoded encoded, encode_prompt(model, session, prompt.text, prompt.ids));
   prompt.dropped_bytes = encoded.dropped_bytes;
   return prompt;
 }
@@ -147,8 +152,7 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
   const auto unread = std::span(prompt.ids).subspan(session->length());
   LOOM_TRY(const Generation g, answer(*session, model, unread, generation, o.common, !o.common.json));
   const auto receipt = [&]() -> Result<Receipt> {
-    return receipt_of(model, *session, generation, g,
-                      prompt_of_text(prompt.text, !prompt.templated, prompt.template_source));
+    return receipt_of(model, *session, generation, g, prompt.described);
   };
   LOOM_TRY(const Json sealed, give_receipt(o.receipt, o.common, receipt));
   if (o.common.json) {
@@ -181,7 +185,8 @@ Result<void> check_options(const CLI::App& app, const GenerateOptions& o) {
     return fail(Code::InvalidArgument,
                 "--continue continues the last message of a conversation; give it with --messages");
   if (o.raw)
-    for (const char* name : {"--system", "--messages", "--tools", "--chat-template", "--template-var", "--date"})
+    for (const char* name :
+         {"--system", "--messages", "--tools", "--chat-template", "--template-var", "--date", "--plain-text"})
       if (given(name))
         return fail(Code::InvalidArgument, "{} has no effect with --raw, which uses no chat template", name);
   if (!o.common.json && given("--logprobs"))

@@ -10,6 +10,7 @@
 #include "core/nearest.h"
 #include "lm/encoder_files.h"
 #include "lm/hub.h"
+#include "lm/tokenizer_files.h"
 #include "network/spec.h"
 
 namespace loom {
@@ -146,8 +147,11 @@ Result<TextEncoder> TextEncoder::load(const std::string& given, const EncoderOpt
   LOOM_TRY(const auto length, encoder_files::read_max_length(folder));
   const EncoderConfig& c = encoder.config_;
   encoder.max_tokens_ = std::min(length.value_or(c.max_position_embeddings), c.max_position_embeddings);
-  LOOM_TRY(const std::string tokenizer, encoder_files::read_tokenizer(folder));
-  auto read = text::Tokenizer::from_json(tokenizer);
+  LOOM_TRY(FolderTokenizer tokenizer, read_folder_tokenizer(folder));
+  if (tokenizer.json.empty()) {  // the error of a missing file
+    LOOM_TRY(tokenizer.json, read_text_file(folder + "/tokenizer.json"));
+  }
+  auto read = text::Tokenizer::from_json(tokenizer.json);
   if (!read) return at(folder + "/tokenizer.json", std::move(read).error());
   encoder.tokenizer_ = std::make_shared<const text::Tokenizer>(std::move(*read));
   if (encoder.tokenizer_->vocab_size() > c.vocab_size)

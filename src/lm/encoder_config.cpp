@@ -201,33 +201,6 @@ Result<std::optional<std::size_t>> read_max_length(const std::string& folder) {
   return length;
 }
 
-Result<std::string> read_tokenizer(const std::string& folder) {
-  LOOM_TRY(std::string text, read_text_file(folder + "/tokenizer.json"));
-  const std::string path = folder + "/tokenizer_config.json";
-  if (!is_file(path)) return text;
-  LOOM_TRY(const Json settings, read_json_file(path));
-  // transformers' BERT classes write these settings over the normalizer's; others take tokenizer.json as it is.
-  const Json* type = find(settings, "tokenizer_class");
-  if (type != nullptr && as_string(*type) != nullptr && !as_string(*type)->starts_with("Bert")) return text;
-  LOOM_TRY(Json tokenizer, read_json_file(folder + "/tokenizer.json"));
-  const Json* const normalizer = find(tokenizer, "normalizer");
-  const Json* const kind = normalizer == nullptr ? nullptr : find(*normalizer, "type");
-  if (kind == nullptr || *kind != Json("BertNormalizer")) return text;
-  bool changes = false;
-  for (const auto& [setting, own] :
-       {std::pair("do_lower_case", "lowercase"), std::pair("strip_accents", "strip_accents"),
-        std::pair("tokenize_chinese_chars", "handle_chinese_chars")}) {
-    const Json* const value = find(settings, setting);
-    if (value == nullptr || value->is_null()) continue;
-    if (!value->is_boolean())
-      return fail(Code::InvalidConfig, "{}: /{}: {}", path, setting, expected("true or false", *value));
-    Json& to = tokenizer["normalizer"][own];
-    changes = changes || to != *value;
-    to = *value;
-  }
-  return changes ? dump_json(tokenizer) : text;
-}
-
 Result<EncoderPrompts> read_prompts(const std::string& folder) {
   EncoderPrompts prompts;
   const std::string path = folder + "/config_sentence_transformers.json";

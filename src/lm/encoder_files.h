@@ -9,8 +9,6 @@ Result<EncoderConfig> read_config(const std::string& folder);
 Result<PoolingConfig> read_pooling(const std::string& folder, std::size_t hidden_size);
 // The most tokens by sentence_bert_config.json, else by tokenizer_config.json, where one of them says so.
 Result<std::optional<std::size_t>> read_max_length(const std::string& folder);
-// tokenizer.json, with the letters' settings of tokenizer_config.json where transformers lets them count.
-Result<std::string> read_tokenizer(const std::string& folder);
 // config_sentence_transformers.json.
 Result<EncoderPrompts> read_prompts(const std::string& folder);
 

@@ -19,6 +19,7 @@
 #include "lm/hub.h"
 #include "lm/model_entity.h"
 #include "lm/peft.h"
+#include "lm/tokenizer_files.h"
 
 namespace loom {
 namespace {
@@ -95,6 +96,8 @@ Result<ModelConfig> folder_config(const std::string& folder) {
   if (const std::string path = folder + "/generation_config.json"; is_file(path)) {
     LOOM_TRY(const Json generation, read_json_file(path));
     if (auto added = add_generation_config(*config, generation); !added) return at(path, std::move(added).error());
+  } else if (auto checked = check_generation_fields(json); !checked) {
+    return at(folder + "/config.json", std::move(checked).error());
   }
   return config;
 }
@@ -191,16 +194,15 @@ Result<ModelContents> folder_contents(const std::string& folder) {
   all.format = "huggingface";
   LOOM_TRY(all.source, folder_source(folder));
   all.tokenizer_place = folder + "/tokenizer.json";
-  if (is_file(all.tokenizer_place)) {
-    LOOM_TRY(all.tokenizer_json, read_text_file(all.tokenizer_place));
-  }
+  LOOM_TRY(FolderTokenizer tokenizer, read_folder_tokenizer(folder));
+  all.tokenizer_json = std::move(tokenizer.json);
   Json config = nullptr;
   if (const std::string path = folder + "/tokenizer_config.json"; is_file(path)) {
     LOOM_TRY(config, read_json_file(path));
   }
   LOOM_TRY(auto templates, folder_templates(folder, config));
   take_templates(std::move(templates), all);
-  LOOM_TRY(all.special_tokens, folder_special_tokens(folder, config));
+  all.special_tokens = std::move(tokenizer.special_tokens);
   for (const auto& [name, to] : {std::pair("bos_token", &all.bos_token), std::pair("eos_token", &all.eos_token)}) {
     auto token = all.special_tokens.extract(name);
     *to = token ? std::move(token.mapped()) : std::string();
@@ -467,7 +469,12 @@ Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::shared_
 
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& given) {
   LOOM_TRY(const std::string path, find_model(given));
-  if (is_directory(path)) return load_tokenizer(path + "/tokenizer.json");
+  if (is_directory(path)) {
+    LOOM_TRY(FolderTokenizer tokenizer, read_folder_tokenizer(path));
+    const std::string place = path + "/tokenizer.json";
+    if (!tokenizer.json.empty()) return tokenizer_of(tokenizer.json, std::nullopt, place);
+    return load_tokenizer(place);
+  }
   LOOM_TRY(const auto source, ByteSource::file(path));
   return load_tokenizer(source);
 }

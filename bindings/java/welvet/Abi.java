@@ -325,7 +325,9 @@ public final class Abi {
         JAVA_LONG.withName("stop_count"),
         JAVA_INT.withName("speculate"),
         MemoryLayout.paddingLayout(4),
-        JAVA_LONG.withName("draft_model")).withName("generation_options");
+        JAVA_LONG.withName("draft_model"),
+        JAVA_INT.withName("plain_text"),
+        MemoryLayout.paddingLayout(4)).withName("generation_options");
     /** 0: 128 */
     public static final long GENERATION_OPTIONS_MAX_TOKENS = 8;
     /** end-of-sequence tokens are banned before */
@@ -359,6 +361,11 @@ public final class Abi {
     public static final long GENERATION_OPTIONS_SPECULATE = 88;
     /** a smaller model with the same tokens that drafts instead */
     public static final long GENERATION_OPTIONS_DRAFT_MODEL = 96;
+    /**
+     * control tokens in a question or in messages (as &lt;|im_end|&gt;) are read as text: for texts of strangers.
+     * Those of the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
+     */
+    public static final long GENERATION_OPTIONS_PLAIN_TEXT = 104;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout NETWORK_OPTIONS = MemoryLayout.structLayout(
