@@ -132,6 +132,7 @@ class Convolution {
 
   // A call of the kernel, or several where it is long: filters and tiles are independent of each other.
   void compute(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t n) const {
+    if (is_cancelled(exec_)) return;
     if (n * kLanes * n_.filters <= kProductsPerLook / k_) return kernels_.tiles(task, tiles, n);
     const bool is_one = n * kLanes * kernels_.tile > kProductsPerLook / k_;
     const std::size_t tiles_at_once = is_one ? 1 : n, least = is_one ? 1 : kernels_.tile;
