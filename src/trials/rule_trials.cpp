@@ -281,7 +281,13 @@ bool draw_carried(Draw& draw, Trial& trial) {
   put_layers(draw, trial, input, std::move(layers));
   add_type(draw, trial);
   add_training(draw, trial, output, !cuts && draw.percent(50));
-  if (cuts) trial.options["config"]["tbptt_steps"] = draw.between(1, input[1]);
+  if (!cuts) return true;
+  trial.options["config"]["tbptt_steps"] = draw.between(1, input[1]);
+  // What runs again would start from other states: both settings together are refused.
+  std::erase_if(trial.variants, [](const Json& variant) {
+    const Json* config = find(variant, "config");
+    return config != nullptr && config->contains("checkpoint_every");
+  });
   return true;
 }
 
