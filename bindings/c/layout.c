@@ -207,13 +207,15 @@ AT(loom_graph_session_options, thread_count, 16, 16);
 AT(loom_graph_session_options, isa, 20, 24);
 AT(loom_graph_session_options, device, 24, 32);
 
-SIZE(loom_encoder_options, 32, 48);
+SIZE(loom_encoder_options, 40, 64);
 AT(loom_encoder_options, struct_size, 0, 0);
 AT(loom_encoder_options, threads, 8, 8);
 AT(loom_encoder_options, thread_count, 16, 16);
 AT(loom_encoder_options, isa, 20, 24);
 AT(loom_encoder_options, dtype, 24, 32);
 AT(loom_encoder_options, device, 28, 40);
+AT(loom_encoder_options, prompt, 32, 48);
+AT(loom_encoder_options, prompt_name, 36, 56);
 
 SIZE(loom_load_options, 48, 72);
 AT(loom_load_options, struct_size, 0, 0);
@@ -433,6 +435,8 @@ int main(void) {
   SHOW(loom_encoder_options, isa);
   SHOW(loom_encoder_options, dtype);
   SHOW(loom_encoder_options, device);
+  SHOW(loom_encoder_options, prompt);
+  SHOW(loom_encoder_options, prompt_name);
   printf("loom_load_options %lu\n", (unsigned long)sizeof(loom_load_options));
   SHOW(loom_load_options, struct_size);
   SHOW(loom_load_options, hints);

@@ -622,6 +622,12 @@ namespace Welvet
         /// <summary>where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits.
         /// NULL: cpu</summary>
         public byte* Device;
+        /// <summary>put before every text; the empty text puts nothing. NULL: the prompt that prompt_name
+        /// names</summary>
+        public byte* Prompt;
+        /// <summary>a prompt of the folder by its name, such as query; not beside prompt. NULL: the folder's default
+        /// one, if any</summary>
+        public byte* PromptName;
 
         public static EncoderOptions Create()
         {

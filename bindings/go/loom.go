@@ -782,6 +782,10 @@ type EncoderOptions struct {
 	Dtype *byte
 	// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
 	Device *byte
+	// put before every text; the empty text puts nothing. NULL: the prompt that prompt_name names
+	Prompt *byte
+	// a prompt of the folder by its name, such as query; not beside prompt. NULL: the folder's default one, if any
+	PromptName *byte
 }
 
 // NewEncoderOptions sets the size of the struct.
@@ -1030,6 +1034,8 @@ var _ [unsafe.Offsetof(EncoderOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.l
 var _ [unsafe.Offsetof(EncoderOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.isa)]byte{}
 var _ [unsafe.Offsetof(EncoderOptions{}.Dtype)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.dtype)]byte{}
 var _ [unsafe.Offsetof(EncoderOptions{}.Device)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.device)]byte{}
+var _ [unsafe.Offsetof(EncoderOptions{}.Prompt)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.prompt)]byte{}
+var _ [unsafe.Offsetof(EncoderOptions{}.PromptName)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.prompt_name)]byte{}
 var _ [unsafe.Sizeof(LoadOptions{})]byte = [C.sizeof_loom_load_options]byte{}
 var _ [unsafe.Offsetof(LoadOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_load_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(LoadOptions{}.Hints)]byte = [unsafe.Offsetof(C.loom_load_options{}.hints)]byte{}

@@ -925,6 +925,10 @@ pub struct EncoderOptions {
     pub dtype: *const c_char,
     /// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
     pub device: *const c_char,
+    /// put before every text; the empty text puts nothing. NULL: the prompt that prompt_name names
+    pub prompt: *const c_char,
+    /// a prompt of the folder by its name, such as query; not beside prompt. NULL: the folder's default one, if any
+    pub prompt_name: *const c_char,
 }
 
 impl Default for EncoderOptions {
@@ -1184,13 +1188,15 @@ const _: () = {
     assert!(core::mem::offset_of!(GraphSessionOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(GraphSessionOptions, isa) == 20);
     assert!(core::mem::offset_of!(GraphSessionOptions, device) == 24);
-    assert!(core::mem::size_of::<EncoderOptions>() == 32);
+    assert!(core::mem::size_of::<EncoderOptions>() == 40);
     assert!(core::mem::offset_of!(EncoderOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EncoderOptions, threads) == 8);
     assert!(core::mem::offset_of!(EncoderOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(EncoderOptions, isa) == 20);
     assert!(core::mem::offset_of!(EncoderOptions, dtype) == 24);
     assert!(core::mem::offset_of!(EncoderOptions, device) == 28);
+    assert!(core::mem::offset_of!(EncoderOptions, prompt) == 32);
+    assert!(core::mem::offset_of!(EncoderOptions, prompt_name) == 36);
     assert!(core::mem::size_of::<LoadOptions>() == 48);
     assert!(core::mem::offset_of!(LoadOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(LoadOptions, hints) == 4);
@@ -1396,13 +1402,15 @@ const _: () = {
     assert!(core::mem::offset_of!(GraphSessionOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(GraphSessionOptions, isa) == 24);
     assert!(core::mem::offset_of!(GraphSessionOptions, device) == 32);
-    assert!(core::mem::size_of::<EncoderOptions>() == 48);
+    assert!(core::mem::size_of::<EncoderOptions>() == 64);
     assert!(core::mem::offset_of!(EncoderOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EncoderOptions, threads) == 8);
     assert!(core::mem::offset_of!(EncoderOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(EncoderOptions, isa) == 24);
     assert!(core::mem::offset_of!(EncoderOptions, dtype) == 32);
     assert!(core::mem::offset_of!(EncoderOptions, device) == 40);
+    assert!(core::mem::offset_of!(EncoderOptions, prompt) == 48);
+    assert!(core::mem::offset_of!(EncoderOptions, prompt_name) == 56);
     assert!(core::mem::size_of::<LoadOptions>() == 72);
     assert!(core::mem::offset_of!(LoadOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(LoadOptions, hints) == 8);

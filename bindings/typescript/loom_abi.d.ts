@@ -350,7 +350,7 @@ export interface Layouts {
   >;
   /** Fields that are 0 mean the default. */
   readonly encoder_options: Layout<
-    'threads' | 'thread_count' | 'isa' | 'dtype' | 'device'
+    'threads' | 'thread_count' | 'isa' | 'dtype' | 'device' | 'prompt' | 'prompt_name'
   >;
   /** Fields that are 0 mean the default. */
   readonly load_options: Layout<

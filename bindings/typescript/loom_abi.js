@@ -383,7 +383,7 @@ export const layouts = {
       },
     },
     encoder_options: {
-      size: 32,
+      size: 40,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
@@ -391,6 +391,8 @@ export const layouts = {
         isa: { offset: 20, size: 4, kind: 'pointer' },
         dtype: { offset: 24, size: 4, kind: 'pointer' },
         device: { offset: 28, size: 4, kind: 'pointer' },
+        prompt: { offset: 32, size: 4, kind: 'pointer' },
+        prompt_name: { offset: 36, size: 4, kind: 'pointer' },
       },
     },
     load_options: {
@@ -681,7 +683,7 @@ export const layouts = {
       },
     },
     encoder_options: {
-      size: 48,
+      size: 64,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
@@ -689,6 +691,8 @@ export const layouts = {
         isa: { offset: 24, size: 8, kind: 'pointer' },
         dtype: { offset: 32, size: 8, kind: 'pointer' },
         device: { offset: 40, size: 8, kind: 'pointer' },
+        prompt: { offset: 48, size: 8, kind: 'pointer' },
+        prompt_name: { offset: 56, size: 8, kind: 'pointer' },
       },
     },
     load_options: {

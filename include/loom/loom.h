@@ -536,6 +536,10 @@ typedef struct loom_encoder_options {
   const char* dtype; /* quantises the matrices on load to this type, by name; NULL: float32 */
   /* where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
   const char* device;
+  /* put before every text; the empty text puts nothing. NULL: the prompt that prompt_name names */
+  const char* prompt;
+  /* a prompt of the folder by its name, such as query; not beside prompt. NULL: the folder's default one, if any */
+  const char* prompt_name;
 } loom_encoder_options;
 
 /* Fields that are 0 mean the default. */

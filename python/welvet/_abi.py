@@ -516,6 +516,8 @@ class EncoderOptions(Structure):
         ("isa", c_char_p),
         ("dtype", c_char_p),
         ("device", c_char_p),
+        ("prompt", c_char_p),
+        ("prompt_name", c_char_p),
     ]
 
     def __init__(self, **values: object) -> None:

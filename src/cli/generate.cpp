@@ -146,13 +146,20 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
   LOOM_TRY(const Prompt prompt, make_prompt(o, model, *session));
   if (o.show_prompt) return show(o, prompt);
   LOOM_TRY(generation.drafter, open_drafter(o.generation.speculate, model, *session, o.common));
-  if (!o.kv.empty()) LOOM_TRY_VOID(load_kv(*session, o.kv));
+  std::string kv_hash;  // before --save-kv may write there
+  if (!o.kv.empty()) {
+    LOOM_TRY_VOID(load_kv(*session, o.kv));
+    LOOM_TRY(const Digest digest, content_hash(o.kv, HashCache::use, &interrupt_flag()));
+    kv_hash = to_hex(digest);
+  }
   LOOM_TRY(const std::size_t kept, keep_common(*session, prompt.ids));
   if (!o.save_kv.empty()) LOOM_TRY_VOID(read_and_save(o, prompt.ids, *session));
   const auto unread = std::span(prompt.ids).subspan(session->length());
   LOOM_TRY(const Generation g, answer(*session, model, unread, generation, o.common, !o.common.json));
   const auto receipt = [&]() -> Result<Receipt> {
-    return receipt_of(model, *session, generation, g, prompt.described);
+    LOOM_TRY(Receipt made, receipt_of(model, *session, generation, g, prompt.described));
+    if (!o.kv.empty()) made.kv.push_back({{}, o.kv, kv_hash});
+    return made;
   };
   LOOM_TRY(const Json sealed, give_receipt(o.receipt, o.common, receipt));
   if (o.common.json) {

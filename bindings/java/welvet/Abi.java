@@ -770,7 +770,9 @@ public final class Abi {
         MemoryLayout.paddingLayout(4),
         ADDRESS.withName("isa"),
         ADDRESS.withName("dtype"),
-        ADDRESS.withName("device")).withName("encoder_options");
+        ADDRESS.withName("device"),
+        ADDRESS.withName("prompt"),
+        ADDRESS.withName("prompt_name")).withName("encoder_options");
     /** shared workers; 0: workers of its own */
     public static final long ENCODER_OPTIONS_THREADS = 8;
     /** of its own workers; 0: one per physical core */
@@ -781,6 +783,12 @@ public final class Abi {
     public static final long ENCODER_OPTIONS_DTYPE = 32;
     /** where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
     public static final long ENCODER_OPTIONS_DEVICE = 40;
+    /** put before every text; the empty text puts nothing. NULL: the prompt that prompt_name names */
+    public static final long ENCODER_OPTIONS_PROMPT = 48;
+    /**
+     * a prompt of the folder by its name, such as query; not beside prompt. NULL: the folder's default one, if any
+     */
+    public static final long ENCODER_OPTIONS_PROMPT_NAME = 56;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout LOAD_OPTIONS = MemoryLayout.structLayout(

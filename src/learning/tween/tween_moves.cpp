@@ -7,6 +7,7 @@
 
 #include "learning/names.h"
 #include "learning/tween/tween.h"
+#include "learning/names.h"
 #include "learning/tween/tween_descent.h"
 #include "ops/velocity/velocity.h"
 
