@@ -35,7 +35,7 @@ AT(loom_session_options, int8_activations, 36, 40);
 AT(loom_session_options, isa, 40, 48);
 AT(loom_session_options, device, 44, 56);
 
-SIZE(loom_generation_options, 96, 104);
+SIZE(loom_generation_options, 128, 168);
 AT(loom_generation_options, struct_size, 0, 0);
 AT(loom_generation_options, max_tokens, 8, 8);
 AT(loom_generation_options, min_tokens, 16, 16);
@@ -54,6 +54,14 @@ AT(loom_generation_options, stop, 72, 72);
 AT(loom_generation_options, stop_count, 76, 80);
 AT(loom_generation_options, speculate, 80, 88);
 AT(loom_generation_options, draft_model, 88, 96);
+AT(loom_generation_options, prompt_only, 96, 104);
+AT(loom_generation_options, bias_ids, 100, 112);
+AT(loom_generation_options, bias_ids_count, 104, 120);
+AT(loom_generation_options, biases, 108, 128);
+AT(loom_generation_options, biases_count, 112, 136);
+AT(loom_generation_options, stop_ids, 116, 144);
+AT(loom_generation_options, stop_ids_count, 120, 152);
+AT(loom_generation_options, logprobs, 124, 160);
 
 SIZE(loom_network_options, 24, 24);
 AT(loom_network_options, struct_size, 0, 0);
@@ -288,6 +296,14 @@ int main(void) {
   SHOW(loom_generation_options, stop_count);
   SHOW(loom_generation_options, speculate);
   SHOW(loom_generation_options, draft_model);
+  SHOW(loom_generation_options, prompt_only);
+  SHOW(loom_generation_options, bias_ids);
+  SHOW(loom_generation_options, bias_ids_count);
+  SHOW(loom_generation_options, biases);
+  SHOW(loom_generation_options, biases_count);
+  SHOW(loom_generation_options, stop_ids);
+  SHOW(loom_generation_options, stop_ids_count);
+  SHOW(loom_generation_options, logprobs);
   printf("loom_network_options %lu\n", (unsigned long)sizeof(loom_network_options));
   SHOW(loom_network_options, struct_size);
   SHOW(loom_network_options, lenient);
