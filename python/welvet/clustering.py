@@ -13,6 +13,7 @@ from .network import Network
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from ._types import Json, Numbers
 
@@ -35,9 +36,10 @@ def dna_points(networks: Sequence[Network], *, nested: bool = False) -> list[lis
 
 
 def _points(given: Numbers | Sequence[Network]) -> _tensors.Given:
+    numbers: Any = given
     if isinstance(given, (list, tuple)) and given and all(isinstance(one, Network) for one in given):
-        given = dna_points(given)
-    data = _tensors.given(given, "points", "d")
+        numbers = dna_points(given)
+    data = _tensors.given(numbers, "points", "d")
     if len(data.shape) != 2:
         raise ValueError(f"points have the shape {data.shape}: expected [points, numbers], or a list of networks")
     return data
