@@ -46,6 +46,7 @@ int main() {
   exists<loom::AdaptationTracker>();
   exists<decltype(loom::SystemAudit)>();
   exists<decltype(loom::GetHardwareInfo)>();
+  exists<decltype(loom::CalculateOptimalTileSize)>();
   exists<decltype(loom::ArchConfig)>();
   exists<decltype(loom::SystolicForward)>();
   exists<decltype(loom::CommitSystolicState)>();

@@ -211,6 +211,20 @@ namespace Welvet
         public int Speculate;
         /// <summary>a smaller model with the same tokens that drafts instead</summary>
         public ulong DraftModel;
+        /// <summary>max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is
+        /// INVALID_ARGUMENT</summary>
+        public int PromptOnly;
+        /// <summary>tokens whose logits change before each draw</summary>
+        public int* BiasIds;
+        public UIntPtr BiasIdsCount;
+        /// <summary>added to the logits of bias_ids, one each; -infinity: never drawn</summary>
+        public float* Biases;
+        public UIntPtr BiasesCount;
+        /// <summary>tokens that end the text, beside the model's own</summary>
+        public int* StopIds;
+        public UIntPtr StopIdsCount;
+        /// <summary>how many of the best tokens loom_generator_logprobs() reports for each draw; 0: none</summary>
+        public uint Logprobs;
         /// <summary>control tokens in a question or in messages (as &lt;|im_end|&gt;) are read as text: for texts of
         /// strangers. Those of the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids</summary>
         public int PlainText;
@@ -1014,6 +1028,14 @@ namespace Welvet
         public static extern int ModelFromCallback(ulong size, IntPtr read, void* user, ModelOptions* options,
             ulong* model);
 
+        /// <summary>Like loom_model_open() of a Hugging Face folder, for its files in memory: config.json,
+        /// model.safetensors (or its index and shards), tokenizer.json and the others. They are read during the call
+        /// only; INVALID_ARGUMENT names a file that is not read. (names: of the files; data: the files, one after the
+        /// other; ends: where each ends in data)</summary>
+        [DllImport(Library, EntryPoint = "loom_model_from_files", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ModelFromFiles(byte** names, UIntPtr namesCount, void* data, UIntPtr dataSize,
+            ulong* ends, UIntPtr endsCount, ModelOptions* options, ulong* model);
+
         /// <summary>Gives a JSON object: path, format, sizes, context, special tokens, what is missing.</summary>
         [DllImport(Library, EntryPoint = "loom_model_info", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int ModelInfo(ulong model, ulong* info);
@@ -1082,6 +1104,12 @@ namespace Welvet
         [DllImport(Library, EntryPoint = "loom_generator_result", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int GeneratorResult(ulong generator, Generation* result);
 
+        /// <summary>Gives a JSON list with an object per drawn token: id, logprob (natural logarithm, before
+        /// temperature and cuts) and top, the best tokens by the same. INVALID_STATE where the option logprobs is
+        /// 0.</summary>
+        [DllImport(Library, EntryPoint = "loom_generator_logprobs", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GeneratorLogprobs(ulong generator, ulong* logprobs);
+
         /// <summary>Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it
         /// begins with; NULL: none; options: of every answer)</summary>
         [DllImport(Library, EntryPoint = "loom_chat_create", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
@@ -1108,6 +1136,10 @@ namespace Welvet
         /// <summary>Gives the answer that runs, or the last one.</summary>
         [DllImport(Library, EntryPoint = "loom_chat_result", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int ChatResult(ulong chat, Generation* result);
+
+        /// <summary>Like loom_generator_logprobs(), for the answer that runs, or the last one.</summary>
+        [DllImport(Library, EntryPoint = "loom_chat_logprobs", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ChatLogprobs(ulong chat, ulong* logprobs);
 
         /// <summary>Gives the conversation as JSON: a list of messages with role and content.</summary>
         [DllImport(Library, EntryPoint = "loom_chat_messages", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
@@ -1512,6 +1544,34 @@ namespace Welvet
         /// <summary>Gives that as a picture, SVG.</summary>
         [DllImport(Library, EntryPoint = "loom_dna_draw", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int DnaDraw(ulong first, ulong second, int nested, ulong* svg);
+
+        /// <summary>Groups points around centres (k-means by Lloyd's rounds, in double precision). A JSON object:
+        /// assignment, the cluster of each point, centres, iterations, converged. (points: row-major, one point after
+        /// the other; count: of points; clusters: 1 to count; max_iterations: 0: 100; plus_plus: starts far apart
+        /// (k-means++); 0: drawn points; seed: of the draws)</summary>
+        [DllImport(Library, EntryPoint = "loom_cluster_points", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int ClusterPoints(double* points, UIntPtr pointsCount, ulong count, ulong clusters,
+            ulong maxIterations, int plusPlus, ulong seed, ulong* result);
+
+        /// <summary>Gives the mean silhouette of a clustering, -1 to 1: how much nearer points are to their own
+        /// cluster than to the next one. (points: row-major, one point after the other; count: of points; assignment:
+        /// the cluster of each point; at least two clusters)</summary>
+        [DllImport(Library, EntryPoint = "loom_silhouette", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int Silhouette(double* points, UIntPtr pointsCount, ulong count, ulong* assignment,
+            UIntPtr assignmentCount, double* value);
+
+        /// <summary>Groups points that steps of at most such a cosine distance link (single linkage). A JSON list of
+        /// lists of points, in order of their first ones. (points: row-major, one point after the other; count: of
+        /// points; threshold: 0 to 2)</summary>
+        [DllImport(Library, EntryPoint = "loom_group_points", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int GroupPoints(double* points, UIntPtr pointsCount, ulong count, double threshold,
+            ulong* groups);
+
+        /// <summary>Groups a network's weights by the layer and block in their names ("layers.3.self_attn"). A JSON
+        /// object: groups, a list of prefix, layer, block and tensors, and unresolved, the names without such a
+        /// prefix with the reason.</summary>
+        [DllImport(Library, EntryPoint = "loom_network_groups", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int NetworkGroups(ulong network, ulong* groups);
 
         /// <summary>Gives what differs between the specs and weights of two networks, a JSON object.</summary>
         [DllImport(Library, EntryPoint = "loom_network_compare", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
@@ -1944,6 +2004,10 @@ namespace Welvet
         [DllImport(Library, EntryPoint = "loom_step_mesh_watch", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int StepMeshWatch(ulong mesh, IntPtr layer, void* user);
 
+        /// <summary>Like loom_network_session_watch_windows(), for a mesh's ticks. (layers: at least 1)</summary>
+        [DllImport(Library, EntryPoint = "loom_step_mesh_watch_windows", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int StepMeshWatchWindows(ulong mesh, ulong layers, IntPtr window, void* user);
+
         /// <summary>As loom_network_session_report_to().</summary>
         [DllImport(Library, EntryPoint = "loom_step_mesh_report_to", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int StepMeshReportTo(ulong mesh, byte* address);
@@ -1987,10 +2051,24 @@ namespace Welvet
             float* to, UIntPtr toCount);
 
         /// <summary>Finds models that complete each other: pairs whose cases that one of them gets right are at least
-        /// such a part of all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0
-        /// or 1, model by model)</summary>
+        /// such a part of all. A JSON list of {a, b, coverage, overlap, cosine}, the best first; cosine is that of
+        /// loom_performance_similarity(). (right: a byte per case, 0 or 1, model by model)</summary>
         [DllImport(Library, EntryPoint = "loom_complementary_matches", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int ComplementaryMatches(void* right, UIntPtr rightSize, ulong models,
             double minCoverage, ulong* matches);
+
+        /// <summary>Gives the cosine of two models' right cases, as vectors of 0 and 1: 1 where both get the same
+        /// ones right, 0 where they have none in common. (first: a byte per case, 0 or 1; second: as many)</summary>
+        [DllImport(Library, EntryPoint = "loom_performance_similarity", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int PerformanceSimilarity(void* first, UIntPtr firstSize, void* second,
+            UIntPtr secondSize, double* cosine);
+
+        /// <summary>Gives how the kernels of a layer kind divide its work, a JSON object: kind, dtype, isa, cpu (rows
+        /// and outputs that go together) and gpu (few_rows, few and many: rows and outputs of a workgroup), null
+        /// where the kind runs on the CPU alone in that type. No bit depends on it. (kind: dense, swiglu, rnn, lstm,
+        /// mha, gru, cnn1 to cnn3, convtransposed1 to convtransposed3, or attention; dtype: of the weights; isa: an
+        /// instruction set by name; NULL: the best one)</summary>
+        [DllImport(Library, EntryPoint = "loom_tile_sizes", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern int TileSizes(byte* kind, byte* dtype, byte* isa, ulong* sizes);
     }
 }

@@ -413,6 +413,19 @@ type GenerationOptions struct {
 	Speculate int32
 	// a smaller model with the same tokens that drafts instead
 	DraftModel Model
+	// max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is INVALID_ARGUMENT
+	PromptOnly int32
+	// tokens whose logits change before each draw
+	BiasIds      *int32
+	BiasIdsCount uintptr
+	// added to the logits of bias_ids, one each; -infinity: never drawn
+	Biases      *float32
+	BiasesCount uintptr
+	// tokens that end the text, beside the model's own
+	StopIds      *int32
+	StopIdsCount uintptr
+	// how many of the best tokens loom_generator_logprobs() reports for each draw; 0: none
+	Logprobs uint32
 	// control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of the
 	// chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
 	PlainText int32
@@ -890,6 +903,14 @@ var _ [unsafe.Offsetof(GenerationOptions{}.Stop)]byte = [unsafe.Offsetof(C.loom_
 var _ [unsafe.Offsetof(GenerationOptions{}.StopCount)]byte = [unsafe.Offsetof(C.loom_generation_options{}.stop_count)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.Speculate)]byte = [unsafe.Offsetof(C.loom_generation_options{}.speculate)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.DraftModel)]byte = [unsafe.Offsetof(C.loom_generation_options{}.draft_model)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.PromptOnly)]byte = [unsafe.Offsetof(C.loom_generation_options{}.prompt_only)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.BiasIds)]byte = [unsafe.Offsetof(C.loom_generation_options{}.bias_ids)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.BiasIdsCount)]byte = [unsafe.Offsetof(C.loom_generation_options{}.bias_ids_count)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.Biases)]byte = [unsafe.Offsetof(C.loom_generation_options{}.biases)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.BiasesCount)]byte = [unsafe.Offsetof(C.loom_generation_options{}.biases_count)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.StopIds)]byte = [unsafe.Offsetof(C.loom_generation_options{}.stop_ids)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.StopIdsCount)]byte = [unsafe.Offsetof(C.loom_generation_options{}.stop_ids_count)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.Logprobs)]byte = [unsafe.Offsetof(C.loom_generation_options{}.logprobs)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.PlainText)]byte = [unsafe.Offsetof(C.loom_generation_options{}.plain_text)]byte{}
 var _ [unsafe.Sizeof(NetworkOptions{})]byte = [C.sizeof_loom_network_options]byte{}
 var _ [unsafe.Offsetof(NetworkOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_network_options{}.struct_size)]byte{}
@@ -1230,6 +1251,17 @@ func ModelFromCallback(size uint64, read unsafe.Pointer, user unsafe.Pointer, op
 		(*C.loom_model_options)(unsafe.Pointer(options)), (*C.uint64_t)(unsafe.Pointer(model))))
 }
 
+// ModelFromFiles: Like loom_model_open() of a Hugging Face folder, for its files in memory: config.json,
+// model.safetensors (or its index and shards), tokenizer.json and the others. They are read during the call only;
+// INVALID_ARGUMENT names a file that is not read. (names: of the files; data: the files, one after the other; ends:
+// where each ends in data)
+func ModelFromFiles(names **byte, names_count uintptr, data unsafe.Pointer, data_size uintptr, ends *uint64,
+	ends_count uintptr, options *ModelOptions, model *Model) Status {
+	return Status(C.loom_model_from_files((**C.char)(unsafe.Pointer(names)), C.size_t(names_count), data, C.size_t(data_size),
+		(*C.uint64_t)(unsafe.Pointer(ends)), C.size_t(ends_count), (*C.loom_model_options)(unsafe.Pointer(options)),
+		(*C.uint64_t)(unsafe.Pointer(model))))
+}
+
 // ModelInfo: Gives a JSON object: path, format, sizes, context, special tokens, what is missing.
 func ModelInfo(model Model, info *Blob) Status {
 	return Status(C.loom_model_info(C.uint64_t(model), (*C.uint64_t)(unsafe.Pointer(info))))
@@ -1319,6 +1351,12 @@ func GeneratorResult(generator Generator, result *Generation) Status {
 	return Status(C.loom_generator_result(C.uint64_t(generator), (*C.loom_generation)(unsafe.Pointer(result))))
 }
 
+// GeneratorLogprobs: Gives a JSON list with an object per drawn token: id, logprob (natural logarithm, before
+// temperature and cuts) and top, the best tokens by the same. INVALID_STATE where the option logprobs is 0.
+func GeneratorLogprobs(generator Generator, logprobs *Blob) Status {
+	return Status(C.loom_generator_logprobs(C.uint64_t(generator), (*C.uint64_t)(unsafe.Pointer(logprobs))))
+}
+
 // ChatCreate: Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins
 // with; NULL: none; options: of every answer)
 func ChatCreate(session Session, system *byte, options *GenerationOptions, chat *Chat) Status {
@@ -1350,6 +1388,11 @@ func ChatStop(chat Chat) Status {
 // ChatResult: Gives the answer that runs, or the last one.
 func ChatResult(chat Chat, result *Generation) Status {
 	return Status(C.loom_chat_result(C.uint64_t(chat), (*C.loom_generation)(unsafe.Pointer(result))))
+}
+
+// ChatLogprobs: Like loom_generator_logprobs(), for the answer that runs, or the last one.
+func ChatLogprobs(chat Chat, logprobs *Blob) Status {
+	return Status(C.loom_chat_logprobs(C.uint64_t(chat), (*C.uint64_t)(unsafe.Pointer(logprobs))))
 }
 
 // ChatMessages: Gives the conversation as JSON: a list of messages with role and content.
@@ -1877,6 +1920,41 @@ func DnaCompare(first Network, second Network, nested int32, comparison *Blob) S
 // DnaDraw: Gives that as a picture, SVG.
 func DnaDraw(first Network, second Network, nested int32, svg *Blob) Status {
 	return Status(C.loom_dna_draw(C.uint64_t(first), C.uint64_t(second), C.int32_t(nested), (*C.uint64_t)(unsafe.Pointer(svg))))
+}
+
+// ClusterPoints: Groups points around centres (k-means by Lloyd's rounds, in double precision). A JSON object:
+// assignment, the cluster of each point, centres, iterations, converged. (points: row-major, one point after the
+// other; count: of points; clusters: 1 to count; max_iterations: 0: 100; plus_plus: starts far apart (k-means++); 0:
+// drawn points; seed: of the draws)
+func ClusterPoints(points *float64, points_count uintptr, count uint64, clusters uint64, max_iterations uint64,
+	plus_plus int32, seed uint64, result *Blob) Status {
+	return Status(C.loom_cluster_points((*C.double)(unsafe.Pointer(points)), C.size_t(points_count), C.uint64_t(count),
+		C.uint64_t(clusters), C.uint64_t(max_iterations), C.int32_t(plus_plus), C.uint64_t(seed),
+		(*C.uint64_t)(unsafe.Pointer(result))))
+}
+
+// Silhouette: Gives the mean silhouette of a clustering, -1 to 1: how much nearer points are to their own cluster
+// than to the next one. (points: row-major, one point after the other; count: of points; assignment: the cluster of
+// each point; at least two clusters)
+func Silhouette(points *float64, points_count uintptr, count uint64, assignment *uint64, assignment_count uintptr,
+	value *float64) Status {
+	return Status(C.loom_silhouette((*C.double)(unsafe.Pointer(points)), C.size_t(points_count), C.uint64_t(count),
+		(*C.uint64_t)(unsafe.Pointer(assignment)), C.size_t(assignment_count), (*C.double)(unsafe.Pointer(value))))
+}
+
+// GroupPoints: Groups points that steps of at most such a cosine distance link (single linkage). A JSON list of lists
+// of points, in order of their first ones. (points: row-major, one point after the other; count: of points;
+// threshold: 0 to 2)
+func GroupPoints(points *float64, points_count uintptr, count uint64, threshold float64, groups *Blob) Status {
+	return Status(C.loom_group_points((*C.double)(unsafe.Pointer(points)), C.size_t(points_count), C.uint64_t(count),
+		C.double(threshold), (*C.uint64_t)(unsafe.Pointer(groups))))
+}
+
+// NetworkGroups: Groups a network's weights by the layer and block in their names ("layers.3.self_attn"). A JSON
+// object: groups, a list of prefix, layer, block and tensors, and unresolved, the names without such a prefix with
+// the reason.
+func NetworkGroups(network Network, groups *Blob) Status {
+	return Status(C.loom_network_groups(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(groups))))
 }
 
 // NetworkCompare: Gives what differs between the specs and weights of two networks, a JSON object.
@@ -2434,6 +2512,11 @@ func StepMeshWatch(mesh StepMesh, layer unsafe.Pointer, user unsafe.Pointer) Sta
 	return Status(C.loom_step_mesh_watch(C.uint64_t(mesh), (C.loom_on_layer_event)(layer), user))
 }
 
+// StepMeshWatchWindows: Like loom_network_session_watch_windows(), for a mesh's ticks. (layers: at least 1)
+func StepMeshWatchWindows(mesh StepMesh, layers uint64, window unsafe.Pointer, user unsafe.Pointer) Status {
+	return Status(C.loom_step_mesh_watch_windows(C.uint64_t(mesh), C.uint64_t(layers), (C.loom_on_window)(window), user))
+}
+
 // StepMeshReportTo: As loom_network_session_report_to().
 func StepMeshReportTo(mesh StepMesh, address *byte) Status {
 	return Status(C.loom_step_mesh_report_to(C.uint64_t(mesh), (*C.char)(unsafe.Pointer(address))))
@@ -2489,12 +2572,30 @@ func SimulatePrecision(values *float32, values_count uintptr, columns uint64, dt
 }
 
 // ComplementaryMatches: Finds models that complete each other: pairs whose cases that one of them gets right are at
-// least such a part of all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0 or
-// 1, model by model)
+// least such a part of all. A JSON list of {a, b, coverage, overlap, cosine}, the best first; cosine is that of
+// loom_performance_similarity(). (right: a byte per case, 0 or 1, model by model)
 func ComplementaryMatches(right unsafe.Pointer, right_size uintptr, models uint64, min_coverage float64,
 	matches *Blob) Status {
 	return Status(C.loom_complementary_matches(right, C.size_t(right_size), C.uint64_t(models), C.double(min_coverage),
 		(*C.uint64_t)(unsafe.Pointer(matches))))
+}
+
+// PerformanceSimilarity: Gives the cosine of two models' right cases, as vectors of 0 and 1: 1 where both get the
+// same ones right, 0 where they have none in common. (first: a byte per case, 0 or 1; second: as many)
+func PerformanceSimilarity(first unsafe.Pointer, first_size uintptr, second unsafe.Pointer, second_size uintptr,
+	cosine *float64) Status {
+	return Status(C.loom_performance_similarity(first, C.size_t(first_size), second, C.size_t(second_size),
+		(*C.double)(unsafe.Pointer(cosine))))
+}
+
+// TileSizes: Gives how the kernels of a layer kind divide its work, a JSON object: kind, dtype, isa, cpu (rows and
+// outputs that go together) and gpu (few_rows, few and many: rows and outputs of a workgroup), null where the kind
+// runs on the CPU alone in that type. No bit depends on it. (kind: dense, swiglu, rnn, lstm, mha, gru, cnn1 to cnn3,
+// convtransposed1 to convtransposed3, or attention; dtype: of the weights; isa: an instruction set by name; NULL: the
+// best one)
+func TileSizes(kind *byte, dtype *byte, isa *byte, sizes *Blob) Status {
+	return Status(C.loom_tile_sizes((*C.char)(unsafe.Pointer(kind)), (*C.char)(unsafe.Pointer(dtype)), (*C.char)(unsafe.Pointer(isa)),
+		(*C.uint64_t)(unsafe.Pointer(sizes))))
 }
 
 // Check makes a call and turns its status into an error. The text of an error belongs to a thread, so the goroutine

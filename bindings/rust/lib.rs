@@ -444,6 +444,19 @@ pub struct GenerationOptions {
     pub speculate: i32,
     /// a smaller model with the same tokens that drafts instead
     pub draft_model: Model,
+    /// max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is INVALID_ARGUMENT
+    pub prompt_only: i32,
+    /// tokens whose logits change before each draw
+    pub bias_ids: *const i32,
+    pub bias_ids_count: usize,
+    /// added to the logits of bias_ids, one each; -infinity: never drawn
+    pub biases: *const f32,
+    pub biases_count: usize,
+    /// tokens that end the text, beside the model's own
+    pub stop_ids: *const i32,
+    pub stop_ids_count: usize,
+    /// how many of the best tokens loom_generator_logprobs() reports for each draw; 0: none
+    pub logprobs: u32,
     /// control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of
     /// the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
     pub plain_text: i32,
@@ -1032,7 +1045,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SessionOptions, int8_activations) == 36);
     assert!(core::mem::offset_of!(SessionOptions, isa) == 40);
     assert!(core::mem::offset_of!(SessionOptions, device) == 44);
-    assert!(core::mem::size_of::<GenerationOptions>() == 104);
+    assert!(core::mem::size_of::<GenerationOptions>() == 136);
     assert!(core::mem::offset_of!(GenerationOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GenerationOptions, max_tokens) == 8);
     assert!(core::mem::offset_of!(GenerationOptions, min_tokens) == 16);
@@ -1051,7 +1064,15 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 76);
     assert!(core::mem::offset_of!(GenerationOptions, speculate) == 80);
     assert!(core::mem::offset_of!(GenerationOptions, draft_model) == 88);
-    assert!(core::mem::offset_of!(GenerationOptions, plain_text) == 96);
+    assert!(core::mem::offset_of!(GenerationOptions, prompt_only) == 96);
+    assert!(core::mem::offset_of!(GenerationOptions, bias_ids) == 100);
+    assert!(core::mem::offset_of!(GenerationOptions, bias_ids_count) == 104);
+    assert!(core::mem::offset_of!(GenerationOptions, biases) == 108);
+    assert!(core::mem::offset_of!(GenerationOptions, biases_count) == 112);
+    assert!(core::mem::offset_of!(GenerationOptions, stop_ids) == 116);
+    assert!(core::mem::offset_of!(GenerationOptions, stop_ids_count) == 120);
+    assert!(core::mem::offset_of!(GenerationOptions, logprobs) == 124);
+    assert!(core::mem::offset_of!(GenerationOptions, plain_text) == 128);
     assert!(core::mem::size_of::<NetworkOptions>() == 24);
     assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
@@ -1246,7 +1267,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SessionOptions, int8_activations) == 40);
     assert!(core::mem::offset_of!(SessionOptions, isa) == 48);
     assert!(core::mem::offset_of!(SessionOptions, device) == 56);
-    assert!(core::mem::size_of::<GenerationOptions>() == 112);
+    assert!(core::mem::size_of::<GenerationOptions>() == 168);
     assert!(core::mem::offset_of!(GenerationOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GenerationOptions, max_tokens) == 8);
     assert!(core::mem::offset_of!(GenerationOptions, min_tokens) == 16);
@@ -1265,7 +1286,15 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 80);
     assert!(core::mem::offset_of!(GenerationOptions, speculate) == 88);
     assert!(core::mem::offset_of!(GenerationOptions, draft_model) == 96);
-    assert!(core::mem::offset_of!(GenerationOptions, plain_text) == 104);
+    assert!(core::mem::offset_of!(GenerationOptions, prompt_only) == 104);
+    assert!(core::mem::offset_of!(GenerationOptions, bias_ids) == 112);
+    assert!(core::mem::offset_of!(GenerationOptions, bias_ids_count) == 120);
+    assert!(core::mem::offset_of!(GenerationOptions, biases) == 128);
+    assert!(core::mem::offset_of!(GenerationOptions, biases_count) == 136);
+    assert!(core::mem::offset_of!(GenerationOptions, stop_ids) == 144);
+    assert!(core::mem::offset_of!(GenerationOptions, stop_ids_count) == 152);
+    assert!(core::mem::offset_of!(GenerationOptions, logprobs) == 160);
+    assert!(core::mem::offset_of!(GenerationOptions, plain_text) == 164);
     assert!(core::mem::size_of::<NetworkOptions>() == 24);
     assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
@@ -1542,6 +1571,14 @@ extern "C" {
     pub fn loom_model_from_callback(size: u64, read: ReadAt, user: *mut c_void, options: *const ModelOptions,
         model: *mut Model) -> Status;
 
+    /// Like loom_model_open() of a Hugging Face folder, for its files in memory: config.json, model.safetensors (or
+    /// its index and shards), tokenizer.json and the others. They are read during the call only; INVALID_ARGUMENT
+    /// names a file that is not read. (names: of the files; data: the files, one after the other; ends: where each
+    /// ends in data)
+    pub fn loom_model_from_files(names: *const *const c_char, names_count: usize, data: *const c_void,
+        data_size: usize, ends: *const u64, ends_count: usize, options: *const ModelOptions,
+        model: *mut Model) -> Status;
+
     /// Gives a JSON object: path, format, sizes, context, special tokens, what is missing.
     pub fn loom_model_info(model: Model, info: *mut Blob) -> Status;
 
@@ -1594,6 +1631,10 @@ extern "C" {
     /// Gives the generation so far.
     pub fn loom_generator_result(generator: Generator, result: *mut Generation) -> Status;
 
+    /// Gives a JSON list with an object per drawn token: id, logprob (natural logarithm, before temperature and cuts)
+    /// and top, the best tokens by the same. INVALID_STATE where the option logprobs is 0.
+    pub fn loom_generator_logprobs(generator: Generator, logprobs: *mut Blob) -> Status;
+
     /// Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins with;
     /// NULL: none; options: of every answer)
     pub fn loom_chat_create(session: Session, system: *const c_char, options: *const GenerationOptions,
@@ -1614,6 +1655,9 @@ extern "C" {
 
     /// Gives the answer that runs, or the last one.
     pub fn loom_chat_result(chat: Chat, result: *mut Generation) -> Status;
+
+    /// Like loom_generator_logprobs(), for the answer that runs, or the last one.
+    pub fn loom_chat_logprobs(chat: Chat, logprobs: *mut Blob) -> Status;
 
     /// Gives the conversation as JSON: a list of messages with role and content.
     pub fn loom_chat_messages(chat: Chat, messages: *mut Blob) -> Status;
@@ -1929,6 +1973,30 @@ extern "C" {
 
     /// Gives that as a picture, SVG.
     pub fn loom_dna_draw(first: Network, second: Network, nested: i32, svg: *mut Blob) -> Status;
+
+    /// Groups points around centres (k-means by Lloyd's rounds, in double precision). A JSON object: assignment, the
+    /// cluster of each point, centres, iterations, converged. (points: row-major, one point after the other; count:
+    /// of points; clusters: 1 to count; max_iterations: 0: 100; plus_plus: starts far apart (k-means++); 0: drawn
+    /// points; seed: of the draws)
+    pub fn loom_cluster_points(points: *const f64, points_count: usize, count: u64, clusters: u64,
+        max_iterations: u64, plus_plus: i32, seed: u64, result: *mut Blob) -> Status;
+
+    /// Gives the mean silhouette of a clustering, -1 to 1: how much nearer points are to their own cluster than to
+    /// the next one. (points: row-major, one point after the other; count: of points; assignment: the cluster of each
+    /// point; at least two clusters)
+    pub fn loom_silhouette(points: *const f64, points_count: usize, count: u64, assignment: *const u64,
+        assignment_count: usize, value: *mut f64) -> Status;
+
+    /// Groups points that steps of at most such a cosine distance link (single linkage). A JSON list of lists of
+    /// points, in order of their first ones. (points: row-major, one point after the other; count: of points;
+    /// threshold: 0 to 2)
+    pub fn loom_group_points(points: *const f64, points_count: usize, count: u64, threshold: f64,
+        groups: *mut Blob) -> Status;
+
+    /// Groups a network's weights by the layer and block in their names ("layers.3.self_attn"). A JSON object:
+    /// groups, a list of prefix, layer, block and tensors, and unresolved, the names without such a prefix with the
+    /// reason.
+    pub fn loom_network_groups(network: Network, groups: *mut Blob) -> Status;
 
     /// Gives what differs between the specs and weights of two networks, a JSON object.
     pub fn loom_network_compare(first: Network, second: Network, differences: *mut Blob) -> Status;
@@ -2268,6 +2336,9 @@ extern "C" {
     /// Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the same bits.
     pub fn loom_step_mesh_watch(mesh: StepMesh, layer: OnLayerEvent, user: *mut c_void) -> Status;
 
+    /// Like loom_network_session_watch_windows(), for a mesh's ticks. (layers: at least 1)
+    pub fn loom_step_mesh_watch_windows(mesh: StepMesh, layers: u64, window: OnWindow, user: *mut c_void) -> Status;
+
     /// As loom_network_session_report_to().
     pub fn loom_step_mesh_report_to(mesh: StepMesh, address: *const c_char) -> Status;
 
@@ -2303,8 +2374,20 @@ extern "C" {
         to: *mut f32, to_count: usize) -> Status;
 
     /// Finds models that complete each other: pairs whose cases that one of them gets right are at least such a part
-    /// of all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0 or 1, model by
-    /// model)
+    /// of all. A JSON list of {a, b, coverage, overlap, cosine}, the best first; cosine is that of
+    /// loom_performance_similarity(). (right: a byte per case, 0 or 1, model by model)
     pub fn loom_complementary_matches(right: *const c_void, right_size: usize, models: u64, min_coverage: f64,
         matches: *mut Blob) -> Status;
+
+    /// Gives the cosine of two models' right cases, as vectors of 0 and 1: 1 where both get the same ones right, 0
+    /// where they have none in common. (first: a byte per case, 0 or 1; second: as many)
+    pub fn loom_performance_similarity(first: *const c_void, first_size: usize, second: *const c_void,
+        second_size: usize, cosine: *mut f64) -> Status;
+
+    /// Gives how the kernels of a layer kind divide its work, a JSON object: kind, dtype, isa, cpu (rows and outputs
+    /// that go together) and gpu (few_rows, few and many: rows and outputs of a workgroup), null where the kind runs
+    /// on the CPU alone in that type. No bit depends on it. (kind: dense, swiglu, rnn, lstm, mha, gru, cnn1 to cnn3,
+    /// convtransposed1 to convtransposed3, or attention; dtype: of the weights; isa: an instruction set by name;
+    /// NULL: the best one)
+    pub fn loom_tile_sizes(kind: *const c_char, dtype: *const c_char, isa: *const c_char, sizes: *mut Blob) -> Status;
 }

@@ -281,7 +281,8 @@ export interface Layouts {
   readonly generation_options: Layout<
     'max_tokens' | 'min_tokens' | 'seed' | 'temperature' | 'top_p' | 'min_p' | 'typical_p' | 'repetition_penalty' |
     'frequency_penalty' | 'presence_penalty' | 'top_k' | 'repetition_window' | 'ignore_eos' | 'stop' | 'stop_count' |
-    'speculate' | 'draft_model' | 'plain_text'
+    'speculate' | 'draft_model' | 'prompt_only' | 'bias_ids' | 'bias_ids_count' | 'biases' | 'biases_count' |
+    'stop_ids' | 'stop_ids_count' | 'logprobs' | 'plain_text'
   >;
   /** Fields that are 0 mean the default. */
   readonly network_options: Layout<
@@ -552,6 +553,21 @@ export interface Functions<Pointer = number> {
   loom_model_from_memory(data: Pointer, data_size: Pointer, options: Pointer, model: Pointer): Status;
   /** The same of whatever the host can read; it is read into memory, on the calling thread. (size: of all bytes) */
   loom_model_from_callback(size: bigint, read: Pointer, user: Pointer, options: Pointer, model: Pointer): Status;
+  /**
+   * Like loom_model_open() of a Hugging Face folder, for its files in memory: config.json, model.safetensors (or its
+   * index and shards), tokenizer.json and the others. They are read during the call only; INVALID_ARGUMENT names a
+   * file that is not read. (names: of the files; data: the files, one after the other; ends: where each ends in data)
+   */
+  loom_model_from_files(
+    names: Pointer,
+    names_count: Pointer,
+    data: Pointer,
+    data_size: Pointer,
+    ends: Pointer,
+    ends_count: Pointer,
+    options: Pointer,
+    model: Pointer,
+  ): Status;
   /** Gives a JSON object: path, format, sizes, context, special tokens, what is missing. */
   loom_model_info(model: Model, info: Pointer): Status;
   /** Gives the model's tokenizer; NOT_FOUND, or why it cannot be read. */
@@ -616,6 +632,11 @@ export interface Functions<Pointer = number> {
   /** Gives the generation so far. */
   loom_generator_result(generator: Generator, result: Pointer): Status;
   /**
+   * Gives a JSON list with an object per drawn token: id, logprob (natural logarithm, before temperature and cuts)
+   * and top, the best tokens by the same. INVALID_STATE where the option logprobs is 0.
+   */
+  loom_generator_logprobs(generator: Generator, logprobs: Pointer): Status;
+  /**
    * Begins a conversation; NO_TEMPLATE for a model without a chat template. (system: message that it begins with;
    * NULL: none; options: of every answer)
    */
@@ -633,6 +654,8 @@ export interface Functions<Pointer = number> {
   loom_chat_stop(chat: Chat): Status;
   /** Gives the answer that runs, or the last one. */
   loom_chat_result(chat: Chat, result: Pointer): Status;
+  /** Like loom_generator_logprobs(), for the answer that runs, or the last one. */
+  loom_chat_logprobs(chat: Chat, logprobs: Pointer): Status;
   /** Gives the conversation as JSON: a list of messages with role and content. */
   loom_chat_messages(chat: Chat, messages: Pointer): Status;
   /** Puts another conversation in its place. */
@@ -1014,6 +1037,51 @@ export interface Functions<Pointer = number> {
   loom_dna_compare(first: Network, second: Network, nested: number, comparison: Pointer): Status;
   /** Gives that as a picture, SVG. */
   loom_dna_draw(first: Network, second: Network, nested: number, svg: Pointer): Status;
+  /**
+   * Groups points around centres (k-means by Lloyd's rounds, in double precision). A JSON object: assignment, the
+   * cluster of each point, centres, iterations, converged. (points: row-major, one point after the other; count: of
+   * points; clusters: 1 to count; max_iterations: 0: 100; plus_plus: starts far apart (k-means++); 0: drawn points;
+   * seed: of the draws)
+   */
+  loom_cluster_points(
+    points: Pointer,
+    points_count: Pointer,
+    count: bigint,
+    clusters: bigint,
+    max_iterations: bigint,
+    plus_plus: number,
+    seed: bigint,
+    result: Pointer,
+  ): Status;
+  /**
+   * Gives the mean silhouette of a clustering, -1 to 1: how much nearer points are to their own cluster than to the
+   * next one. (points: row-major, one point after the other; count: of points; assignment: the cluster of each point;
+   * at least two clusters)
+   */
+  loom_silhouette(
+    points: Pointer,
+    points_count: Pointer,
+    count: bigint,
+    assignment: Pointer,
+    assignment_count: Pointer,
+    value: Pointer,
+  ): Status;
+  /**
+   * Groups points that steps of at most such a cosine distance link (single linkage). A JSON list of lists of points,
+   * in order of their first ones. (points: row-major, one point after the other; count: of points; threshold: 0 to 2)
+   */
+  loom_group_points(
+    points: Pointer,
+    points_count: Pointer,
+    count: bigint,
+    threshold: number,
+    groups: Pointer,
+  ): Status;
+  /**
+   * Groups a network's weights by the layer and block in their names ("layers.3.self_attn"). A JSON object: groups, a
+   * list of prefix, layer, block and tensors, and unresolved, the names without such a prefix with the reason.
+   */
+  loom_network_groups(network: Network, groups: Pointer): Status;
   /** Gives what differs between the specs and weights of two networks, a JSON object. */
   loom_network_compare(first: Network, second: Network, differences: Pointer): Status;
   /**
@@ -1395,6 +1463,8 @@ export interface Functions<Pointer = number> {
   loom_trainer_report_to(trainer: Trainer, address: Pointer): Status;
   /** Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the same bits. */
   loom_step_mesh_watch(mesh: StepMesh, layer: Pointer, user: Pointer): Status;
+  /** Like loom_network_session_watch_windows(), for a mesh's ticks. (layers: at least 1) */
+  loom_step_mesh_watch_windows(mesh: StepMesh, layers: bigint, window: Pointer, user: Pointer): Status;
   /** As loom_network_session_report_to(). */
   loom_step_mesh_report_to(mesh: StepMesh, address: Pointer): Status;
   /**
@@ -1434,7 +1504,8 @@ export interface Functions<Pointer = number> {
   ): Status;
   /**
    * Finds models that complete each other: pairs whose cases that one of them gets right are at least such a part of
-   * all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0 or 1, model by model)
+   * all. A JSON list of {a, b, coverage, overlap, cosine}, the best first; cosine is that of
+   * loom_performance_similarity(). (right: a byte per case, 0 or 1, model by model)
    */
   loom_complementary_matches(
     right: Pointer,
@@ -1443,4 +1514,23 @@ export interface Functions<Pointer = number> {
     min_coverage: number,
     matches: Pointer,
   ): Status;
+  /**
+   * Gives the cosine of two models' right cases, as vectors of 0 and 1: 1 where both get the same ones right, 0 where
+   * they have none in common. (first: a byte per case, 0 or 1; second: as many)
+   */
+  loom_performance_similarity(
+    first: Pointer,
+    first_size: Pointer,
+    second: Pointer,
+    second_size: Pointer,
+    cosine: Pointer,
+  ): Status;
+  /**
+   * Gives how the kernels of a layer kind divide its work, a JSON object: kind, dtype, isa, cpu (rows and outputs
+   * that go together) and gpu (few_rows, few and many: rows and outputs of a workgroup), null where the kind runs on
+   * the CPU alone in that type. No bit depends on it. (kind: dense, swiglu, rnn, lstm, mha, gru, cnn1 to cnn3,
+   * convtransposed1 to convtransposed3, or attention; dtype: of the weights; isa: an instruction set by name; NULL:
+   * the best one)
+   */
+  loom_tile_sizes(kind: Pointer, dtype: Pointer, isa: Pointer, sizes: Pointer): Status;
 }

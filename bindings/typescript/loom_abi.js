@@ -163,7 +163,7 @@ export const layouts = {
       },
     },
     generation_options: {
-      size: 104,
+      size: 136,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         max_tokens: { offset: 8, size: 8, kind: 'u64' },
@@ -183,7 +183,15 @@ export const layouts = {
         stop_count: { offset: 76, size: 4, kind: 'size' },
         speculate: { offset: 80, size: 4, kind: 'i32' },
         draft_model: { offset: 88, size: 8, kind: 'u64' },
-        plain_text: { offset: 96, size: 4, kind: 'i32' },
+        prompt_only: { offset: 96, size: 4, kind: 'i32' },
+        bias_ids: { offset: 100, size: 4, kind: 'pointer' },
+        bias_ids_count: { offset: 104, size: 4, kind: 'size' },
+        biases: { offset: 108, size: 4, kind: 'pointer' },
+        biases_count: { offset: 112, size: 4, kind: 'size' },
+        stop_ids: { offset: 116, size: 4, kind: 'pointer' },
+        stop_ids_count: { offset: 120, size: 4, kind: 'size' },
+        logprobs: { offset: 124, size: 4, kind: 'u32' },
+        plain_text: { offset: 128, size: 4, kind: 'i32' },
       },
     },
     network_options: {
@@ -463,7 +471,7 @@ export const layouts = {
       },
     },
     generation_options: {
-      size: 112,
+      size: 168,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         max_tokens: { offset: 8, size: 8, kind: 'u64' },
@@ -483,7 +491,15 @@ export const layouts = {
         stop_count: { offset: 80, size: 8, kind: 'size' },
         speculate: { offset: 88, size: 4, kind: 'i32' },
         draft_model: { offset: 96, size: 8, kind: 'u64' },
-        plain_text: { offset: 104, size: 4, kind: 'i32' },
+        prompt_only: { offset: 104, size: 4, kind: 'i32' },
+        bias_ids: { offset: 112, size: 8, kind: 'pointer' },
+        bias_ids_count: { offset: 120, size: 8, kind: 'size' },
+        biases: { offset: 128, size: 8, kind: 'pointer' },
+        biases_count: { offset: 136, size: 8, kind: 'size' },
+        stop_ids: { offset: 144, size: 8, kind: 'pointer' },
+        stop_ids_count: { offset: 152, size: 8, kind: 'size' },
+        logprobs: { offset: 160, size: 4, kind: 'u32' },
+        plain_text: { offset: 164, size: 4, kind: 'i32' },
       },
     },
     network_options: {

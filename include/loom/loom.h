@@ -326,6 +326,16 @@ typedef struct loom_generation_options {
   /* drafts, what followed the same tokens before, are checked several at once: the same text in less time */
   int32_t speculate;
   loom_model draft_model; /* a smaller model with the same tokens that drafts instead */
+  /* max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is INVALID_ARGUMENT */
+  int32_t prompt_only;
+  const int32_t* bias_ids; /* tokens whose logits change before each draw */
+  size_t bias_ids_count;
+  const float* biases; /* added to the logits of bias_ids, one each; -infinity: never drawn */
+  size_t biases_count;
+  const int32_t* stop_ids; /* tokens that end the text, beside the model's own */
+  size_t stop_ids_count;
+  /* how many of the best tokens loom_generator_logprobs() reports for each draw; 0: none */
+  uint32_t logprobs;
   /* control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of
      the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids */
   int32_t plain_text;
@@ -691,6 +701,13 @@ LOOM_API loom_status loom_model_from_memory(const void* data, size_t data_size, 
 LOOM_API loom_status loom_model_from_callback(uint64_t size, loom_read_at read, void* user,
     const loom_model_options* options, loom_model* model);
 
+/* Like loom_model_open() of a Hugging Face folder, for its files in memory: config.json, model.safetensors (or its
+   index and shards), tokenizer.json and the others. They are read during the call only; INVALID_ARGUMENT names a
+   file that is not read. (names: of the files; data: the files, one after the other; ends: where each ends in data) */
+LOOM_API loom_status loom_model_from_files(const char* const* names, size_t names_count, const void* data,
+    size_t data_size, const uint64_t* ends, size_t ends_count, const loom_model_options* options,
+    loom_model* model);
+
 /* Gives a JSON object: path, format, sizes, context, special tokens, what is missing. */
 LOOM_API loom_status loom_model_info(loom_model model, loom_blob* info);
 
@@ -753,6 +770,10 @@ LOOM_API loom_status loom_generator_next(loom_generator generator, loom_cancel c
 /* Gives the generation so far. */
 LOOM_API loom_status loom_generator_result(loom_generator generator, loom_generation* result);
 
+/* Gives a JSON list with an object per drawn token: id, logprob (natural logarithm, before temperature and cuts) and
+   top, the best tokens by the same. INVALID_STATE where the option logprobs is 0. */
+LOOM_API loom_status loom_generator_logprobs(loom_generator generator, loom_blob* logprobs);
+
 /* ---- chat ---- */
 /* Messages in, answers out. The session holds the tokens of the conversation so far, and a message feeds only what
    it does not hold yet; its first sequence belongs to the chat while an answer runs. */
@@ -777,6 +798,9 @@ LOOM_API loom_status loom_chat_stop(loom_chat chat);
 
 /* Gives the answer that runs, or the last one. */
 LOOM_API loom_status loom_chat_result(loom_chat chat, loom_generation* result);
+
+/* Like loom_generator_logprobs(), for the answer that runs, or the last one. */
+LOOM_API loom_status loom_chat_logprobs(loom_chat chat, loom_blob* logprobs);
 
 /* Gives the conversation as JSON: a list of messages with role and content. */
 LOOM_API loom_status loom_chat_messages(loom_chat chat, loom_blob* messages);
@@ -1117,6 +1141,28 @@ LOOM_API loom_status loom_dna_compare(loom_network first, loom_network second, i
 
 /* Gives that as a picture, SVG. */
 LOOM_API loom_status loom_dna_draw(loom_network first, loom_network second, int32_t nested, loom_blob* svg);
+
+/* Groups points around centres (k-means by Lloyd's rounds, in double precision). A JSON object: assignment, the
+   cluster of each point, centres, iterations, converged. (points: row-major, one point after the other; count: of
+   points; clusters: 1 to count; max_iterations: 0: 100; plus_plus: starts far apart (k-means++); 0: drawn points;
+   seed: of the draws) */
+LOOM_API loom_status loom_cluster_points(const double* points, size_t points_count, uint64_t count,
+    uint64_t clusters, uint64_t max_iterations, int32_t plus_plus, uint64_t seed, loom_blob* result);
+
+/* Gives the mean silhouette of a clustering, -1 to 1: how much nearer points are to their own cluster than to the
+   next one. (points: row-major, one point after the other; count: of points; assignment: the cluster of each point;
+   at least two clusters) */
+LOOM_API loom_status loom_silhouette(const double* points, size_t points_count, uint64_t count,
+    const uint64_t* assignment, size_t assignment_count, double* value);
+
+/* Groups points that steps of at most such a cosine distance link (single linkage). A JSON list of lists of points,
+   in order of their first ones. (points: row-major, one point after the other; count: of points; threshold: 0 to 2) */
+LOOM_API loom_status loom_group_points(const double* points, size_t points_count, uint64_t count, double threshold,
+    loom_blob* groups);
+
+/* Groups a network's weights by the layer and block in their names ("layers.3.self_attn"). A JSON object: groups, a
+   list of prefix, layer, block and tensors, and unresolved, the names without such a prefix with the reason. */
+LOOM_API loom_status loom_network_groups(loom_network network, loom_blob* groups);
 
 /* Gives what differs between the specs and weights of two networks, a JSON object. */
 LOOM_API loom_status loom_network_compare(loom_network first, loom_network second, loom_blob* differences);
@@ -1496,6 +1542,10 @@ LOOM_API loom_status loom_trainer_report_to(loom_trainer trainer, const char* ad
 /* Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the same bits. */
 LOOM_API loom_status loom_step_mesh_watch(loom_step_mesh mesh, loom_on_layer_event layer, void* user);
 
+/* Like loom_network_session_watch_windows(), for a mesh's ticks. (layers: at least 1) */
+LOOM_API loom_status loom_step_mesh_watch_windows(loom_step_mesh mesh, uint64_t layers, loom_on_window window,
+    void* user);
+
 /* As loom_network_session_report_to(). */
 LOOM_API loom_status loom_step_mesh_report_to(loom_step_mesh mesh, const char* address);
 
@@ -1535,9 +1585,22 @@ LOOM_API loom_status loom_simulate_precision(const float* values, size_t values_
     const char* dtype, float* to, size_t to_count);
 
 /* Finds models that complete each other: pairs whose cases that one of them gets right are at least such a part of
-   all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0 or 1, model by model) */
+   all. A JSON list of {a, b, coverage, overlap, cosine}, the best first; cosine is that of
+   loom_performance_similarity(). (right: a byte per case, 0 or 1, model by model) */
 LOOM_API loom_status loom_complementary_matches(const void* right, size_t right_size, uint64_t models,
     double min_coverage, loom_blob* matches);
+
+/* Gives the cosine of two models' right cases, as vectors of 0 and 1: 1 where both get the same ones right, 0 where
+   they have none in common. (first: a byte per case, 0 or 1; second: as many) */
+LOOM_API loom_status loom_performance_similarity(const void* first, size_t first_size, const void* second,
+    size_t second_size, double* cosine);
+
+/* Gives how the kernels of a layer kind divide its work, a JSON object: kind, dtype, isa, cpu (rows and outputs that
+   go together) and gpu (few_rows, few and many: rows and outputs of a workgroup), null where the kind runs on the
+   CPU alone in that type. No bit depends on it. (kind: dense, swiglu, rnn, lstm, mha, gru, cnn1 to cnn3,
+   convtransposed1 to convtransposed3, or attention; dtype: of the weights; isa: an instruction set by name; NULL:
+   the best one) */
+LOOM_API loom_status loom_tile_sizes(const char* kind, const char* dtype, const char* isa, loom_blob* sizes);
 
 #ifdef __cplusplus
 }

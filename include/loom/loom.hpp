@@ -292,6 +292,10 @@ class Network : public detail::Owner {
   // Keeps a layer and all below it from learning, or lets it learn. (path: "layers.3"; NULL: all)
   Result<void> freeze(const char* path, bool frozen) const;
 
+  // Groups a network's weights by the layer and block in their names ("layers.3.self_attn"). A JSON object: groups, a
+  // list of prefix, layer, block and tensors, and unresolved, the names without such a prefix with the reason.
+  Result<Blob> groups() const;
+
   // Gives what differs between the specs and weights of two networks, a JSON object.
   Result<Blob> compare(const Network& second) const;
 
@@ -399,6 +403,12 @@ class Model : public detail::Owner {
   static Result<Model> from_callback(uint64_t size, loom_read_at read, void* user,
       const loom_model_options& options = sized<loom_model_options>());
 
+  // Like loom_model_open() of a Hugging Face folder, for its files in memory: config.json, model.safetensors (or its
+  // index and shards), tokenizer.json and the others. They are read during the call only; INVALID_ARGUMENT names a
+  // file that is not read. (names: of the files; data: the files, one after the other; ends: where each ends in data)
+  static Result<Model> from_files(View<const char*> names, std::string_view data, View<uint64_t> ends,
+      const loom_model_options& options = sized<loom_model_options>());
+
   // Gives a JSON object: path, format, sizes, context, special tokens, what is missing.
   Result<Blob> info() const;
 
@@ -469,6 +479,10 @@ class Generator : public detail::Owner {
   // Gives the generation so far.
   Result<loom_generation> result() const;
 
+  // Gives a JSON list with an object per drawn token: id, logprob (natural logarithm, before temperature and cuts)
+  // and top, the best tokens by the same. INVALID_STATE where the option logprobs is 0.
+  Result<Blob> logprobs() const;
+
   // Gives the receipt of a generation that has ended; INVALID_STATE before, and for one that was cancelled.
   Result<Blob> receipt() const;
 };
@@ -498,6 +512,9 @@ class Chat : public detail::Owner {
 
   // Gives the answer that runs, or the last one.
   Result<loom_generation> result() const;
+
+  // Like loom_generator_logprobs(), for the answer that runs, or the last one.
+  Result<Blob> logprobs() const;
 
   // Gives the conversation as JSON: a list of messages with role and content.
   Result<Blob> messages() const;
@@ -649,6 +666,9 @@ class StepMesh : public detail::Owner {
 
   // Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the same bits.
   Result<void> watch(loom_on_layer_event layer, void* user) const;
+
+  // Like loom_network_session_watch_windows(), for a mesh's ticks. (layers: at least 1)
+  Result<void> watch_windows(uint64_t layers, loom_on_window window, void* user) const;
 
   // As loom_network_session_report_to().
   Result<void> report_to(const char* address = nullptr) const;
@@ -1148,6 +1168,11 @@ inline Result<void> Network::freeze(const char* path, bool frozen) const {
   return detail::finish(loom_network_freeze(get(), path, frozen ? 1 : 0));
 }
 
+inline Result<Blob> Network::groups() const {
+  loom_handle groups = 0;
+  return detail::finish<Blob>(loom_network_groups(get(), &groups), [&] { return Blob(groups); });
+}
+
 inline Result<Blob> Network::compare(const Network& second) const {
   loom_handle differences = 0;
   return detail::finish<Blob>(loom_network_compare(get(), second.get(), &differences),
@@ -1270,6 +1295,13 @@ inline Result<Model> Model::from_callback(uint64_t size, loom_read_at read, void
       [&] { return Model(model); });
 }
 
+inline Result<Model> Model::from_files(View<const char*> names, std::string_view data, View<uint64_t> ends,
+    const loom_model_options& options) {
+  loom_handle model = 0;
+  return detail::finish<Model>(loom_model_from_files(names.data(), names.size(), data.data(), data.size(),
+      ends.data(), ends.size(), &options, &model), [&] { return Model(model); });
+}
+
 inline Result<Blob> Model::info() const {
   loom_handle info = 0;
   return detail::finish<Blob>(loom_model_info(get(), &info), [&] { return Blob(info); });
@@ -1361,6 +1393,11 @@ inline Result<loom_generation> Generator::result() const {
   return detail::finish<loom_generation>(loom_generator_result(get(), &result), [&] { return result; });
 }
 
+inline Result<Blob> Generator::logprobs() const {
+  loom_handle logprobs = 0;
+  return detail::finish<Blob>(loom_generator_logprobs(get(), &logprobs), [&] { return Blob(logprobs); });
+}
+
 inline Result<Blob> Generator::receipt() const {
   loom_handle receipt = 0;
   return detail::finish<Blob>(loom_generator_receipt(get(), &receipt), [&] { return Blob(receipt); });
@@ -1391,6 +1428,11 @@ inline Result<void> Chat::stop() const {
 inline Result<loom_generation> Chat::result() const {
   auto result = sized<loom_generation>();
   return detail::finish<loom_generation>(loom_chat_result(get(), &result), [&] { return result; });
+}
+
+inline Result<Blob> Chat::logprobs() const {
+  loom_handle logprobs = 0;
+  return detail::finish<Blob>(loom_chat_logprobs(get(), &logprobs), [&] { return Blob(logprobs); });
 }
 
 inline Result<Blob> Chat::messages() const {
@@ -1607,6 +1649,10 @@ inline Result<Blob> StepMesh::info() const {
 
 inline Result<void> StepMesh::watch(loom_on_layer_event layer, void* user) const {
   return detail::finish(loom_step_mesh_watch(get(), layer, user));
+}
+
+inline Result<void> StepMesh::watch_windows(uint64_t layers, loom_on_window window, void* user) const {
+  return detail::finish(loom_step_mesh_watch_windows(get(), layers, window, user));
 }
 
 inline Result<void> StepMesh::report_to(const char* address) const {
@@ -2189,6 +2235,30 @@ inline Result<Blob> dna_draw(const Network& first, const Network& second, bool n
   return detail::finish<Blob>(loom_dna_draw(first.get(), second.get(), nested ? 1 : 0, &svg), [&] { return Blob(svg); });
 }
 
+// Groups points around centres (k-means by Lloyd's rounds, in double precision). A JSON object: assignment, the
+// cluster of each point, centres, iterations, converged. (points: row-major, one point after the other; count: of
+// points; clusters: 1 to count; max_iterations: 0: 100; plus_plus: starts far apart (k-means++); 0: drawn points;
+// seed: of the draws)
+inline Result<Blob> cluster_points(View<double> points, uint64_t count, uint64_t clusters, uint64_t max_iterations, bool plus_plus, uint64_t seed) {
+  loom_handle result = 0;
+  return detail::finish<Blob>(loom_cluster_points(points.data(), points.size(), count, clusters, max_iterations, plus_plus ? 1 : 0, seed, &result), [&] { return Blob(result); });
+}
+
+// Gives the mean silhouette of a clustering, -1 to 1: how much nearer points are to their own cluster than to the
+// next one. (points: row-major, one point after the other; count: of points; assignment: the cluster of each point;
+// at least two clusters)
+inline Result<double> silhouette(View<double> points, uint64_t count, View<uint64_t> assignment) {
+  double value{};
+  return detail::finish<double>(loom_silhouette(points.data(), points.size(), count, assignment.data(), assignment.size(), &value), [&] { return value; });
+}
+
+// Groups points that steps of at most such a cosine distance link (single linkage). A JSON list of lists of points,
+// in order of their first ones. (points: row-major, one point after the other; count: of points; threshold: 0 to 2)
+inline Result<Blob> group_points(View<double> points, uint64_t count, double threshold) {
+  loom_handle groups = 0;
+  return detail::finish<Blob>(loom_group_points(points.data(), points.size(), count, threshold, &groups), [&] { return Blob(groups); });
+}
+
 // Runs a whole evolution by a config in JSON. The outcome is a JSON object.
 inline Result<Blob> evolve(std::string_view config, const loom_evolve_options& options = sized<loom_evolve_options>()) {
   loom_handle outcome = 0;
@@ -2285,10 +2355,27 @@ inline Result<void> simulate_precision(View<float> values, uint64_t columns, con
 }
 
 // Finds models that complete each other: pairs whose cases that one of them gets right are at least such a part of
-// all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0 or 1, model by model)
+// all. A JSON list of {a, b, coverage, overlap, cosine}, the best first; cosine is that of
+// loom_performance_similarity(). (right: a byte per case, 0 or 1, model by model)
 inline Result<Blob> complementary_matches(std::string_view right, uint64_t models, double min_coverage) {
   loom_handle matches = 0;
   return detail::finish<Blob>(loom_complementary_matches(right.data(), right.size(), models, min_coverage, &matches), [&] { return Blob(matches); });
+}
+
+// Gives the cosine of two models' right cases, as vectors of 0 and 1: 1 where both get the same ones right, 0 where
+// they have none in common. (first: a byte per case, 0 or 1; second: as many)
+inline Result<double> performance_similarity(std::string_view first, std::string_view second) {
+  double cosine{};
+  return detail::finish<double>(loom_performance_similarity(first.data(), first.size(), second.data(), second.size(), &cosine), [&] { return cosine; });
+}
+
+// Gives how the kernels of a layer kind divide its work, a JSON object: kind, dtype, isa, cpu (rows and outputs that
+// go together) and gpu (few_rows, few and many: rows and outputs of a workgroup), null where the kind runs on the CPU
+// alone in that type. No bit depends on it. (kind: dense, swiglu, rnn, lstm, mha, gru, cnn1 to cnn3, convtransposed1
+// to convtransposed3, or attention; dtype: of the weights; isa: an instruction set by name; NULL: the best one)
+inline Result<Blob> tile_sizes(const std::string& kind, const std::string& dtype, const char* isa = nullptr) {
+  loom_handle sizes = 0;
+  return detail::finish<Blob>(loom_tile_sizes(kind.c_str(), dtype.c_str(), isa, &sizes), [&] { return Blob(sizes); });
 }
 
 // The words of the mission (engine C-14), for those that are there.
@@ -2404,6 +2491,9 @@ inline constexpr auto SystemAudit = [](auto&&... given) {
 };
 inline constexpr auto GetHardwareInfo = [](auto&&... given) {
   return system_info(std::forward<decltype(given)>(given)...);
+};
+inline constexpr auto CalculateOptimalTileSize = [](auto&&... given) {
+  return tile_sizes(std::forward<decltype(given)>(given)...);
 };
 inline constexpr auto ArchConfig = [](auto&&... given) {
   return Network::from_arch(std::forward<decltype(given)>(given)...);

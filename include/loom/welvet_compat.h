@@ -478,6 +478,7 @@ WELVET_API int LoomDispatchCNN3TiledBackwardDW(int64_t ctx, int B, int inC, int 
     int ow, int kSize, int stride, int padding, int act, int64_t gOut, int64_t x, int64_t pre, int64_t dw);
 WELVET_API char* LoomLastError(void);
 WELVET_API int64_t LoomLoadModel(const char* path);
+WELVET_API int64_t LoomCreateTensor(const float* data, int length, const char* shapeJSON);
 WELVET_API void LoomFreeTweenState(int64_t handle);
 WELVET_API char* LoomGenerate(int64_t model, const char* prompt, int maxTokens);
 WELVET_API int64_t LoadModel(const char* path);

@@ -20,19 +20,21 @@ What there is:
 
     language models   LM, Chat, Tokenizer, Transformer (one model for the whole program), Stream, Generation
     networks          Network, Session (states, gradients, bound buffers), StepMesh and StepState (cells in ticks),
-                      LayerEvent (what a watch of a Session or a Trainer hears)
+                      LayerEvent, Window (what a watch of a Session, a Trainer or a StepMesh hears)
     learning          train, replay, Run (whole trainings); Trainer, Step (batch by batch); Tween, MeshTween (targets)
     evolution         Population, evolve, mutate, splice; dna, compare_dna, draw_dna, compare
+    clusters          cluster, silhouette, group: of points or networks; dna_points, weight_groups
     graphs            Graph: ONNX models
     texts to vectors  Encoder
     files             load, export, inspect, convert, quantize, schema
     layer kinds       register_kind, unregister_kind: kinds of one's own, by Layer and Tensor
-    measurements      AdaptationTracker, simulate_precision, complementary_matches
+    measurements      AdaptationTracker, simulate_precision, complementary_matches, performance_similarity,
+                      tile_sizes
     proofs            replay_receipt, content_hash; Generation.receipt, Chat.receipt, Encoder.receipt
     this machine      gpu_report, system_info, verify, version
     errors            LoomError, with a code; ArgumentError, NotFoundError, CancelledError are kinds of it
     frameworks        welvet.bridge: live models of PyTorch, Keras, JAX and scikit-learn (needs numpy)
-    clusters          welvet.ray: trainings, populations and models over the workers of Ray (pip install 'ray[data]')
+    machines          welvet.ray: trainings, populations and models over the workers of Ray (pip install 'ray[data]')
 
 Arrays go in as numpy arrays, tensors of any framework on the CPU, buffers or nested lists. They come back as numpy
 arrays of float32, or as memoryviews where numpy is not installed, whose numbers are y[0, 1] and y.tolist(); a network
@@ -44,6 +46,7 @@ from __future__ import annotations
 
 from ._native import ArgumentError, CancelledError, LoomError, NotFoundError
 from .chat import Chat
+from .clustering import cluster, dna_points, group, silhouette, weight_groups
 from .encoder import Encoder
 from .evolution import Population, compare, compare_dna, dna, draw_dna, evolve, mutate, splice
 from .files import convert, export, inspect, load, quantize, schema
@@ -51,7 +54,7 @@ from .graph import Graph
 from .kinds import Layer, Tensor, register_kind, unregister_kind
 from .library import gpu_report, system_info, verify, version
 from .lm import LM, Generation, Stream
-from .measure import AdaptationTracker, complementary_matches, simulate_precision
+from .measure import AdaptationTracker, complementary_matches, performance_similarity, simulate_precision, tile_sizes
 from .mesh import MeshTween, StepMesh, StepState
 from .network import Network, Session
 from .receipts import content_hash, replay_receipt
@@ -60,7 +63,7 @@ from .trainer import Step, Trainer
 from .training import Run, replay, train
 from .transformer import Transformer
 from .tween import Tween
-from .watch import LayerEvent
+from .watch import LayerEvent, Window
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
@@ -86,7 +89,8 @@ __version__ = version()
 __all__ = ["LM", "AdaptationTracker", "ArgumentError", "CancelledError", "Chat", "Encoder", "Generation", "Graph",
            "Layer", "LayerEvent", "LoomError", "MeshTween", "Network", "NotFoundError", "Population", "Run", "Session",
            "Step", "StepMesh", "StepState", "Stream", "Tensor", "Tokenizer", "Trainer", "Transformer", "Tween",
-           "compare", "compare_dna", "complementary_matches", "content_hash", "convert", "dna", "draw_dna", "evolve",
-           "export", "gpu_report", "inspect", "load", "mutate", "quantize", "register_kind", "replay",
-           "replay_receipt", "schema", "simulate_precision", "splice", "system_info", "train", "unregister_kind",
-           "verify", "version"]
+           "Window", "cluster", "compare", "compare_dna", "complementary_matches", "content_hash", "convert", "dna",
+           "dna_points", "draw_dna", "evolve", "export", "gpu_report", "group", "inspect", "load", "mutate",
+           "performance_similarity", "quantize", "register_kind", "replay", "replay_receipt", "schema", "silhouette",
+           "simulate_precision", "splice", "system_info", "tile_sizes", "train", "unregister_kind", "verify", "version",
+           "weight_groups"]

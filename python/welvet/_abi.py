@@ -260,6 +260,14 @@ class GenerationOptions(Structure):
         ("stop_count", c_size_t),
         ("speculate", c_int32),
         ("draft_model", c_uint64),
+        ("prompt_only", c_int32),
+        ("bias_ids", POINTER(c_int32)),
+        ("bias_ids_count", c_size_t),
+        ("biases", POINTER(c_float)),
+        ("biases_count", c_size_t),
+        ("stop_ids", POINTER(c_int32)),
+        ("stop_ids_count", c_size_t),
+        ("logprobs", c_uint32),
         ("plain_text", c_int32),
     ]
 
@@ -595,6 +603,8 @@ def declare(library: CDLL) -> None:
              [c_void_p, c_size_t, POINTER(ModelOptions), POINTER(c_uint64)])
     _declare(library, "loom_model_from_callback", c_int32,
              [c_uint64, ReadAt, c_void_p, POINTER(ModelOptions), POINTER(c_uint64)])
+    _declare(library, "loom_model_from_files", c_int32,
+             [POINTER(c_char_p), c_size_t, c_void_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(ModelOptions), POINTER(c_uint64)])
     _declare(library, "loom_model_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_model_tokenizer", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_model_render_chat", c_int32, [c_uint64, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
@@ -614,12 +624,14 @@ def declare(library: CDLL) -> None:
              [c_uint64, c_void_p, c_size_t, c_int32, POINTER(GenerationOptions), POINTER(c_uint64)])
     _declare(library, "loom_generator_next", c_int32, [c_uint64, c_uint64, POINTER(Step)])
     _declare(library, "loom_generator_result", c_int32, [c_uint64, POINTER(Generation)])
+    _declare(library, "loom_generator_logprobs", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_chat_create", c_int32, [c_uint64, c_char_p, POINTER(GenerationOptions), POINTER(c_uint64)])
     _declare(library, "loom_chat_say", c_int32, [c_uint64, c_void_p, c_size_t, c_uint64])
     _declare(library, "loom_chat_answer", c_int32, [c_uint64, c_uint64])
     _declare(library, "loom_chat_next", c_int32, [c_uint64, c_uint64, POINTER(Step)])
     _declare(library, "loom_chat_stop", c_int32, [c_uint64])
     _declare(library, "loom_chat_result", c_int32, [c_uint64, POINTER(Generation)])
+    _declare(library, "loom_chat_logprobs", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_chat_messages", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_chat_set_messages", c_int32, [c_uint64, c_void_p, c_size_t])
     _declare(library, "loom_chat_rewind", c_int32, [c_uint64, c_uint64])
@@ -726,6 +738,13 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_dna_extract", c_int32, [c_uint64, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_dna_compare", c_int32, [c_uint64, c_uint64, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_dna_draw", c_int32, [c_uint64, c_uint64, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_cluster_points", c_int32,
+             [POINTER(c_double), c_size_t, c_uint64, c_uint64, c_uint64, c_int32, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_silhouette", c_int32,
+             [POINTER(c_double), c_size_t, c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_double)])
+    _declare(library, "loom_group_points", c_int32,
+             [POINTER(c_double), c_size_t, c_uint64, c_double, POINTER(c_uint64)])
+    _declare(library, "loom_network_groups", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_network_compare", c_int32, [c_uint64, c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_network_splice", c_int32, [c_uint64, c_uint64, c_void_p, c_size_t, POINTER(c_uint64)])
     _declare(library, "loom_network_mutate", c_int32,
@@ -839,6 +858,7 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_trainer_watch_windows", c_int32, [c_uint64, c_uint64, OnWindow, c_void_p])
     _declare(library, "loom_trainer_report_to", c_int32, [c_uint64, c_char_p])
     _declare(library, "loom_step_mesh_watch", c_int32, [c_uint64, OnLayerEvent, c_void_p])
+    _declare(library, "loom_step_mesh_watch_windows", c_int32, [c_uint64, c_uint64, OnWindow, c_void_p])
     _declare(library, "loom_step_mesh_report_to", c_int32, [c_uint64, c_char_p])
     _declare(library, "loom_network_blueprint", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_adaptation_create", c_int32, [c_double, c_double, c_char_p, POINTER(c_uint64)])
@@ -851,6 +871,9 @@ def declare(library: CDLL) -> None:
              [POINTER(c_float), c_size_t, c_uint64, c_char_p, POINTER(c_float), c_size_t])
     _declare(library, "loom_complementary_matches", c_int32,
              [c_void_p, c_size_t, c_uint64, c_double, POINTER(c_uint64)])
+    _declare(library, "loom_performance_similarity", c_int32,
+             [c_void_p, c_size_t, c_void_p, c_size_t, POINTER(c_double)])
+    _declare(library, "loom_tile_sizes", c_int32, [c_char_p, c_char_p, c_char_p, POINTER(c_uint64)])
 
 
 def _declare(library: CDLL, name: str, returns: type[c_char_p] | type[c_int32], params: list[type]) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
-    from ._types import Function, Json, Path, Precision, Self, Text, Told
+    from ._types import Buffer, Function, Json, Path, Precision, Self, Text, Told
 
     T = TypeVar("T")
 
@@ -279,6 +279,16 @@ def data_of(text: Text, what: str) -> bytes:
     if isinstance(text, (bytes, bytearray, memoryview)):
         return bytes(text)
     raise TypeError(f"{what} must be a text or bytes, not {type(text).__name__}")
+
+
+def content_of(data: Buffer, what: str) -> bytes:
+    """Bytes as they are; other buffers are copied."""
+    if isinstance(data, bytes):
+        return data
+    try:
+        return bytes(memoryview(data))
+    except TypeError:
+        raise TypeError(f"{what} must be bytes, not {type(data).__name__}") from None
 
 
 def bar(**options: object) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypedDict, Union
 
 import numpy
@@ -78,6 +78,9 @@ class Sampling(TypedDict, total=False):
     min_tokens: int
     ignore_eos: bool
     stop: str | Sequence[str] | None
+    stop_ids: Sequence[int]
+    logit_bias: Mapping[int, float] | None
+    logprobs: int
     seed: int
     speculate: Speculate
     plain_text: bool

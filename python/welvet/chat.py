@@ -32,6 +32,7 @@ class Chat(_native.Owner):
         self.model = model
         self._answer: weakref.ref[ChatStream] | None = None  # the last one, which may still run
         values, self._keeps = generation_options(**options)
+        self._has_logprobs = values.logprobs != 0
         session = model.session(adapters)
         self._handle = _native.make(library.loom_chat_create, session.value,
                                     _native.utf8(system, "system") if system else None, ctypes.byref(values))
@@ -112,7 +113,8 @@ class ChatStream(Answer):
     """An answer of a chat that is being written: an iterator over pieces of text."""
 
     def __init__(self, chat: Chat) -> None:
-        super().__init__(library.loom_chat_next, library.loom_chat_result, library.loom_chat_receipt)
+        super().__init__(library.loom_chat_next, library.loom_chat_result, library.loom_chat_receipt,
+                         library.loom_chat_logprobs if chat._has_logprobs else None)
         self._chat, self._handle, self._open = chat, chat._handle, True
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import ctypes
 import dataclasses
+import itertools
 import threading
 
 from . import _abi, _native, _tensors
@@ -14,10 +15,10 @@ from .tokenizer import Tokenizer
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from .chat import Chat
 
-    from ._types import (Adapters, AnswerOptions, Array, Function, Json, Path, Precision, PromptForm, Self, Speculate,
+    from ._types import (Adapters, AnswerOptions, Array, Buffer, Function, Json, Path, Precision, PromptForm, Self, Speculate,
                          StreamOptions, Text, Told, Unpack)
 
 _STOPS = ("", "eos", "stop", "length", "context", "cancelled")
@@ -35,6 +36,8 @@ class Generation:
     prompt_tokens: tokens that were read before.
     prefill_seconds, decode_seconds: time spent on reading the prompt and on writing the answer.
     drafted, accepted, passes: of an answer with `speculate`, drafted tokens, those of them that came true, passes.
+    logprobs: of an answer with `logprobs`, a dict per token: id, logprob (natural logarithm, before temperature and
+    cuts) and top, the best tokens by the same; else None.
     receipt: what proves the answer on another machine, of LM.generate(..., receipt=True); else None.
     """
 
@@ -49,6 +52,7 @@ class Generation:
     accepted: int = 0
     passes: int = 0
     receipt: Json | None = None
+    logprobs: list[Json] | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -76,18 +80,48 @@ class LM(_native.Owner):
     def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None,
                  context: int | None = None, adapters: Sequence[Path] = (),
                  progress: Told | bool | None = None, device: str | None = None, precision: Precision | None = None) -> None:
+        self._take(_native.Handle(), find_model(model), threads, context, device, precision)
+        path = _native.utf8(self.path, "model")
+        self._load(dtype, adapters, progress, library.loom_model_open, path)
+
+    def _load(self, dtype: str | None, adapters: Sequence[Path], progress: Told | bool | None, function: Function,
+              *source: object) -> None:
+        """Makes the handle by function(*source, options, handle)."""
         if isinstance(adapters, (str, bytes)):
             raise TypeError("adapters must be a list of folders")
         folders = [_native.utf8(folder, "a folder of adapters") for folder in adapters]
         names = (ctypes.c_char_p * len(folders))(*folders)
         options = _abi.ModelOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None, adapters=names,
                                     adapters_count=len(names))
-        self._take(_native.Handle(), find_model(model), threads, context, device, precision)
         cancel = _native.make(library.loom_cancel_create)
-        options.cancel, path = cancel.value, _native.utf8(self.path, "model")
+        options.cancel = cancel.value
         with _native.Progress(progress) as told:
             options.progress = told.callback
-            _native.long_call(lambda: self._handle.make(library.loom_model_open, path, ctypes.byref(options)), cancel)
+            _native.long_call(lambda: self._handle.make(function, *source, ctypes.byref(options)), cancel)
+
+    @classmethod
+    def from_bytes(cls, data: Buffer | dict[str, Buffer], *, dtype: str | None = None, threads: int | None = None,
+                   context: int | None = None, adapters: Sequence[Path] = (), progress: Told | bool | None = None,
+                   device: str | None = None, precision: Precision | None = None) -> Self:
+        """Loads a model from memory; other parameters as those of LM.
+
+        data: the bytes of a GGUF file or an .entity; or a dict with the files of a Hugging Face folder, from their names
+        ("config.json", "model.safetensors", "tokenizer.json") to their bytes. They are read during the call only.
+        An answer of such a model has no receipt: there is no file to name.
+        """
+        out = cls.__new__(cls)
+        out._take(_native.Handle(), "memory", threads, context, device, precision)
+        if isinstance(data, dict):
+            contents = [_native.content_of(content, f"the file {name}") for name, content in data.items()]
+            names = (ctypes.c_char_p * len(contents))(*[_native.utf8(name, "the name of a file") for name in data])
+            ends = (ctypes.c_uint64 * len(contents))(*itertools.accumulate(map(len, contents)))
+            joined = b"".join(contents)
+            out._load(dtype, adapters, progress, library.loom_model_from_files, names, len(names), joined, len(joined),
+                      ends, len(ends))
+        else:
+            content = _native.content_of(data, "data")
+            out._load(dtype, adapters, progress, library.loom_model_from_memory, content, len(content))
+        return out
 
     def _take(self, handle: _native.Handle, path: str, threads: int | None, context: int | None,
               device: str | None = None, precision: Precision | None = None) -> None:
@@ -194,7 +228,8 @@ class LM(_native.Owner):
         form: "auto" asks a model that has a chat template and lets the others continue the text; "raw", "chat".
         adapters: which of the model's adapters count, as [0]; () is none of them, None all.
         options: max_tokens, temperature, top_k, top_p, min_p, typical_p, repetition_penalty, repetition_window,
-        frequency_penalty, presence_penalty, min_tokens, ignore_eos, stop, seed, speculate, plain_text;
+        frequency_penalty, presence_penalty, min_tokens, ignore_eos, stop, stop_ids, logit_bias, logprobs, seed,
+        speculate, plain_text;
         `help(welvet.lm.generation_options)` says what they mean. ValueError for one that is out of range.
         """
         if form not in _FORMS:
@@ -202,19 +237,24 @@ class LM(_native.Owner):
         values, _keeps = generation_options(**options)
         data, session = _native.data_of(prompt, "prompt"), self.session(adapters)
         return Stream(_native.make(library.loom_generator_from_text, session.value, data, len(data), _FORMS[form],
-                                   ctypes.byref(values)))
+                                   ctypes.byref(values)), values.logprobs != 0)
 
 
 def generation_options(*, max_tokens: int | None = None, temperature: float = 0.0, top_k: int = 0, top_p: float = 1.0,
                        min_p: float = 0.0, typical_p: float = 1.0, repetition_penalty: float = 1.0,
                        repetition_window: int = 64, frequency_penalty: float = 0.0, presence_penalty: float = 0.0,
                        min_tokens: int = 0, ignore_eos: bool = False, stop: str | Sequence[str] | None = (),
-                       seed: int = 0, speculate: Speculate = None,
-                       plain_text: bool = False) -> tuple[_abi.GenerationOptions, object]:
+                        stop_ids: Sequence[int] = (), logit_bias: Mapping[int, float] | None = None, logprobs: int = 0,
+                        seed: int = 0, speculate: Speculate = None,
+                        plain_text: bool = False) -> tuple[_abi.GenerationOptions, object]:
     """Returns the options of an answer as the library takes them, and what keeps them alive.
 
-    max_tokens: most tokens of the answer; None: 128. min_tokens: it does not end before so many.
-    stop: a text or several that end it, which the answer leaves out; None: none. ignore_eos: end-of-sequence tokens are banned.
+    max_tokens: most tokens of the answer; None: 128; 0: the prompt is read and nothing is drawn. min_tokens: it does
+    not end before so many.
+    stop: a text or several that end it, which the answer leaves out; None: none. stop_ids: tokens that end it beside
+    the model's own. ignore_eos: tokens that end it are banned.
+    logit_bias: from ids to numbers that are added to their logits before each draw; -inf: never drawn.
+    logprobs: so many of the best tokens of each draw go into Generation.logprobs; 0: none.
     temperature: 0 takes the most likely token each time; above 0 tokens are drawn, and the same seed draws the same.
     top_k: among so many; 0: among all. top_p, typical_p: among those that make up so much probability, above 0 to 1.
     min_p: among those at least so likely as this part of the likeliest one.
@@ -233,8 +273,14 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
     if speculate is not None and speculate != "ngram" and not isinstance(speculate, LM):
         raise ValueError(f"speculate is {speculate!r}: expected 'ngram', an LM or None")
     largest, texts = 2**63 - 1, (ctypes.c_char_p * len(stops))(*stops)
+    biased = [(_native.whole(i, "an id of logit_bias", 0, 2**31 - 1), _native.real(bias, "a logit_bias"))
+              for i, bias in (logit_bias or {}).items()]
+    bias_ids = (ctypes.c_int32 * len(biased))(*[i for i, _ in biased])
+    biases = (ctypes.c_float * len(biased))(*[bias for _, bias in biased])
+    ends = (ctypes.c_int32 * len(stop_ids))(*[_native.whole(i, "a stop_id", 0, 2**31 - 1) for i in stop_ids])
+    most = None if max_tokens is None else _native.whole(max_tokens, "max_tokens", 0, largest)
     values = _abi.GenerationOptions(
-        max_tokens=0 if max_tokens is None else _native.whole(max_tokens, "max_tokens", 1, largest),
+        max_tokens=most or 0, prompt_only=most == 0,
         min_tokens=_native.whole(min_tokens, "min_tokens", 0, largest),
         seed=_native.whole(seed, "seed", 0, 2**64 - 1), temperature=_native.real(temperature, "temperature"),
         top_k=_native.whole(top_k, "top_k", 0, 2**31 - 1), top_p=_native.real(top_p, "top_p"),
@@ -244,15 +290,17 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
         frequency_penalty=_native.real(frequency_penalty, "frequency_penalty"),
         presence_penalty=_native.real(presence_penalty, "presence_penalty"), ignore_eos=ignore_eos, stop=texts,
         stop_count=len(stops), speculate=speculate is not None,
-        draft_model=speculate._handle.value if isinstance(speculate, LM) else 0, plain_text=plain_text)
-    return values, (texts, speculate)
+        draft_model=speculate._handle.value if isinstance(speculate, LM) else 0, bias_ids=bias_ids,
+        bias_ids_count=len(bias_ids), biases=biases, biases_count=len(biases), stop_ids=ends, stop_ids_count=len(ends),
+        logprobs=_native.whole(logprobs, "logprobs", 0, 2**31 - 1), plain_text=plain_text)
+    return values, (texts, speculate, bias_ids, biases, ends)
 
 
 class Answer(_native.Owner):
     """An answer that is being written: an iterator over pieces of text, also `async for`."""
 
-    def __init__(self, advance: Function, result: Function, receipt: Function) -> None:
-        self._next, self._result, self._receipt = advance, result, receipt
+    def __init__(self, advance: Function, result: Function, receipt: Function, logprobs: Function | None) -> None:
+        self._next, self._result, self._receipt, self._logprobs = advance, result, receipt, logprobs
         self._step = _abi.Step()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._lock = threading.Lock()  # a step's text lasts until the next call
@@ -296,11 +344,13 @@ class Answer(_native.Owner):
         out = _abi.Generation()
         with self._lock:
             _native.check(self._result(self._handle.value, ctypes.byref(out)))
+            best = None if self._logprobs is None else _native.records(self._logprobs, self._handle.value)
             return Generation(
                 text=ctypes.string_at(out.text, out.text_size).decode("utf-8", "replace"),
                 ids=out.ids[:out.ids_count], stop_reason=_STOPS[out.stop], hash=bytes(out.hash).hex(),
                 prompt_tokens=out.prompt_tokens, prefill_seconds=out.prefill_seconds,
-                decode_seconds=out.decode_seconds, drafted=out.drafted, accepted=out.accepted, passes=out.passes)
+                decode_seconds=out.decode_seconds, drafted=out.drafted, accepted=out.accepted, passes=out.passes,
+                logprobs=best)
 
     def receipt(self) -> Json:
         """The receipt of a complete answer, a dict: what proves it on another machine (docs/guide/audit.md)."""
@@ -311,8 +361,9 @@ class Answer(_native.Owner):
 class Stream(Answer):
     """An answer to a prompt."""
 
-    def __init__(self, handle: _native.Handle) -> None:
-        super().__init__(library.loom_generator_next, library.loom_generator_result, library.loom_generator_receipt)
+    def __init__(self, handle: _native.Handle, has_logprobs: bool = False) -> None:
+        super().__init__(library.loom_generator_next, library.loom_generator_result, library.loom_generator_receipt,
+                         library.loom_generator_logprobs if has_logprobs else None)
         self._handle = handle
 
     def close(self) -> None:

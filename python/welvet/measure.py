@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 
 from . import _native, _tensors
@@ -11,7 +12,7 @@ TYPE_CHECKING = False  # type checkers take it as true; importing typing for it 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ._types import Array, Json, Numbers
+    from ._types import Array, DType, Json, Numbers
 
 
 class AdaptationTracker(_native.Owner):
@@ -63,9 +64,10 @@ def simulate_precision(values: Numbers, dtype: str) -> Array:
 
 
 def complementary_matches(right: Sequence[Sequence[bool]], min_coverage: float = 0.0) -> list[Json]:
-    """Finds models that complete each other; returns dicts with a, b, coverage and overlap, the best first.
+    """Finds models that complete each other; returns dicts with a, b, coverage, overlap and cosine, the best first.
 
     right: for each model, whether it gets each case right. min_coverage: of the cases that one of both gets right.
+    cosine: as performance_similarity() of both.
 
     >>> complementary_matches([[1, 1, 0, 0], [0, 0, 1, 1]], 0.9)[0]["coverage"]
     1.0
@@ -76,3 +78,30 @@ def complementary_matches(right: Sequence[Sequence[bool]], min_coverage: float =
     data = b"".join(rows)
     return list(json.loads(_native.blob(library.loom_complementary_matches, data, len(data), len(rows),
                                         _native.real(min_coverage, "min_coverage"))))
+
+
+def performance_similarity(first: Sequence[bool], second: Sequence[bool]) -> float:
+    """Returns the cosine of the cases that two models get right: 1 where they are the same, 0 where none is.
+
+    >>> round(performance_similarity([1, 1, 0, 0], [1, 0, 1, 0]), 6)
+    0.5
+    """
+    a, b = (bytes(bool(case) for case in row) for row in (first, second))
+    cosine = ctypes.c_double()
+    _native.check(library.loom_performance_similarity(a, len(a), b, len(b), ctypes.byref(cosine)))
+    return cosine.value
+
+
+def tile_sizes(kind: str, dtype: DType = "float32", *, isa: str | None = None) -> Json:
+    """Returns how the kernels of a layer kind divide its work: a dict with cpu and gpu, the rows and outputs that go
+    together.
+
+    kind: "dense", "swiglu", "rnn", "lstm", "gru", "mha", "cnn1" to "cnn3", "convtransposed1" to "convtransposed3", or
+    "attention". dtype: of the weights. isa: instruction set, as "avx2"; None: the best one of this processor.
+    gpu is None where the kind runs on the CPU alone in that type. No bit of a result depends on these sizes.
+
+    >>> tile_sizes("dense", "int8")["cpu"]
+    {'rows': 16, 'outputs': 16}
+    """
+    return _native.record(library.loom_tile_sizes, _native.utf8(kind, "kind"), _native.utf8(dtype, "dtype"),
+                          _native.utf8(isa, "isa") if isa else None)

@@ -6,12 +6,13 @@ import ctypes
 
 from . import _abi, _native, _tensors
 from ._native import library
+from .watch import LayerEvent, Watches, Window, report_to
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
-    
+
     from .network import Network
 
     from ._types import Array, Json, Numbers, Precision, Shape, Text
@@ -43,6 +44,7 @@ class StepMesh(_native.Owner):
         self.network, self._shape = network, tuple(extents)
         self._handle = _native.make(library.loom_step_mesh_create, network._handle.value, extents, len(extents),
                                     ctypes.byref(options))
+        self._watches = Watches()
         self._turns = _native.Turns()  # its states' too: a tick writes the outputs of all that it moves
 
     def state(self) -> StepState:
@@ -55,7 +57,26 @@ class StepMesh(_native.Owner):
         handles = _handles(states)
         options = _abi.TickOptions(ticks=_native.whole(ticks, "ticks", 1, 2**40), capture=capture, training=training)
         with self._turns:
-            _native.check(library.loom_step_mesh_step(self._handle.value, handles, len(handles), ctypes.byref(options)))
+            status = library.loom_step_mesh_step(self._handle.value, handles, len(handles), ctypes.byref(options))
+            if self._watches.is_set:
+                self._watches.raise_again()
+            _native.check(status)
+
+    def watch(self, told: Callable[[LayerEvent], object] | None) -> None:
+        """Calls told(event) with a LayerEvent after every layer of the ticks to come; None ends it.
+
+        No bit of a result changes; cells run one after the other. Returning False ends the watch, too; what it raises
+        comes out of step().
+        """
+        self._watches.set_layers(library.loom_step_mesh_watch, self._handle.value, told)
+
+    def watch_windows(self, layers: int, told: Callable[[Window], object] | None) -> None:
+        """Calls told(window) with a Window after every so many layers of the ticks to come, under the same rules."""
+        self._watches.set_windows(library.loom_step_mesh_watch_windows, self._handle.value, layers, told)
+
+    def report_to(self, address: str | None) -> None:
+        """Sends a report of every layer of the ticks to come to a program that listens, as Session.report_to() does."""
+        report_to(library.loom_step_mesh_report_to, self._handle.value, address)
 
     def backward(self, state: StepState, output_gradient: Numbers, ticks: int = 0) -> Array | None:
         """Goes back through at most so many captured ticks (0: all) from a gradient of the last cell's output.

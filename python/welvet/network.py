@@ -8,7 +8,7 @@ import weakref
 
 from . import _abi, _native, _tensors
 from ._native import library
-from .watch import LayerEvent, Watch
+from .watch import LayerEvent, Watches, Window, report_to
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ class Session(_native.Owner):
             device=_native.device_name(device, precision))
         self.network = network
         self._bound: object = None
-        self._watch: Watch | None = None
+        self._watches = Watches()
         self._wide: bool = network.info["element"] == "f64"
         self._kind: Kind = "d" if self._wide else "f"
         self._handle = _native.make(library.loom_network_session_create, network._handle.value,
@@ -325,8 +325,8 @@ class Session(_native.Owner):
             status = self._forward(self._number, data.address, data.count, self._extents_of(data.shape),
                                    len(data.shape), None if options is None else ctypes.addressof(options),
                                    *self._results)
-            if self._watch is not None:
-                self._watch.raise_again()
+            if self._watches.is_set:
+                self._watches.raise_again()
             if status:
                 _native.check(status)
             self._input = data.shape
@@ -373,8 +373,8 @@ class Session(_native.Owner):
         with self._turns:
             status = function(self._handle.value, data.pointer, data.count, 0, ctypes.byref(pointer),
                               ctypes.byref(count))
-            if self._watch is not None:
-                self._watch.raise_again()
+            if self._watches.is_set:
+                self._watches.raise_again()
             _native.check(status)
             return _tensors.copied(pointer, count.value, self._input, self._kind)
 
@@ -383,18 +383,21 @@ class Session(_native.Owner):
 
         No bit of a result changes. Returning False ends the watch, too; what it raises comes out of the pass.
         """
-        watch = None if told is None else Watch(told)
-        function = _abi.OnLayerEvent() if watch is None else watch.callback
-        _native.check(library.loom_network_session_watch(self._handle.value, function, None))
-        self._watch = watch
+        self._watches.set_layers(library.loom_network_session_watch, self._handle.value, told)
+
+    def watch_windows(self, layers: int, told: Callable[[Window], object] | None) -> None:
+        """Calls told(window) with a Window after every so many layers of the passes to come; None ends it.
+
+        A window may hold layers of several passes. It runs beside watch(), under the same rules.
+        """
+        self._watches.set_windows(library.loom_network_session_watch_windows, self._handle.value, layers, told)
 
     def report_to(self, address: str | None) -> None:
         """Sends a report of every layer to "http://HOST:PORT/PATH", a POST each, or "tanhi://HOST:PORT", a datagram.
 
         No pass waits for it. None ends it.
         """
-        _native.check(library.loom_network_session_report_to(self._handle.value,
-                                                             _native.utf8(address, "address") if address else None))
+        report_to(library.loom_network_session_report_to, self._handle.value, address)
 
     def gradient(self, weight: str) -> Array:
         """Returns the gradient of a weight in its shape, added up since clear_gradients().
@@ -425,8 +428,8 @@ class Session(_native.Owner):
     def run(self) -> None:
         """Runs the network from the bound input into the bound output; LoomError where nothing is bound."""
         status = self._run(self._number)
-        if self._watch is not None:
-            self._watch.raise_again()
+        if self._watches.is_set:
+            self._watches.raise_again()
         if status:
             _native.check(status)
 

@@ -7,7 +7,7 @@ import dataclasses
 
 from . import _abi, _native, _tensors
 from ._native import library
-from .watch import LayerEvent, Watch
+from .watch import LayerEvent, Watches, Window, report_to
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Trainer(_native.Owner):
             isa=_native.utf8(isa, "isa") if isa else None, device=_native.device_name(device, precision))
         extents = _tensors.shape_of(shape, "shape")
         self.network = network
-        self._watch: Watch | None = None
+        self._watches = Watches()
         self._handle = _native.make(library.loom_trainer_create, network._handle.value, data, len(data), extents,
                                     len(extents), ctypes.byref(options))
 
@@ -73,8 +73,8 @@ class Trainer(_native.Owner):
         batch, _keeps = _tensors.batch(inputs, targets, classes)
         out = _abi.TrainingStep()
         status = library.loom_trainer_step(self._handle.value, ctypes.byref(batch), 0, ctypes.byref(out))
-        if self._watch is not None:
-            self._watch.raise_again()
+        if self._watches.is_set:
+            self._watches.raise_again()
         _native.check(status)
         why = ctypes.string_at(out.why, out.why_size).decode("utf-8", "replace") if out.why_size else ""
         return Step(out.loss, out.learning_rate, out.gradient_norm, bool(out.skipped), why)
@@ -88,17 +88,23 @@ class Trainer(_native.Owner):
         status = library.loom_trainer_evaluate(
             self._handle.value, ctypes.byref(batch), ctypes.byref(loss), ctypes.byref(pointer), ctypes.byref(count),
             ctypes.byref(shape), ctypes.byref(rank))
-        if self._watch is not None:
-            self._watch.raise_again()
+        if self._watches.is_set:
+            self._watches.raise_again()
         _native.check(status)
         return loss.value, _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
 
     def watch(self, told: Callable[[LayerEvent], object] | None) -> None:
         """Calls told(event) with a LayerEvent behind every layer of the steps to come, as Session.watch() does."""
-        watch = None if told is None else Watch(told)
-        function = _abi.OnLayerEvent() if watch is None else watch.callback
-        _native.check(library.loom_trainer_watch(self._handle.value, function, None))
-        self._watch = watch
+        self._watches.set_layers(library.loom_trainer_watch, self._handle.value, told)
+
+    def watch_windows(self, layers: int, told: Callable[[Window], object] | None) -> None:
+        """Calls told(window) with a Window after every so many layers of the steps to come, as
+        Session.watch_windows() does."""
+        self._watches.set_windows(library.loom_trainer_watch_windows, self._handle.value, layers, told)
+
+    def report_to(self, address: str | None) -> None:
+        """Sends a report of every layer of the steps to come to a program that listens, as Session.report_to() does."""
+        report_to(library.loom_trainer_report_to, self._handle.value, address)
 
     def set_epoch(self, epoch: int) -> None:
         """Tells schedules that count epochs which one it is, from 0."""

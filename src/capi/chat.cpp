@@ -104,6 +104,15 @@ loom_status loom_chat_result(loom_chat chat, loom_generation* result) {
   });
 }
 
+loom_status loom_chat_logprobs(loom_chat chat, loom_blob* logprobs) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(logprobs));
+    LOOM_TRY(const TakenChat c, take_chat(chat));
+    LOOM_TRY(*logprobs, logprobs_blob(c->chat.answer(), c->chat.generation()));
+    return {};
+  });
+}
+
 loom_status loom_chat_messages(loom_chat chat, loom_blob* messages) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(messages));

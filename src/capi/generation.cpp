@@ -5,7 +5,9 @@
 #include "capi/guard.h"
 #include "capi/objects.h"
 #include "capi/options.h"
+#include "core/json.h"
 #include "host/conversation.h"
+#include "host/logprobs.h"
 #include "host/prompts.h"
 
 namespace loom::capi {
@@ -30,11 +32,29 @@ Result<std::shared_ptr<Drafter>> drafter_of(const loom_generation_options& given
   return given.speculate != 0 ? std::make_shared<NgramDrafter>() : nullptr;
 }
 
+Result<std::size_t> max_tokens_of(const loom_generation_options& given) {
+  if (given.prompt_only == 0)
+    return given.max_tokens == 0 ? GenerationOptions().max_tokens : static_cast<std::size_t>(given.max_tokens);
+  if (given.max_tokens != 0)
+    return fail(Code::InvalidArgument, "max_tokens is {} beside prompt_only: set one of them", given.max_tokens);
+  return std::size_t{0};
+}
+
+Result<std::vector<std::pair<std::int32_t, float>>> logit_bias_of(const loom_generation_options& given) {
+  LOOM_TRY(const auto ids, need_array(given.bias_ids, given.bias_ids_count, "bias_ids"));
+  LOOM_TRY(const auto biases, need_array(given.biases, given.biases_count, "biases"));
+  if (ids.size() != biases.size())
+    return fail(Code::ShapeMismatch, "{} bias_ids and {} biases: expected as many", ids.size(), biases.size());
+  std::vector<std::pair<std::int32_t, float>> out;
+  for (std::size_t i = 0; i < ids.size(); ++i) out.emplace_back(ids[i], biases[i]);
+  return out;
+}
+
 }  // namespace
 
 Result<GenerationOptions> generation_options_of(const loom_generation_options& given, const SessionObject& session) {
   GenerationOptions out;
-  take_over<std::size_t>(given.max_tokens, out.max_tokens);
+  LOOM_TRY(out.max_tokens, max_tokens_of(given));
   out.min_tokens = given.min_tokens;
   out.ignore_eos = given.ignore_eos != 0;
   SamplingOptions& s = out.sampling;
@@ -50,6 +70,10 @@ Result<GenerationOptions> generation_options_of(const loom_generation_options& g
     if (text.empty()) return fail(Code::InvalidArgument, "a stop string is empty");
     out.stop.emplace_back(text);
   }
+  LOOM_TRY(s.logit_bias, logit_bias_of(given));
+  LOOM_TRY(const auto ends, need_array(given.stop_ids, given.stop_ids_count, "stop_ids"));
+  out.stop_ids.assign(ends.begin(), ends.end());
+  out.logprobs = given.logprobs;
   LOOM_TRY(out.drafter, drafter_of(given, session));
   return out;
 }
@@ -72,6 +96,11 @@ void give_generation(const Generation& g, std::size_t dropped_bytes, loom_genera
   std::memcpy(out.hash, g.hash.data(), sizeof out.hash);
   out.drafted = g.speculation.drafted, out.accepted = g.speculation.accepted, out.passes = g.speculation.passes;
   write_struct(out, to, room);
+}
+
+Result<std::uint64_t> logprobs_blob(const Generation& g, const GenerationOptions& options) {
+  if (options.logprobs == 0) return fail(Code::InvalidState, "the option logprobs is 0: set how many to report");
+  return make_blob(logprobs_json(g));
 }
 
 namespace {
@@ -162,6 +191,15 @@ loom_status loom_generator_result(loom_generator generator, loom_generation* res
     LOOM_TRY(const std::uint32_t room, room_in(result));
     LOOM_TRY(const auto use, take<GeneratorObject>(generator, "generator"));
     give_generation(use->generator.result(), use->dropped_bytes, result, room);
+    return {};
+  });
+}
+
+loom_status loom_generator_logprobs(loom_generator generator, loom_blob* logprobs) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(logprobs));
+    LOOM_TRY(const auto use, take<GeneratorObject>(generator, "generator"));
+    LOOM_TRY(*logprobs, logprobs_blob(use->generator.result(), use->generator.options()));
     return {};
   });
 }

@@ -56,6 +56,27 @@ Result<Json> messages_of(std::string_view text) {
   return messages;
 }
 
+// Files that follow each other in `bytes`; the i-th ends at ends[i].
+Result<FileSet> files_of(std::span<const char* const> names, std::span<const std::byte> bytes,
+                         std::span<const std::uint64_t> ends) {
+  if (names.size() != ends.size())
+    return fail(Code::ShapeMismatch, "{} names and {} ends: expected as many", names.size(), ends.size());
+  std::map<std::string, std::shared_ptr<const ByteSource>> files;
+  std::uint64_t begin = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    LOOM_TRY(const std::string_view name, need_text(names[i], "a name of a file"));
+    if (ends[i] < begin || ends[i] > bytes.size())
+      return fail(Code::OutOfRange, "{} ends at {}: expected {} to {}", name, ends[i], begin, bytes.size());
+    const auto part = bytes.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(ends[i] - begin));
+    if (!files.emplace(name, ByteSource::memory(fmt::format("memory/{}", name), part)).second)
+      return fail(Code::InvalidArgument, "{} is named twice", name);
+    begin = ends[i];
+  }
+  if (begin != bytes.size())
+    return fail(Code::ShapeMismatch, "the last file ends at {}, data has {} bytes", begin, bytes.size());
+  return FileSet::memory("memory", std::move(files));
+}
+
 // load(options) -> Result<LanguageModel>
 template <class F>
 Result<void> load_model(const loom_model_options* options, loom_model* model, F&& load) {
@@ -102,6 +123,19 @@ loom_status loom_model_from_memory(const void* data, size_t data_size, const loo
     return load_model(options, model, [&](const ModelOptions& wanted) {
       return load_language_model(ByteSource::memory("memory", std::as_bytes(std::span(bytes))), wanted);
     });
+  });
+}
+
+loom_status loom_model_from_files(const char* const* names, size_t names_count, const void* data, size_t data_size,
+                                  const uint64_t* ends, size_t ends_count, const loom_model_options* options,
+                                  loom_model* model) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(model));
+    LOOM_TRY(const auto files, need_array(names, names_count, "names"));
+    LOOM_TRY(const std::string_view bytes, need_bytes(data, data_size, "data"));
+    LOOM_TRY(const auto borders, need_array(ends, ends_count, "ends"));
+    LOOM_TRY(const FileSet set, files_of(files, std::as_bytes(std::span(bytes)), borders));
+    return load_model(options, model, [&](const ModelOptions& wanted) { return load_language_model(set, wanted); });
   });
 }
 

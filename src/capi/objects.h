@@ -126,6 +126,8 @@ struct GeneratorObject : Object {
 // Options of an answer in a session, and what it has said, as loom.h has them (generation.cpp).
 Result<GenerationOptions> generation_options_of(const loom_generation_options& given, const SessionObject& session);
 void give_step(const std::string& piece, const Generation& so_far, loom_step* to, std::uint32_t room);
+// The list of loom_generator_logprobs(); InvalidState where none were asked for.
+Result<std::uint64_t> logprobs_blob(const Generation& generation, const GenerationOptions& options);
 void give_generation(const Generation& generation, std::size_t dropped_bytes, loom_generation* to, std::uint32_t room);
 
 }  // namespace loom::capi

@@ -8,7 +8,21 @@
 #include "core/json.h"
 #include "dtypes/quantize.h"
 #include "evolution/ensemble/ensemble.h"
+#include "host/tile_sizes.h"
 #include "network/spec.h"
+
+namespace loom::capi {
+namespace {
+
+// A byte per case, 0 or 1.
+ModelPerformance performance_of(std::string_view marks) {
+  ModelPerformance out;
+  for (const char mark : marks) out.mask.push_back(mark != 0);
+  return out;
+}
+
+}  // namespace
+}  // namespace loom::capi
 
 using namespace loom;
 using namespace loom::capi;
@@ -65,13 +79,45 @@ loom_status loom_complementary_matches(const void* right, size_t right_size, uin
     const auto cases = static_cast<std::size_t>(marks.size() / models);
     if (cases == 0) return fail(Code::EmptyTensor, "right is empty");
     std::vector<ModelPerformance> all(static_cast<std::size_t>(models));
-    for (std::size_t m = 0; m < all.size(); ++m)
-      for (const char mark : marks.substr(m * cases, cases)) all[m].mask.push_back(mark != 0);
+    for (std::size_t m = 0; m < all.size(); ++m) all[m] = performance_of(marks.substr(m * cases, cases));
     LOOM_TRY(const auto found, find_complementary_matches(all, min_coverage));
     Json list = Json::array();
     for (const ComplementaryMatch& each : found)
-      list.push_back({{"a", each.a}, {"b", each.b}, {"coverage", each.coverage}, {"overlap", each.overlap}});
+      list.push_back({{"a", each.a},
+                      {"b", each.b},
+                      {"coverage", each.coverage},
+                      {"overlap", each.overlap},
+                      {"cosine", performance_similarity(all[each.a], all[each.b])}});
     LOOM_TRY(*matches, make_blob(list));
+    return {};
+  });
+}
+
+loom_status loom_performance_similarity(const void* first, size_t first_size, const void* second, size_t second_size,
+                                        double* cosine) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(cosine));
+    LOOM_TRY(const std::string_view a, need_bytes(first, first_size, "first"));
+    LOOM_TRY(const std::string_view b, need_bytes(second, second_size, "second"));
+    if (a.size() != b.size()) return fail(Code::ShapeMismatch, "first has {} cases, second {}", a.size(), b.size());
+    if (a.empty()) return fail(Code::EmptyTensor, "first is empty");
+    *cosine = performance_similarity(performance_of(a), performance_of(b));
+    return {};
+  });
+}
+
+loom_status loom_tile_sizes(const char* kind, const char* dtype, const char* isa, loom_blob* sizes) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(sizes));
+    LOOM_TRY(const std::string_view name, need_text(kind, "kind"));
+    LOOM_TRY(const std::string_view type, need_text(dtype, "dtype"));
+    LOOM_TRY(const DType wanted, dtype_from_name(type));
+    std::optional<Isa> target;
+    if (isa != nullptr) {
+      LOOM_TRY(target, isa_from_name(isa));
+    }
+    LOOM_TRY(const TileSizes found, tile_sizes(name, wanted, target));
+    LOOM_TRY(*sizes, make_blob(to_json(found)));
     return {};
   });
 }

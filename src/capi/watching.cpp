@@ -134,23 +134,10 @@ double now_ms() {
 
 Json info_of(AdaptationTracker& tracker) {
   tracker.finish();
-  Json windows = Json::array(), changes = Json::array();
-  for (const AdaptationWindow& w : tracker.windows())
-    windows.push_back({{"outputs", w.outputs},
-                       {"correct", w.correct},
-                       {"accuracy", w.accuracy},
-                       {"outputs_per_sec", w.outputs_per_sec},
-                       {"task", w.task}});
-  for (const TaskChange& c : tracker.changes())
-    changes.push_back({{"at_ms", c.at_ms},
-                       {"task", c.task},
-                       {"accuracy_before", c.accuracy_before},
-                       {"recovery_ms", c.recovery_ms},
-                       {"recovery_outputs", c.recovery_outputs}});
-  return {
-      {"windows", std::move(windows)},  {"changes", std::move(changes)},      {"outputs", tracker.outputs()},
-      {"accuracy", tracker.accuracy()}, {"throughput", tracker.throughput()}, {"availability", tracker.availability()},
-      {"score", tracker.score()}};
+  Json out = adaptation_json(tracker.windows(), tracker.changes());
+  out["outputs"] = tracker.outputs(), out["accuracy"] = tracker.accuracy(), out["throughput"] = tracker.throughput();
+  out["availability"] = tracker.availability(), out["score"] = tracker.score();
+  return out;
 }
 
 }  // namespace
@@ -199,6 +186,13 @@ loom_status loom_trainer_report_to(loom_trainer trainer, const char* address) {
 
 loom_status loom_step_mesh_watch(loom_step_mesh mesh, loom_on_layer_event layer, void* user) {
   return guard([&] { return watch_mesh(mesh, Role::layers, watcher(layer, user)); });
+}
+
+loom_status loom_step_mesh_watch_windows(loom_step_mesh mesh, uint64_t layers, loom_on_window window, void* user) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(auto observer, watcher(layers, window, user));
+    return watch_mesh(mesh, Role::windows, std::move(observer));
+  });
 }
 
 loom_status loom_step_mesh_report_to(loom_step_mesh mesh, const char* address) {

@@ -246,8 +246,13 @@ TEST(CapiWatching, E_40_ticks_of_a_mesh_are_told) {
   ASSERT_EQ(loom_step_state_set_input(state, x.data(), x.size(), 1), LOOM_OK);
   Host host;
   ASSERT_EQ(loom_step_mesh_watch(mesh, Host::take, &host), LOOM_OK) << loom_last_error();
+  Windows windows;
+  EXPECT_EQ(loom_step_mesh_watch_windows(mesh, 0, Windows::take, &windows), LOOM_INVALID_ARGUMENT);
+  ASSERT_EQ(loom_step_mesh_watch_windows(mesh, 2, Windows::take, &windows), LOOM_OK) << loom_last_error();
   for (int tick = 0; tick < 2; ++tick) ASSERT_EQ(loom_step_mesh_step(mesh, &state, 1, nullptr), LOOM_OK);
   const std::vector<std::string> paths = host.paths();
+  EXPECT_EQ(windows.layers, std::vector<std::uint64_t>(host.events.size() / 2, 2));
+  EXPECT_FALSE(windows.layers.empty());
   EXPECT_TRUE(std::ranges::find(paths, "tick layers.1") != paths.end());
   ASSERT_EQ(loom_step_mesh_watch(mesh, nullptr, nullptr), LOOM_OK);
   host.events.clear();
@@ -360,8 +365,8 @@ TEST(CapiPieces, E_31_models_that_complete_each_other_are_found) {
   ASSERT_EQ(loom_complementary_matches(right.data(), right.size(), 3, 0.9, &blob), LOOM_OK) << loom_last_error();
   const Json found = parse_json(take(blob)).value();
   ASSERT_EQ(found.size(), 2u) << dump_json(found);
-  EXPECT_EQ(found[0].dump(), R"({"a":1,"b":2,"coverage":1.0,"overlap":0.0})");
-  EXPECT_EQ(found[1].dump(), R"({"a":0,"b":1,"coverage":1.0,"overlap":0.25})");
+  EXPECT_EQ(found[0].dump(), R"({"a":1,"b":2,"coverage":1.0,"overlap":0.0,"cosine":0.0})");
+  EXPECT_EQ(found[1].dump(), R"({"a":0,"b":1,"coverage":1.0,"overlap":0.25,"cosine":0.40824829046386296})");
   EXPECT_EQ(loom_complementary_matches(right.data(), right.size(), 5, 0.9, &blob), LOOM_SHAPE_MISMATCH);
   EXPECT_EQ(loom_complementary_matches(right.data(), 0, 3, 0.9, &blob), LOOM_EMPTY_TENSOR);
 }

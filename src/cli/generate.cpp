@@ -8,6 +8,7 @@
 #include "cli/receipt_option.h"
 #include "core/numerics_version.h"
 #include "host/conversation.h"
+#include "host/logprobs.h"
 #include "lm/kv_file.h"
 #include "lm/model_entity.h"
 #include "text/tokenizer/plain_text.h"
@@ -103,16 +104,7 @@ Json to_json(const GenerateOptions& o, const LanguageModel& model, const Session
          {"numerics_version", kNumericsVersion},
          {"model", model.path}};
   if (!o.generation.speculate.empty()) j["speculation"] = speculation_json(g.speculation);
-  if (o.generation.logprobs > 0) {
-    Json list = Json::array();
-    for (std::size_t i = 0; i < g.logprobs.size(); ++i) {
-      Json entry{{"id", g.logprobs[i][0].id}, {"logprob", g.logprobs[i][0].logprob}, {"top", Json::array()}};
-      for (std::size_t k = 1; k < g.logprobs[i].size(); ++k)
-        entry["top"].push_back(Json{{"id", g.logprobs[i][k].id}, {"logprob", g.logprobs[i][k].logprob}});
-      list.push_back(std::move(entry));
-    }
-    j["logprobs"] = std::move(list);
-  }
+  if (o.generation.logprobs > 0) j["logprobs"] = logprobs_json(g);
   return j;
 }
 

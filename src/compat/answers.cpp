@@ -23,8 +23,9 @@ char* text(std::string_view from) {
 // Text of a model may end inside of a character: JSON gets its replacement.
 char* json_text(const Json& from) { return text(from.dump(-1, ' ', false, Json::error_handler_t::replace)); }
 
+void failed_text(std::string_view why) { t_error = why; }
 char* failed(std::string_view why) {
-  t_error = why;
+  failed_text(why);
   return json_text(Json{{"error", t_error}});
 }
 char* failed_call() { return failed(loom_last_error()); }

@@ -363,6 +363,10 @@ void report_to(int64_t n, const char* address) {
 
 }  // namespace
 
+const char* type_of_08(int number) {
+  return number >= 0 && number < static_cast<int>(std::size(kTypes)) ? kTypes[number] : nullptr;
+}
+
 std::vector<std::uint64_t> sample_shape(loom_network network, std::size_t values) {
   loom_blob blob = 0;
   std::vector<std::uint64_t> shape;

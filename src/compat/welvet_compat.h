@@ -21,6 +21,8 @@ char* failed(std::string_view why);
 // The same of the last call of loom.h on this thread.
 char* failed_call();
 int64_t no_handle_of_call();
+// Keeps an error for LoomLastError().
+void failed_text(std::string_view why);
 // What LoomLastError() says.
 std::string_view last_error();
 char* done();  // {"status": "ok"}
@@ -85,6 +87,9 @@ class Held {
  private:
   loom_handle handle_;
 };
+
+// A numeric type by its number in 0.8x; NULL: there is none.
+const char* type_of_08(int number);
 
 // Workers that all sessions of this library share.
 loom_threads shared_threads();

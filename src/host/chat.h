@@ -70,6 +70,7 @@ class Chat {
   // conversation into it.
   Result<void> use(Session& session);
   GenerationOptions& generation() { return generation_; }
+  const GenerationOptions& generation() const { return generation_; }
 
  private:
   Chat(const LanguageModel& model, Session& session) : model_(&model), session_(&session) {}

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 
 #include "core/config_reader.h"
@@ -252,6 +253,17 @@ Receipt::Prompt prompt_of_text(std::string_view text, bool adds_special_tokens, 
   return out;
 }
 
+namespace {
+
+// A bias of -infinity, which JSON cannot hold, and a ban leave the same logit.
+void ban_never_drawn(SamplingOptions& sampling) {
+  for (const auto& [id, bias] : sampling.logit_bias)
+    if (bias == -INFINITY) sampling.banned.push_back(id);
+  std::erase_if(sampling.logit_bias, [](const auto& each) { return each.second == -INFINITY; });
+}
+
+}  // namespace
+
 Result<Receipt> receipt_of(const LanguageModel& model, const Session& session, const GenerationOptions& options,
                            const Generation& g, Receipt::Prompt prompt) {
   if (g.stop_reason.empty() || g.stop_reason == "cancelled")
@@ -262,6 +274,7 @@ Result<Receipt> receipt_of(const LanguageModel& model, const Session& session, c
   out.generation = options;
   out.machine.speculation = options.drafter != nullptr;
   out.generation.drafter.reset(), out.generation.logprobs = 0;
+  ban_never_drawn(out.generation.sampling);
   out.result = {g.ids, text::to_valid_utf8(g.text), g.stop_reason, {}, to_hex(g.hash)};
   return out;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/file.h"
-#include "core/folder.h"
 #include "io/gguf/gguf_keys.h"
 
 namespace loom {
@@ -17,8 +16,8 @@ tl::unexpected<Error> no_template(std::string_view where) {
               "chat_template{}: expected a text, a list of {{\"name\", \"template\"}}, or an object of texts", where);
 }
 
-Result<std::vector<std::string>> template_files(const std::string& folder) {
-  LOOM_TRY(std::vector<std::string> names, visible_names_in(folder));
+Result<std::vector<std::string>> template_files(const FileSet& folder, std::string_view below) {
+  LOOM_TRY(std::vector<std::string> names, folder.names_below(below));
   std::erase_if(names, [](const std::string& name) { return !name.ends_with(".jinja"); });
   return names;
 }
@@ -29,6 +28,13 @@ Result<Json> read_json_file(const std::string& path) {
   LOOM_TRY(const std::string text, read_text_file(path));
   auto json = parse_json(text);
   if (!json) return at(path, std::move(json).error());
+  return json;
+}
+
+Result<Json> read_json_file(const FileSet& folder, std::string_view file) {
+  LOOM_TRY(const std::string text, folder.text(file));
+  auto json = parse_json(text);
+  if (!json) return at(folder.place_of(file), std::move(json).error());
   return json;
 }
 
@@ -54,31 +60,29 @@ Result<NamedTexts> templates_of_setting(const Json& setting) {
   return out;
 }
 
-Result<NamedTexts> folder_templates(const std::string& folder, const Json& tokenizer_config) {
+Result<NamedTexts> folder_templates(const FileSet& folder, const Json& tokenizer_config) {
+  constexpr std::string_view kTemplate = "chat_template.jinja", kMore = "additional_chat_templates";
+  constexpr std::string_view kOfProcessors = "chat_template.json";  // before transformers 5
   NamedTexts out;
-  if (const std::string path = folder + "/chat_template.jinja"; is_file(path)) {
-    LOOM_TRY(out[std::string(kDefaultTemplate)], read_text_file(path, kLongestTemplate));
+  if (folder.has(kTemplate)) {
+    LOOM_TRY(out[std::string(kDefaultTemplate)], folder.text(kTemplate, kLongestTemplate));
   }
-  if (const std::string more = folder + "/additional_chat_templates"; is_directory(more)) {
-    LOOM_TRY(const std::vector<std::string> names, template_files(more));
-    for (const std::string& name : names) {
-      LOOM_TRY(out[name.substr(0, name.size() - 6)],
-               read_text_file(fmt::format("{}/{}", more, name), kLongestTemplate));
-    }
+  LOOM_TRY(const std::vector<std::string> names, template_files(folder, kMore));
+  for (const std::string& name : names) {
+    LOOM_TRY(out[name.substr(0, name.size() - 6)], folder.text(fmt::format("{}/{}", kMore, name), kLongestTemplate));
   }
   if (!out.empty()) return out;
   const Json* setting = find(tokenizer_config, kSetting);
   if (setting && !setting->is_null()) {
     auto found = templates_of_setting(*setting);
-    if (!found) return at(folder + "/tokenizer_config.json", std::move(found).error());
+    if (!found) return at(folder.place_of("tokenizer_config.json"), std::move(found).error());
     return found;
   }
-  const std::string path = folder + "/chat_template.json";  // of processors, before transformers 5
-  if (!is_file(path)) return out;
-  LOOM_TRY(const Json json, read_json_file(path));
+  if (!folder.has(kOfProcessors)) return out;
+  LOOM_TRY(const Json json, read_json_file(folder, kOfProcessors));
   setting = find(json, kSetting);
   auto found = templates_of_setting(setting ? *setting : Json());
-  if (!found) return at(path, std::move(found).error());
+  if (!found) return at(folder.place_of(kOfProcessors), std::move(found).error());
   return found;
 }
 

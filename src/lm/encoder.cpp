@@ -148,7 +148,7 @@ Result<TextEncoder> TextEncoder::load(const std::string& given, const EncoderOpt
   LOOM_TRY(const auto length, encoder_files::read_max_length(folder));
   const EncoderConfig& c = encoder.config_;
   encoder.max_tokens_ = std::min(length.value_or(c.max_position_embeddings), c.max_position_embeddings);
-  LOOM_TRY(FolderTokenizer tokenizer, read_folder_tokenizer(folder));
+  LOOM_TRY(FolderTokenizer tokenizer, read_folder_tokenizer(FileSet::folder(folder)));
   if (tokenizer.json.empty()) {  // the error of a missing file
     LOOM_TRY(tokenizer.json, read_text_file(folder + "/tokenizer.json"));
   }

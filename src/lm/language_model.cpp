@@ -89,15 +89,17 @@ Result<DecoderSource> gguf_source(const GgufFile& file) {
 
 // ---- Hugging Face ----
 
-Result<ModelConfig> folder_config(const std::string& folder) {
-  LOOM_TRY(const Json json, read_json_file(folder + "/config.json"));
+Result<ModelConfig> folder_config(const FileSet& folder) {
+  constexpr std::string_view kConfig = "config.json", kGeneration = "generation_config.json";
+  LOOM_TRY(const Json json, read_json_file(folder, kConfig));
   auto config = config_from_json(json);
-  if (!config) return at(folder + "/config.json", std::move(config).error());
-  if (const std::string path = folder + "/generation_config.json"; is_file(path)) {
-    LOOM_TRY(const Json generation, read_json_file(path));
-    if (auto added = add_generation_config(*config, generation); !added) return at(path, std::move(added).error());
+  if (!config) return at(folder.place_of(kConfig), std::move(config).error());
+  if (folder.has(kGeneration)) {
+    LOOM_TRY(const Json generation, read_json_file(folder, kGeneration));
+    if (auto added = add_generation_config(*config, generation); !added)
+      return at(folder.place_of(kGeneration), std::move(added).error());
   } else if (auto checked = check_generation_fields(json); !checked) {
-    return at(folder + "/config.json", std::move(checked).error());
+    return at(folder.place_of(kConfig), std::move(checked).error());
   }
   return config;
 }
@@ -154,7 +156,7 @@ Result<void> drop_tied_head(DecoderSource& source) {
   return {};
 }
 
-Result<DecoderSource> folder_source(const std::string& folder) {
+Result<DecoderSource> folder_source(const FileSet& folder) {
   DecoderSource source;
   LOOM_TRY(source.config, folder_config(folder));
   auto opened = SafetensorsModel::open(folder);
@@ -166,20 +168,21 @@ Result<DecoderSource> folder_source(const std::string& folder) {
       if (is_ignorable_hf(t.name)) continue;
       if (has_ternary && t.name.ends_with(".weight_scale")) {
         auto scale = scale_value(t);
-        if (!scale) return at(folder, std::move(scale).error());
+        if (!scale) return at(folder.name(), std::move(scale).error());
         scales[t.name] = *scale;
         continue;
       }
       const auto place = place_from_hf(t.name);
       if (!place)
-        return fail(Code::Unsupported, "{}: tensor {} has no place in a {} model", folder, t.name,
+        return fail(Code::Unsupported, "{}: tensor {} has no place in a {} model", folder.name(), t.name,
                     source.config.architecture);
       source.tensors.push_back({t.name, *place, t.dtype, t.shape, t.bytes, file.source()});
     }
   if (source.config.tie_word_embeddings)
-    if (auto dropped = drop_tied_head(source); !dropped) return at(folder, std::move(dropped).error());
+    if (auto dropped = drop_tied_head(source); !dropped) return at(folder.name(), std::move(dropped).error());
   if (has_ternary)
-    if (auto joined = join_scales(source, std::move(scales)); !joined) return at(folder, std::move(joined).error());
+    if (auto joined = join_scales(source, std::move(scales)); !joined)
+      return at(folder.name(), std::move(joined).error());
   return source;
 }
 
@@ -189,16 +192,17 @@ void take_templates(NamedTexts found, ModelContents& all) {
   all.named_templates = std::move(found);
 }
 
-Result<ModelContents> folder_contents(const std::string& folder) {
+Result<ModelContents> folder_contents(const FileSet& folder) {
+  constexpr std::string_view kTokenizer = "tokenizer.json", kTokenizerConfig = "tokenizer_config.json";
   ModelContents all;
   all.format = "huggingface";
   LOOM_TRY(all.source, folder_source(folder));
-  all.tokenizer_place = folder + "/tokenizer.json";
+  all.tokenizer_place = folder.place_of(kTokenizer);
   LOOM_TRY(FolderTokenizer tokenizer, read_folder_tokenizer(folder));
   all.tokenizer_json = std::move(tokenizer.json);
   Json config = nullptr;
-  if (const std::string path = folder + "/tokenizer_config.json"; is_file(path)) {
-    LOOM_TRY(config, read_json_file(path));
+  if (folder.has(kTokenizerConfig)) {
+    LOOM_TRY(config, read_json_file(folder, kTokenizerConfig));
   }
   LOOM_TRY(auto templates, folder_templates(folder, config));
   take_templates(std::move(templates), all);
@@ -207,7 +211,7 @@ Result<ModelContents> folder_contents(const std::string& folder) {
     auto token = all.special_tokens.extract(name);
     *to = token ? std::move(token.mapped()) : std::string();
   }
-  if (auto text = read_text_file(folder + "/LICENSE", std::size_t{1} << 20)) all.licence = std::move(*text);
+  if (auto text = folder.text("LICENSE", std::size_t{1} << 20)) all.licence = std::move(*text);
   return all;
 }
 
@@ -300,6 +304,17 @@ Result<ModelFormat> format_of(const std::shared_ptr<const ByteSource>& source) {
   if (source->bytes().empty()) return fail(Code::CorruptData, "{}: the file is empty", source->name());
   return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", source->name(),
               kModelsRead);
+}
+
+// Files beside those that a folder in memory needs, some of which count only where others are missing.
+Result<void> check_all_read(const FileSet& files) {
+  for (const std::string& file : files.unread())
+    if (file != "special_tokens_map.json" && file != "chat_template.json")
+      return fail(Code::InvalidArgument,
+                  "{}: no file that Loom reads; expected config.json, model.safetensors (or its index and shards), and "
+                  "the tokenizer's files",
+                  files.place_of(file));
+  return {};
 }
 
 // Reads PEFT folders under numbers that no adapter of the model has for its name.
@@ -431,7 +446,7 @@ Result<ModelContents> read_model(const std::string& given) {
     return read_model(source);
   }
   LOOM_TRY_VOID(model_format(path));
-  auto all = folder_contents(path);
+  auto all = folder_contents(FileSet::folder(path));
   if (!all) return tl::make_unexpected(with_path(path, std::move(all).error()));
   return all;
 }
@@ -448,6 +463,16 @@ Result<LanguageModel> load_language_model(const std::string& path, const ModelOp
 Result<LanguageModel> load_language_model(std::shared_ptr<const ByteSource> source, const ModelOptions& options) {
   const std::string name = source->name();
   return loaded(name, [source = std::move(source)] { return read_model(source); }, options);
+}
+
+Result<LanguageModel> load_language_model(const FileSet& files, const ModelOptions& options) {
+  const auto read = [&]() -> Result<ModelContents> {
+    auto all = folder_contents(files);
+    if (!all) return tl::make_unexpected(with_path(files.name(), std::move(all).error()));
+    LOOM_TRY_VOID(check_all_read(files));
+    return all;
+  };
+  return loaded(files.name(), read, options);
 }
 
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::shared_ptr<const ByteSource>& source) {
@@ -470,7 +495,7 @@ Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::shared_
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& given) {
   LOOM_TRY(const std::string path, find_model(given));
   if (is_directory(path)) {
-    LOOM_TRY(FolderTokenizer tokenizer, read_folder_tokenizer(path));
+    LOOM_TRY(FolderTokenizer tokenizer, read_folder_tokenizer(FileSet::folder(path)));
     const std::string place = path + "/tokenizer.json";
     if (!tokenizer.json.empty()) return tokenizer_of(tokenizer.json, std::nullopt, place);
     return load_tokenizer(place);

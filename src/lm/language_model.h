@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/byte_source.h"
+#include "core/file_set.h"
 #include "lm/chat_files.h"
 #include "lm/decoder.h"
 #include "lm/model_contents.h"
@@ -61,6 +62,8 @@ Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string&
 // From memory, a part of a file or a callback: a GGUF, an .entity, for the tokenizer also a tokenizer.json. The model
 // holds copies of all it needs: memory of the caller is read during the call and not later.
 Result<LanguageModel> load_language_model(std::shared_ptr<const ByteSource> source, const ModelOptions& options = {});
+// From the files of a Hugging Face folder. InvalidArgument for one in memory that is not read.
+Result<LanguageModel> load_language_model(const FileSet& files, const ModelOptions& options = {});
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::shared_ptr<const ByteSource>& source);
 
 // Opens the source of a model's tensors, for tools that look at a model without running it.

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "core/config_reader.h"
-#include "core/file.h"
 #include "lm/tokenizer_class.h"
 #include "lm/tokenizer_parts.h"
 
@@ -14,10 +13,10 @@ namespace {
 constexpr std::size_t kLongestTokenizer = std::size_t{256} << 20;
 
 // A file that holds an object; null without one.
-Result<Json> optional_object(const std::string& path) {
-  if (!is_file(path)) return Json();
-  LOOM_TRY(Json json, read_json_file(path));
-  if (!json.is_object()) return fail(Code::CorruptData, "{}: {}", path, expected("an object", json));
+Result<Json> optional_object(const FileSet& files, std::string_view name) {
+  if (!files.has(name)) return Json();
+  LOOM_TRY(Json json, read_json_file(files, name));
+  if (!json.is_object()) return fail(Code::CorruptData, "{}: {}", files.place_of(name), expected("an object", json));
   return json;
 }
 
@@ -65,18 +64,18 @@ Result<bool> apply(TokenizerFolder& folder, const TokenizerClass* tokenizer, con
 
 }  // namespace
 
-Result<FolderTokenizer> read_folder_tokenizer(const std::string& path) {
+Result<FolderTokenizer> read_folder_tokenizer(const FileSet& files) {
+  constexpr std::string_view kConfig = "tokenizer_config.json", kTokenizer = "tokenizer.json";
   FolderTokenizer out;
   TokenizerFolder folder;
-  LOOM_TRY(folder.model_config, optional_object(path + "/config.json"));
-  LOOM_TRY(folder.config, optional_object(path + "/tokenizer_config.json"));
-  LOOM_TRY(folder.tokens_map, optional_object(path + "/special_tokens_map.json"));
-  LOOM_TRY(folder.added, optional_object(path + "/added_tokens.json"));
-  const auto in_config = [&](Error error) { return at(path + "/tokenizer_config.json", std::move(error)); };
+  LOOM_TRY(folder.model_config, optional_object(files, "config.json"));
+  LOOM_TRY(folder.config, optional_object(files, kConfig));
+  LOOM_TRY(folder.tokens_map, optional_object(files, "special_tokens_map.json"));
+  LOOM_TRY(folder.added, optional_object(files, "added_tokens.json"));
+  const auto in_config = [&](Error error) { return at(files.place_of(kConfig), std::move(error)); };
   if (auto known = check_tokenizer_settings(folder.config); !known) return in_config(std::move(known).error());
-  const std::string place = path + "/tokenizer.json";
-  if (is_file(place)) {
-    LOOM_TRY(out.json, read_text_file(place, kLongestTokenizer));
+  if (files.has(kTokenizer)) {
+    LOOM_TRY(out.json, files.text(kTokenizer, kLongestTokenizer));
   }
   const std::string name =
       tokenizer_class_name(folder.model_config, folder.config, out.json.find("\"ByteLevel\"") != std::string::npos);
@@ -84,7 +83,7 @@ Result<FolderTokenizer> read_folder_tokenizer(const std::string& path) {
     return fail(Code::Unsupported,
                 "{}: /tokenizer_class: transformers makes another tokenizer for \"{}\", which Loom does not know; "
                 "\"PreTrainedTokenizerFast\" takes tokenizer.json as it is",
-                path + "/tokenizer_config.json", name);
+                files.place_of(kConfig), name);
   if (auto code = check_code(folder, name); !code) return in_config(std::move(code).error());
   const TokenizerClass* const tokenizer = tokenizer_class(name);
   auto names = named_tokens(folder, tokenizer);

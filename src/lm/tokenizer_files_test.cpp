@@ -48,7 +48,7 @@ void expect_outcomes(const Json& c) {
   Json files = c["files"];
   files["config.json"] = c["config.json"];
   write_folder(folder, tokenizer_of_case(c), files);
-  const auto read = read_folder_tokenizer(folder.path());
+  const auto read = read_folder_tokenizer(FileSet::folder(folder.path()));
   ASSERT_TRUE(read) << title << ": " << read.error().text();
   const auto tokenizer = text::Tokenizer::from_json(read->json);
   ASSERT_TRUE(tokenizer) << title << ": " << tokenizer.error().text();
@@ -86,7 +86,7 @@ Result<FolderTokenizer> read_with(const std::string& base, const Json& config, c
   write_folder(
       folder, tokenizer,
       {{"tokenizer_config.json", config}, {"config.json", model_config.is_null() ? Json::object() : model_config}});
-  return read_folder_tokenizer(folder.path());
+  return read_folder_tokenizer(FileSet::folder(folder.path()));
 }
 std::string result_of(const Result<FolderTokenizer>& read) {
   if (!read) return "refused";

@@ -2,7 +2,26 @@
 
 #include <algorithm>
 
+#include "core/json.h"
+
 namespace loom {
+
+Json adaptation_json(const std::vector<AdaptationWindow>& windows, const std::vector<TaskChange>& changes) {
+  Json out{{"windows", Json::array()}, {"changes", Json::array()}};
+  for (const AdaptationWindow& w : windows)
+    out["windows"].push_back({{"outputs", w.outputs},
+                              {"correct", w.correct},
+                              {"accuracy", w.accuracy},
+                              {"outputs_per_sec", w.outputs_per_sec},
+                              {"task", w.task}});
+  for (const TaskChange& c : changes)
+    out["changes"].push_back({{"at_ms", c.at_ms},
+                              {"task", c.task},
+                              {"accuracy_before", c.accuracy_before},
+                              {"recovery_ms", c.recovery_ms},
+                              {"recovery_outputs", c.recovery_outputs}});
+  return out;
+}
 
 Result<AdaptationTracker> AdaptationTracker::create(double window_ms, double total_ms, ClockMs clock,
                                                     std::string task) {

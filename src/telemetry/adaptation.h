@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/json_fwd.h"
 
 namespace loom {
 
@@ -26,6 +27,9 @@ struct TaskChange {
   double recovery_ms = -1;
   std::int64_t recovery_outputs = -1;  // outputs from the change to that end; -1: never
 };
+
+// {"windows": [..], "changes": [..]}, each with the members above.
+Json adaptation_json(const std::vector<AdaptationWindow>& windows, const std::vector<TaskChange>& changes);
 
 class AdaptationTracker {
  public:

@@ -6,6 +6,7 @@
 import base64
 import ctypes
 import json
+import math
 import os
 import pathlib
 import socket
@@ -86,7 +87,7 @@ def names(loom, path):
                     expect(answer == -1, f"-1 of {name}")
                 if result == "LoomLayerSpec":
                     expect(answer.Type == -1, "a Type of -1")
-                if result == "h":
+                if result == "h" and name != "LoomNewVolumetricNetwork":  # of which numbers make a grid
                     expect(answer == -1 and loom.text("LoomLastError"), f"-1 and a reason from {name}")
 
 
@@ -174,6 +175,129 @@ def layers(loom):
         pass
     listener.close()
     loom.call("LoomFreeNetwork", net)
+
+
+def tensor(loom, *values, shape=None):
+    data, count = floats(*values)
+    made = loom.call("LoomCreateTensor", data, count, json.dumps(shape or [1, count]).encode())
+    expect(made > 0, f"a tensor: {loom.text('LoomLastError')}")
+    return made
+
+
+# Every kind that has a per-layer name: its layer, an input of it, and values per sample.
+SINGLE = {
+    "Dense": ({"type": "dense", "input_height": 3, "output_height": 2, "activation": "tanh"}, [2, 3]),
+    "RMSNorm": ({"type": "rmsnorm", "input_height": 4}, [2, 4]),
+    "LayerNorm": ({"type": "layernorm", "input_height": 4}, [2, 4]),
+    "MHA": ({"type": "mha", "d_model": 4, "num_heads": 2}, [1, 3, 4]),
+    "Softmax": ({"type": "softmax"}, [2, 4]),
+    "SwiGLU": ({"type": "swiglu", "input_height": 4, "output_height": 6}, [2, 4]),
+    "Embedding": ({"type": "embedding", "vocab_size": 5, "embedding_dim": 3}, [1, 4]),
+    "KMeans": ({"type": "kmeans", "input_height": 4, "num_clusters": 3}, [2, 4]),
+    "RNN": ({"type": "rnn", "input_height": 3, "output_height": 2}, [1, 4, 3]),
+    "LSTM": ({"type": "lstm", "input_height": 3, "output_height": 2}, [1, 4, 3]),
+    "CNN1": ({"type": "cnn1", "input_channels": 2, "filters": 3, "kernel_size": 2}, [1, 2, 5]),
+    "CNN2": ({"type": "cnn2", "input_channels": 1, "filters": 2, "kernel_size": 2}, [1, 1, 4, 4]),
+    "CNN3": ({"type": "cnn3", "input_channels": 1, "filters": 2, "kernel_size": 2}, [1, 1, 3, 3, 3]),
+    "ConvTransposed1D": ({"type": "convtransposed1", "input_channels": 2, "filters": 3, "kernel_size": 2}, [1, 2, 4]),
+    "ConvTransposed2D": ({"type": "convtransposed2", "input_channels": 1, "filters": 2, "kernel_size": 2}, [1, 1, 3, 3]),
+    "ConvTransposed3D": ({"type": "convtransposed3", "input_channels": 1, "filters": 2, "kernel_size": 2}, [1, 1, 2, 2, 2]),
+    "Residual": ({"type": "residual", "skip_from": "external"}, [2, 3]),
+}
+
+
+def single_layers(loom):
+    """A layer alone gives the bits that the network of that layer gives, tiled or not, forward and backward."""
+    for name, (layer, shape) in SINGLE.items():
+        net = loom.call("LoomBuildNetworkFromJSON", json.dumps({"seed": 3, "layers": [layer]}).encode())
+        expect(net > 0, f"{name}: {loom.text('LoomLastError')}")
+        count = math.prod(shape)
+        values = [float(i % 4) if name == "Embedding" else (i * 7 % 11 - 5) / 4 for i in range(count)]
+        x = tensor(loom, *values, shape=shape)
+        skip = [tensor(loom, *[1.0] * count, shape=shape)] if name == "Residual" else []
+        out = loom.json(f"Loom{name}Forward", net, 0, x, *skip)
+        expect("error" not in out and math.prod(out["shape"]) == len(out["output"]), f"{name} forward: {str(out)[:200]}")
+        if name == "Residual":
+            expect(out["output"] == [v + 1 for v in values], f"the skip to be added: {out}")
+        else:
+            whole = loom.json("LoomForwardPolymorphic", net, (ctypes.c_float * count)(*values), count, json.dumps(shape).encode())
+            expect(out["output"] == whole, f"{name}: the bits of the network")
+        for other in (f"Loom{name}ForwardTiled", "LoomDispatchLayer"):
+            if other in loom.names:
+                more = skip or ([0] if other == "LoomDispatchLayer" else [])
+                expect(loom.json(other, net, 0, x, *more) == out, f"{other} to be {name}Forward")
+        g = tensor(loom, *[1.0] * len(out["output"]), shape=out["shape"])
+        back = loom.json(f"Loom{name}Backward", net, 0, g, x, 0)
+        if name == "KMeans" or name == "Embedding":
+            expect("dx" in back or "error" in back, f"{name} backward: {str(back)[:200]}")
+        else:
+            expect("error" not in back and len(back["dx"]) in (0, count), f"{name} backward: {str(back)[:200]}")
+        if f"Loom{name}BackwardTiled" in loom.names:
+            expect(loom.json(f"Loom{name}BackwardTiled", net, 0, g, x, 0) == back, f"{name}BackwardTiled to be {name}Backward")
+        wrong = "LoomSoftmaxForward" if name != "Softmax" else "LoomDenseForward"
+        expect("of the kind" in loom.json(wrong, net, 0, x)["error"], f"{wrong} to refuse a layer of {name}")
+        for handle in (x, g, *skip):
+            loom.call("LoomFreeTensor", handle)
+        expect("invalid handle" in loom.json(f"Loom{name}Forward", net, 0, x, *skip)["error"], "a tensor that was freed")
+        loom.call("LoomFreeNetwork", net)
+
+
+def dense_by_hand(loom):
+    """Gradients of one dense layer, by hand: dw = g x, db = g, dx = W^T g."""
+    net = loom.call("LoomBuildNetworkFromJSON", json.dumps({"seed": 1, "layers": [SINGLE["Dense"][0] | {"activation": "linear"}, SINGLE["Dense"][0] | {"input_height": 2}]}).encode())
+    x, g = tensor(loom, 1, 2, 3), tensor(loom, 1, -1)
+    back = loom.json("LoomDenseBackward", net, 0, g, x, 0)
+    expect(back["dw"]["layers.0.weight"] == [1, 2, 3, -1, -2, -3], f"dw: {back['dw']}")
+    y = loom.json("LoomDenseForward", net, 0, x)["output"]
+    loom.call("LoomApplyGradients", net, 0, json.dumps({"Data": back["dw"]["layers.0.weight"]}).encode(), 0.5)
+    moved = loom.json("LoomDenseForward", net, 0, x)["output"]
+    expect(all(abs(b - (a - s * 7)) < 1e-4 for a, b, s in zip(y, moved, (1, -1))), f"weights to move: {y} {moved}")
+    clipped = loom.json("LoomApplyGradientsNative", net, 0, 1, json.dumps([100.0] * 6).encode(), 1.0, 0.25)
+    expect(clipped == {"status": "ok"}, f"clipped gradients: {clipped}")
+    after = loom.json("LoomDenseForward", net, 0, x)["output"]
+    expect(all(abs(b - (a - 0.25 * 6)) < 1e-4 for a, b in zip(moved, after)), f"gradients to be clipped: {moved} {after}")
+    expect("error" in loom.json("LoomApplyGradientsNative", net, 0, 9, b"[1]", 1.0, 0.0), "another type to be refused")
+    loom.call("LoomApplyGradients", net, 0, b"[1, 2]", 0.5)
+    expect("2 gradients" in loom.text("LoomLastError"), loom.text("LoomLastError"))
+    expect(loom.json("LoomComputeLossGradient", g, g, b"mse") == [0, 0], "no gradient at the target")
+    expect(loom.json("LoomComputeLossGradient", g, tensor(loom, 0, 0), b"mse") == [1, -1], "2 (y - t) / N")
+    expect("unsupported" in loom.json("LoomComputeLossGradient", g, g, b"hinge")["error"], "a loss that is not known")
+    expect(loom.json("LoomComputeLayerStats", x) == {"Avg": 2, "Max": 3, "Min": 1, "Active": 3, "Total": 3}, "figures of a tensor")
+    expect(loom.call("LoomStackLayerCount", net) == 2 and loom.call("LoomStackLayerCount", net + 1) == -1, "two layers")
+    for wrong in ((b"[2, 2]", 3), (b"nonsense", 3), (b"[-1]", 3), (b"[]", 3)):
+        data, _ = floats(1, 2, 3)
+        expect(loom.call("LoomCreateTensor", data, wrong[1], wrong[0]) == -1, f"no tensor of {wrong}")
+    loom.call("LoomFreeNetwork", net)
+    grid = loom.call("LoomNewVolumetricNetwork", 2, 1, 3, 1)
+    expect(grid > 0 and loom.call("LoomStackLayerCount", grid) == 6, f"an empty grid: {loom.text('LoomLastError')}")
+    expect(loom.call("LoomNewVolumetricNetwork", 0, 1, 1, 1) == -1, "no grid without cells")
+    loom.call("LoomFreeNetwork", grid)
+
+
+def tiles(loom):
+    net = loom.call("LoomBuildNetworkFromJSON", json.dumps({"layers": [SINGLE["Dense"][0], {"type": "dense", "input_height": 2, "output_height": 2}]}).encode())
+    width = loom.call("LoomCalculateOptimalDenseSimdTileSizeForLayer", net, 0, 1)
+    expect(width in (16, 32), f"a panel or two: {width}")
+    expect(loom.call("LoomCalculateOptimalDenseSimdTileSizeForLayer", net, 0, 9) == 16, "codes: a panel")
+    expect(loom.call("LoomCalculateOptimalRNNSimdTileSizeForLayer", net, 0, 1) == -1, "no rnn")
+    expect(loom.call("LoomCalculateOptimalDenseSimdTileSizeForLayer", net, 0, 99) == -1, "no such type")
+    few, many = ctypes.c_int(7), ctypes.c_int(7)
+    loom.call("LoomDenseGPUTileSizes", net, 1, few, many)
+    expect((few.value, many.value) == (8, 64), f"tiles of a card: {few.value}, {many.value}")
+    expect((loom.call("LoomGetGPUSCTileSize", net), loom.call("LoomGetGPUMCTileSize", net)) == (8, 64), "the same for float32")
+    loom.call("LoomDenseGPUTileSizes", net, 0, few, many)
+    expect((few.value, many.value) == (0, 0), "float64 has no shader")
+    loom.call("LoomDenseGPUTileSizes", net + 1, 1, few, many)
+    expect((few.value, many.value) == (-1, -1), "no network")
+    conv = loom.call("LoomBuildNetworkFromJSON", json.dumps({"layers": [SINGLE["CNN2"][0]]}).encode())
+    for name in ("LoomCalculateOptimalCNN2TileSizeForLayer", "LoomCalculateOptimalCNN2SimdTileSizeForLayer"):
+        expect(loom.call(name, conv, 0, 1) == 16, f"{name}: sixteen positions")
+    loom.call("LoomCNN2GPUTileSizes", conv, 1, few, many)
+    expect((few.value, many.value) == (64, 64), "a thread for each output")
+    info = loom.json("LoomGPUInfoJSON")
+    expect("error" in info or "adapters" in info, f"graphics cards, or why there are none: {info}")
+    for handle in (net, conv):
+        loom.call("LoomFreeNetwork", handle)
 
 
 def files(loom):
@@ -350,6 +474,9 @@ def main():
     names(loom, path)
     networks(loom)
     layers(loom)
+    single_layers(loom)
+    dense_by_hand(loom)
+    tiles(loom)
     files(loom)
     meshes(loom)
     targets(loom)

@@ -511,8 +511,97 @@ class Measurements(unittest.TestCase):
         matches = welvet.complementary_matches([[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 0, 0]], 0.9)
         self.assertEqual([(m["a"], m["b"], m["coverage"]) for m in matches], [(0, 1, 1.0), (1, 2, 1.0)])
         self.assertEqual(welvet.complementary_matches([[1, 0], [1, 0]], 0.9), [])
+        self.assertAlmostEqual(welvet.complementary_matches([[1, 1, 0, 0], [1, 0, 1, 0]])[0]["cosine"], 0.5)
+        self.assertAlmostEqual(welvet.performance_similarity([1, 1, 0, 0], [1, 0, 1, 0]), 0.5)
+        self.assertEqual(welvet.performance_similarity([1, 0], [0, 0]), 0.0)
         with self.assertRaises(ValueError):
             welvet.complementary_matches([[1, 0], [1]])
+        with self.assertRaises(ValueError):
+            welvet.performance_similarity([1, 0], [1])
+
+
+class Windows(unittest.TestCase):
+    """Windowed observers of everything that can be watched."""
+
+    SPEC = {"seed": 1, "layers": [{"type": "dense", "input_height": 3, "output_height": 3, "activation": "tanh"},
+                                  {"type": "dense", "input_height": 3, "output_height": 2}]}
+
+    def watched(self):
+        """Pairs of what is watched and a call that runs two layers, forward."""
+        network = welvet.Network(self.SPEC)
+        session = network.session()
+        yield session, lambda: session.forward([[1, 2, 3]])
+        mesh = welvet.StepMesh(welvet.Network(self.SPEC), (1, 3))
+        state = mesh.state()
+        state.set_input([[1, 2, 3]])
+        mesh.step(state, 2)  # both cells have inputs from here on
+        yield mesh, lambda: mesh.step(state)
+        trainer = welvet.Trainer(welvet.Network(self.SPEC), (1, 3), learning_rate=0.1)
+        yield trainer, lambda: trainer.evaluate([[1, 2, 3]], [[0, 1]])
+
+    def test_windows_hold_the_figures_of_their_layers(self):
+        for watched, run in self.watched():
+            with self.subTest(watched=type(watched).__name__):
+                windows, events = [], []
+                watched.watch_windows(4, windows.append)
+                watched.watch(events.append)
+                for _ in range(4):
+                    run()
+                self.assertEqual([w.layers for w in windows], [4, 4])
+                self.assertEqual(len(events), 8)
+                for window, part in zip(windows, (events[:4], events[4:])):
+                    self.assertEqual(window.greatest, max(e.greatest for e in part))
+                    self.assertEqual(window.least, min(e.least for e in part))
+                    self.assertAlmostEqual(window.mean, sum(e.mean for e in part) / 4)
+                    self.assertAlmostEqual(window.active, sum(e.active for e in part) / 4)
+                    self.assertAlmostEqual(window.sparsity,
+                                           1 - sum(e.active for e in part) / sum(e.count for e in part))
+                    self.assertEqual((window.first_step, window.last_step), (part[0].step, part[-1].step))
+                watched.watch_windows(4, None)
+                watched.watch(None)
+                run()
+                self.assertEqual((len(windows), len(events)), (2, 8))
+
+    def test_a_window_that_raises_ends_the_watch_and_comes_out(self):
+        def raises(_):
+            raise KeyError("window")
+
+        for watched, run in self.watched():
+            with self.subTest(watched=type(watched).__name__):
+                watched.watch_windows(1, raises)
+                with self.assertRaisesRegex(KeyError, "window"):
+                    run()
+                run()
+                for layers in (0, -1):
+                    with self.assertRaises(ValueError):
+                        watched.watch_windows(layers, print)
+                watched.report_to("tanhi://127.0.0.1:9")
+                run()
+                watched.report_to(None)
+                with self.assertRaises(ValueError):
+                    watched.report_to("nowhere")
+
+
+class Clusters(unittest.TestCase):
+    def test_points_and_networks_are_clustered(self):
+        points = [[0, 0], [10, 10], [0, 1], [11, 10]]
+        for plus_plus in (False, True):
+            found = welvet.cluster(points, 2, plus_plus=plus_plus, seed=5)
+            self.assertEqual(found["assignment"][0], found["assignment"][2])
+            self.assertNotEqual(found["assignment"][0], found["assignment"][1])
+            self.assertEqual(found, welvet.cluster(points, 2, plus_plus=plus_plus, seed=5))
+        self.assertEqual(welvet.cluster(points, 2, max_iterations=1)["iterations"], 1)
+        for wrong in (lambda: welvet.cluster(points, 5), lambda: welvet.cluster(points, 0),
+                      lambda: welvet.cluster([1, 2], 1), lambda: welvet.silhouette(points, [0, 1]),
+                      lambda: welvet.silhouette(points, [0, 0, 0, 0]), lambda: welvet.group(points, 3)):
+            with self.assertRaises(ValueError):
+                wrong()
+        spec = {"layers": [{"type": "dense", "input_height": 2, "output_height": 2}]}
+        one, two = welvet.Network({"seed": 1, **spec}), welvet.Network({"seed": 2, **spec})
+        self.assertEqual(welvet.group([one, two, one.clone()], 1e-9), [[0, 2], [1]])
+        other = welvet.Network({"layers": [{"type": "dense", "input_height": 2, "output_height": 3}]})
+        with self.assertRaisesRegex(ValueError, "network 1"):
+            welvet.dna_points([one, other])
 
 
 if __name__ == "__main__":

@@ -132,9 +132,69 @@ class Questions(unittest.TestCase):
         self.assertEqual(self.lm.generate(QUESTION, stop="France").text, "The capital of ")
         self.assertEqual(self.lm.generate(QUESTION, stop=["Paris", "is"]).stop_reason, "stop")
 
+    def test_no_tokens_reads_the_prompt_alone(self):
+        none = self.lm.generate(QUESTION, max_tokens=0, receipt=True)
+        self.assertEqual((none.text, none.ids, none.stop_reason), ("", [], "length"))
+        self.assertGreater(none.prompt_tokens, 0)
+        self.assertNotEqual(none.hash, self.lm.generate("Who?", max_tokens=0).hash)
+        self.assertTrue(welvet.replay_receipt(none.receipt)["equal"])
+        with self.lm.chat(max_tokens=0) as chat:
+            self.assertEqual(chat.say(QUESTION).text, "")
+
+    def test_biases_stop_ids_and_logprobs_reach_the_sampler(self):
+        plain = self.lm.generate(QUESTION, logprobs=3)
+        self.assertEqual([best["id"] for best in plain.logprobs], plain.ids)
+        self.assertTrue(all(best["top"][0]["id"] == best["id"] and len(best["top"]) == 3 for best in plain.logprobs))
+        self.assertIsNone(self.lm.generate(QUESTION, max_tokens=1).logprobs)
+        paris = self.lm.tokenizer.encode(" Paris")[0]
+        for bias in (-100.0, float("-inf")):
+            other = self.lm.generate(QUESTION, logit_bias={paris: bias}, receipt=True, max_tokens=8)
+            self.assertNotIn(paris, other.ids)
+            self.assertTrue(welvet.replay_receipt(other.receipt)["equal"], bias)
+        liked = self.lm.generate(QUESTION, logit_bias={paris: 1e9}, max_tokens=3)
+        self.assertEqual(liked.ids, [paris] * 3)
+        ended = self.lm.generate(QUESTION, stop_ids=[paris], receipt=True)
+        self.assertEqual((ended.text, ended.stop_reason), ("The capital of France is", "eos"))
+        self.assertTrue(welvet.replay_receipt(ended.receipt)["equal"])
+        with self.lm.chat(logprobs=1, logit_bias={paris: -100}, max_tokens=8) as chat:
+            answer = chat.say(QUESTION)
+            self.assertNotIn(paris, answer.ids)
+            self.assertEqual([best["id"] for best in answer.logprobs], answer.ids)
+
+    def test_a_model_from_bytes_answers_the_same(self):
+        data = pathlib.Path(MODEL).read_bytes()
+        expected = self.lm.generate(QUESTION).hash
+        for given in (data, memoryview(data)):
+            with welvet.LM.from_bytes(given, threads=1) as lm:
+                self.assertEqual(lm.generate(QUESTION).hash, expected)
+        for wrong in (b"", b"GGUF", data[:1000]):
+            with self.assertRaises(welvet.LoomError):
+                welvet.LM.from_bytes(wrong)
+        for wrong in ("model.gguf", 3, None):
+            with self.assertRaises(TypeError):
+                welvet.LM.from_bytes(wrong)
+
+    def test_a_folder_in_memory_is_the_folder_on_disk(self):
+        with tempfile.TemporaryDirectory() as folder:
+            welvet.export(MODEL, folder + "/model", dtype="float16")
+            names = os.listdir(folder + "/model")
+            files = {name: pathlib.Path(folder, "model", name).read_bytes() for name in names}
+            with welvet.LM(folder + "/model") as on_disk, welvet.LM.from_bytes(files) as in_memory:
+                self.assertEqual(in_memory.generate(QUESTION, max_tokens=4).hash,
+                                 on_disk.generate(QUESTION, max_tokens=4).hash)
+        self.assertIn("config.json", files)
+        for extra in ("pytorch_model.bin", "model-00002-of-00002.safetensors"):
+            with self.assertRaisesRegex(ValueError, extra):
+                welvet.LM.from_bytes({**files, extra: b"x"})
+        for missing in ("config.json", *[n for n in files if n.endswith(".safetensors")]):
+            with self.assertRaises(welvet.NotFoundError):
+                welvet.LM.from_bytes({name: content for name, content in files.items() if name != missing})
+
     def test_wrong_arguments_are_exceptions(self):
         for options in ({"temperature": -1.0}, {"top_p": 2.0}, {"form": "poem"}, {"stop": [""]}, {"top_k": 2**32},
-                        {"max_tokens": 0}, {"max_tokens": -1}, {"seed": -1}, {"top_p": 0}, {"repetition_window": 0}):
+                        {"max_tokens": -1}, {"logit_bias": {-1: 1}}, {"logit_bias": {2**30: 1}},
+                        {"stop_ids": [-1]},
+                        {"stop_ids": [2**30]}, {"logit_bias": {1: float("nan")}}, {"logprobs": -1}, {"seed": -1}, {"top_p": 0}, {"repetition_window": 0}):
             with self.assertRaises(ValueError, msg=str(options)):
                 self.lm.generate(QUESTION, **options)
         with self.assertRaises(TypeError):

@@ -47,6 +47,11 @@ def learning(net: welvet.Network, x: numpy.typing.NDArray[numpy.float32]) -> Non
     assert_type(trainer.step(x, [[0], [1]]).loss, float)
     trainer.step(x, targets="y", weights=[1])  # type: ignore[call-arg]
     mesh = welvet.StepMesh(net, 2)
+    mesh.watch_windows(4, lambda window: window.mean > 0)
+    trainer.watch_windows("4", print)  # type: ignore[arg-type]
+    assert_type(welvet.cluster([net, net], 2), dict[str, Any])
+    assert_type(welvet.silhouette([[0, 1], [1, 0]], [0, 1]), float)
+    assert_type(welvet.tile_sizes("dense", "int8"), dict[str, Any])
     mesh.step([mesh.state(), mesh.state()])
     mesh.state().output() + 1  # type: ignore[operator]
     people = welvet.Population(net, (1, 2), population=8)
@@ -56,6 +61,9 @@ def learning(net: welvet.Network, x: numpy.typing.NDArray[numpy.float32]) -> Non
 
 async def language(lm: welvet.LM) -> None:
     assert_type(lm.generate("Hi", max_tokens=8, stop=["."]).ids, list[int])
+    lm.generate("Hi", logit_bias={1: -1.0}, stop_ids=[2], logprobs=2)
+    lm.generate("Hi", logit_bias=[1])  # type: ignore[arg-type]
+    assert_type(welvet.LM.from_bytes({"config.json": b"{}"}), welvet.LM)
     assert_type(lm.tokenizer.id_of("<s>"), int | None)
     for piece in lm.stream(b"Hi", form="raw", seed=1):
         assert_type(piece, str)

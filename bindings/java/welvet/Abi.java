@@ -326,8 +326,16 @@ public final class Abi {
         JAVA_INT.withName("speculate"),
         MemoryLayout.paddingLayout(4),
         JAVA_LONG.withName("draft_model"),
-        JAVA_INT.withName("plain_text"),
-        MemoryLayout.paddingLayout(4)).withName("generation_options");
+        JAVA_INT.withName("prompt_only"),
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("bias_ids"),
+        JAVA_LONG.withName("bias_ids_count"),
+        ADDRESS.withName("biases"),
+        JAVA_LONG.withName("biases_count"),
+        ADDRESS.withName("stop_ids"),
+        JAVA_LONG.withName("stop_ids_count"),
+        JAVA_INT.withName("logprobs"),
+        JAVA_INT.withName("plain_text")).withName("generation_options");
     /** 0: 128 */
     public static final long GENERATION_OPTIONS_MAX_TOKENS = 8;
     /** end-of-sequence tokens are banned before */
@@ -361,11 +369,24 @@ public final class Abi {
     public static final long GENERATION_OPTIONS_SPECULATE = 88;
     /** a smaller model with the same tokens that drafts instead */
     public static final long GENERATION_OPTIONS_DRAFT_MODEL = 96;
+    /** max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is INVALID_ARGUMENT */
+    public static final long GENERATION_OPTIONS_PROMPT_ONLY = 104;
+    /** tokens whose logits change before each draw */
+    public static final long GENERATION_OPTIONS_BIAS_IDS = 112;
+    public static final long GENERATION_OPTIONS_BIAS_IDS_COUNT = 120;
+    /** added to the logits of bias_ids, one each; -infinity: never drawn */
+    public static final long GENERATION_OPTIONS_BIASES = 128;
+    public static final long GENERATION_OPTIONS_BIASES_COUNT = 136;
+    /** tokens that end the text, beside the model's own */
+    public static final long GENERATION_OPTIONS_STOP_IDS = 144;
+    public static final long GENERATION_OPTIONS_STOP_IDS_COUNT = 152;
+    /** how many of the best tokens loom_generator_logprobs() reports for each draw; 0: none */
+    public static final long GENERATION_OPTIONS_LOGPROBS = 160;
     /**
      * control tokens in a question or in messages (as &lt;|im_end|&gt;) are read as text: for texts of strangers.
      * Those of the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
      */
-    public static final long GENERATION_OPTIONS_PLAIN_TEXT = 104;
+    public static final long GENERATION_OPTIONS_PLAIN_TEXT = 164;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout NETWORK_OPTIONS = MemoryLayout.structLayout(
@@ -1532,6 +1553,28 @@ public final class Abi {
         }
     }
 
+    private static final class CallModelFromFiles {
+        static final MethodHandle CALL = function(
+            "loom_model_from_files",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Like loom_model_open() of a Hugging Face folder, for its files in memory: config.json, model.safetensors (or
+     * its index and shards), tokenizer.json and the others. They are read during the call only; INVALID_ARGUMENT
+     * names a file that is not read. (names: of the files; data: the files, one after the other; ends: where each
+     * ends in data)
+     */
+    public static int modelFromFiles(MemorySegment names, long namesCount, MemorySegment data, long dataSize,
+        MemorySegment ends, long endsCount, MemorySegment options, MemorySegment model) {
+        try {
+            return (int) CallModelFromFiles.CALL.invokeExact(names, namesCount, data, dataSize, ends, endsCount,
+                options, model);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
     private static final class CallModelInfo {
         static final MethodHandle CALL = function(
             "loom_model_info",
@@ -1769,6 +1812,24 @@ public final class Abi {
         }
     }
 
+    private static final class CallGeneratorLogprobs {
+        static final MethodHandle CALL = function(
+            "loom_generator_logprobs",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Gives a JSON list with an object per drawn token: id, logprob (natural logarithm, before temperature and cuts)
+     * and top, the best tokens by the same. INVALID_STATE where the option logprobs is 0.
+     */
+    public static int generatorLogprobs(long generator, MemorySegment logprobs) {
+        try {
+            return (int) CallGeneratorLogprobs.CALL.invokeExact(generator, logprobs);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
     private static final class CallChatCreate {
         static final MethodHandle CALL = function(
             "loom_chat_create",
@@ -1860,6 +1921,21 @@ public final class Abi {
     public static int chatResult(long chat, MemorySegment result) {
         try {
             return (int) CallChatResult.CALL.invokeExact(chat, result);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallChatLogprobs {
+        static final MethodHandle CALL = function(
+            "loom_chat_logprobs",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /** Like loom_generator_logprobs(), for the answer that runs, or the last one. */
+    public static int chatLogprobs(long chat, MemorySegment logprobs) {
+        try {
+            return (int) CallChatLogprobs.CALL.invokeExact(chat, logprobs);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -3235,6 +3311,87 @@ public final class Abi {
     public static int dnaDraw(long first, long second, int nested, MemorySegment svg) {
         try {
             return (int) CallDnaDraw.CALL.invokeExact(first, second, nested, svg);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallClusterPoints {
+        static final MethodHandle CALL = function(
+            "loom_cluster_points",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Groups points around centres (k-means by Lloyd's rounds, in double precision). A JSON object: assignment, the
+     * cluster of each point, centres, iterations, converged. (points: row-major, one point after the other; count: of
+     * points; clusters: 1 to count; max_iterations: 0: 100; plus_plus: starts far apart (k-means++); 0: drawn points;
+     * seed: of the draws)
+     */
+    public static int clusterPoints(MemorySegment points, long pointsCount, long count, long clusters,
+        long maxIterations, int plusPlus, long seed, MemorySegment result) {
+        try {
+            return (int) CallClusterPoints.CALL.invokeExact(points, pointsCount, count, clusters, maxIterations,
+                plusPlus, seed, result);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallSilhouette {
+        static final MethodHandle CALL = function(
+            "loom_silhouette",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Gives the mean silhouette of a clustering, -1 to 1: how much nearer points are to their own cluster than to the
+     * next one. (points: row-major, one point after the other; count: of points; assignment: the cluster of each
+     * point; at least two clusters)
+     */
+    public static int silhouette(MemorySegment points, long pointsCount, long count, MemorySegment assignment,
+        long assignmentCount, MemorySegment value) {
+        try {
+            return (int) CallSilhouette.CALL.invokeExact(points, pointsCount, count, assignment, assignmentCount,
+                value);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallGroupPoints {
+        static final MethodHandle CALL = function(
+            "loom_group_points",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_DOUBLE, ADDRESS));
+    }
+
+    /**
+     * Groups points that steps of at most such a cosine distance link (single linkage). A JSON list of lists of
+     * points, in order of their first ones. (points: row-major, one point after the other; count: of points;
+     * threshold: 0 to 2)
+     */
+    public static int groupPoints(MemorySegment points, long pointsCount, long count, double threshold,
+        MemorySegment groups) {
+        try {
+            return (int) CallGroupPoints.CALL.invokeExact(points, pointsCount, count, threshold, groups);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallNetworkGroups {
+        static final MethodHandle CALL = function(
+            "loom_network_groups",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Groups a network's weights by the layer and block in their names ("layers.3.self_attn"). A JSON object: groups,
+     * a list of prefix, layer, block and tensors, and unresolved, the names without such a prefix with the reason.
+     */
+    public static int networkGroups(long network, MemorySegment groups) {
+        try {
+            return (int) CallNetworkGroups.CALL.invokeExact(network, groups);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -4691,6 +4848,21 @@ public final class Abi {
         }
     }
 
+    private static final class CallStepMeshWatchWindows {
+        static final MethodHandle CALL = function(
+            "loom_step_mesh_watch_windows",
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    /** Like loom_network_session_watch_windows(), for a mesh's ticks. (layers: at least 1) */
+    public static int stepMeshWatchWindows(long mesh, long layers, MemorySegment window, MemorySegment user) {
+        try {
+            return (int) CallStepMeshWatchWindows.CALL.invokeExact(mesh, layers, window, user);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
     private static final class CallStepMeshReportTo {
         static final MethodHandle CALL = function(
             "loom_step_mesh_report_to",
@@ -4848,13 +5020,53 @@ public final class Abi {
 
     /**
      * Finds models that complete each other: pairs whose cases that one of them gets right are at least such a part
-     * of all. A JSON list of {a, b, coverage, overlap}, the best first. (right: a byte per case, 0 or 1, model by
-     * model)
+     * of all. A JSON list of {a, b, coverage, overlap, cosine}, the best first; cosine is that of
+     * loom_performance_similarity(). (right: a byte per case, 0 or 1, model by model)
      */
     public static int complementaryMatches(MemorySegment right, long rightSize, long models, double minCoverage,
         MemorySegment matches) {
         try {
             return (int) CallComplementaryMatches.CALL.invokeExact(right, rightSize, models, minCoverage, matches);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallPerformanceSimilarity {
+        static final MethodHandle CALL = function(
+            "loom_performance_similarity",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
+    }
+
+    /**
+     * Gives the cosine of two models' right cases, as vectors of 0 and 1: 1 where both get the same ones right, 0
+     * where they have none in common. (first: a byte per case, 0 or 1; second: as many)
+     */
+    public static int performanceSimilarity(MemorySegment first, long firstSize, MemorySegment second,
+        long secondSize, MemorySegment cosine) {
+        try {
+            return (int) CallPerformanceSimilarity.CALL.invokeExact(first, firstSize, second, secondSize, cosine);
+        } catch (Throwable e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static final class CallTileSizes {
+        static final MethodHandle CALL = function(
+            "loom_tile_sizes",
+            FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+    }
+
+    /**
+     * Gives how the kernels of a layer kind divide its work, a JSON object: kind, dtype, isa, cpu (rows and outputs
+     * that go together) and gpu (few_rows, few and many: rows and outputs of a workgroup), null where the kind runs
+     * on the CPU alone in that type. No bit depends on it. (kind: dense, swiglu, rnn, lstm, mha, gru, cnn1 to cnn3,
+     * convtransposed1 to convtransposed3, or attention; dtype: of the weights; isa: an instruction set by name; NULL:
+     * the best one)
+     */
+    public static int tileSizes(MemorySegment kind, MemorySegment dtype, MemorySegment isa, MemorySegment sizes) {
+        try {
+            return (int) CallTileSizes.CALL.invokeExact(kind, dtype, isa, sizes);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/byte_source.h"
+#include "core/file_set.h"
 #include "dtypes/dtype.h"
 
 namespace loom {
@@ -57,6 +58,7 @@ class SafetensorsModel {
   // A .safetensors file, an .index.json file, or a folder that holds model.safetensors or model.safetensors.index.json.
   // Shards are named by the index and stay inside its folder.
   static Result<SafetensorsModel> open(const std::string& path);
+  static Result<SafetensorsModel> open(const FileSet& files);
   SafetensorsModel(SafetensorsModel&&) = default;  // a copy's pointers would look into the original
   SafetensorsModel& operator=(SafetensorsModel&&) = default;
 
@@ -66,6 +68,8 @@ class SafetensorsModel {
 
  private:
   SafetensorsModel() = default;
+  static SafetensorsModel of_file(SafetensorsFile file);
+  static Result<SafetensorsModel> by_index(const FileSet& files, std::string_view name_of_index);
   std::vector<SafetensorsFile> files_;
   std::map<std::string, const SafeTensor*, std::less<>> by_name_;
 };

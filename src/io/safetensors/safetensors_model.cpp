@@ -7,8 +7,9 @@ namespace loom {
 namespace {
 
 // weight_map of an index: tensor name -> file name.
-Result<std::map<std::string, std::string>> read_index(const std::string& path) {
-  LOOM_TRY(const std::string text, read_text_file(path, std::size_t{64} << 20));
+Result<std::map<std::string, std::string>> read_index(const FileSet& files, std::string_view file) {
+  const std::string path = files.place_of(file);
+  LOOM_TRY(const std::string text, files.text(file, std::size_t{64} << 20));
   auto index = parse_json(text, {.max_depth = 8});
   if (!index) return at(path, index.error());
   const Json* map = find(*index, "weight_map");
@@ -30,29 +31,45 @@ bool ends_with(std::string_view text, std::string_view end) {
 }  // namespace
 
 Result<SafetensorsModel> SafetensorsModel::open(const std::string& path) {
-  if (is_directory(path)) {
-    const std::string single = path + "/model.safetensors", index = single + ".index.json";
-    if (is_file(single)) return open(single);
-    if (is_file(index)) return open(index);
-    return fail(Code::NotFound, "{}: neither model.safetensors nor model.safetensors.index.json is there", path);
+  if (is_directory(path)) return open(FileSet::folder(path));
+  if (ends_with(path, ".json")) {
+    const std::size_t slash = path.find_last_of('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+    return by_index(FileSet::folder(folder), slash == std::string::npos ? path : path.substr(slash + 1));
   }
+  LOOM_TRY(auto file, SafetensorsFile::open(path));
+  return of_file(std::move(file));
+}
+
+Result<SafetensorsModel> SafetensorsModel::open(const FileSet& files) {
+  constexpr std::string_view kSingle = "model.safetensors", kIndex = "model.safetensors.index.json";
+  if (files.has(kSingle)) {
+    LOOM_TRY(auto source, files.open(kSingle));
+    LOOM_TRY(auto file, SafetensorsFile::parse(std::move(source)));
+    return of_file(std::move(file));
+  }
+  if (files.has(kIndex)) return by_index(files, kIndex);
+  return fail(Code::NotFound, "{}: neither {} nor {} is there", files.name(), kSingle, kIndex);
+}
+
+SafetensorsModel SafetensorsModel::of_file(SafetensorsFile file) {
   SafetensorsModel model;
-  if (!ends_with(path, ".json")) {
-    LOOM_TRY(auto file, SafetensorsFile::open(path));
-    model.files_.push_back(std::move(file));
-    for (const SafeTensor& t : model.files_[0].tensors()) model.by_name_[t.name] = &t;
-    return model;
-  }
-  LOOM_TRY(const auto shard_of, read_index(path));
-  const std::size_t slash = path.find_last_of('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+  model.files_.push_back(std::move(file));
+  for (const SafeTensor& t : model.files_[0].tensors()) model.by_name_[t.name] = &t;
+  return model;
+}
+
+Result<SafetensorsModel> SafetensorsModel::by_index(const FileSet& files, std::string_view name_of_index) {
+  const std::string path = files.place_of(name_of_index);
+  SafetensorsModel model;
+  LOOM_TRY(const auto shard_of, read_index(files, name_of_index));
   std::map<std::string, std::size_t> position;
   for (const auto& [name, shard] : shard_of) position.emplace(shard, 0);
   model.files_.reserve(position.size());  // by_name_ points into the files
   for (auto& [shard, index] : position) {
-    auto inside = path_inside(folder, shard);
-    if (!inside) return at(path, inside.error());
-    LOOM_TRY(auto file, SafetensorsFile::open(*inside));
+    auto source = files.open_inside(shard);
+    if (!source) return at(path, std::move(source).error());
+    LOOM_TRY(auto file, SafetensorsFile::parse(*std::move(source)));
     index = model.files_.size();
     model.files_.push_back(std::move(file));
   }

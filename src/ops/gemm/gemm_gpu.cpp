@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <span>
 
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/gemm.wgsl.h"
 #include "ops/gemm/lay_out.wgsl.h"
+#include "ops/matmul/tiles_gpu.h"
 #include "ops/sums/chains_gpu.h"
 
 namespace loom::gpu {
@@ -13,11 +15,7 @@ namespace {
 
 constexpr std::size_t kManyTiles = 128;  // that keep a card busy
 
-// What a workgroup has of c: 4 side columns, and as many rows or twice as many.
-struct Tile {
-  std::size_t side;
-  bool tall;
-};
+using Tile = GemmTile;
 
 // Products of matrices of one shape, of whole chains or in chunks of 64 terms (gemm.wgsl).
 struct Products {
@@ -27,7 +25,7 @@ struct Products {
   const void* bias = nullptr;
 
   std::size_t tiles(const Tile& tile) const {
-    return each.count * ceil_div(each.m, 4 * tile.side * (tile.tall ? 2 : 1)) * ceil_div(each.n, 4 * tile.side);
+    return each.count * ceil_div(each.m, tile.rows()) * ceil_div(each.n, tile.columns());
   }
 
   void record(const Exec& exec, std::size_t slices, const Tile& tile, void* c, std::size_t into) const {
@@ -87,11 +85,11 @@ struct Products {
 
   // The largest tile of which there are enough.
   Tile tile(bool shares) const {
-    for (const Tile& tile : {Tile{16, true}, Tile{16, false}})
+    for (const Tile& tile : std::span(kGemmTiles).first(kGemmTiles.size() - 1))
       if ((shares ? slices(tile) : 1) * tiles(tile) >= (tile.tall ? 2 : 1) * kManyTiles &&
           (!tile.tall || each.m > 4 * tile.side))
         return tile;
-    return {8, false};
+    return kGemmTiles.back();
   }
 
   void record(const Exec& exec) const {

@@ -12,14 +12,13 @@
 #include "ops/matmul/outputs.wgsl.h"
 #include "ops/matmul/rows_many.wgsl.h"
 #include "ops/matmul/rows_once.wgsl.h"
+#include "ops/matmul/tiles_gpu.h"
 
 namespace loom::gpu {
 namespace {
 
-constexpr float kFp8E4M3Unit = 0x1p8f;   // chains of fp8e4m3 count 2^-8 (dtypes/panel_codecs.h)
-constexpr std::size_t kInputWords = 20;  // of a block of inputs
-constexpr std::size_t kFewRows = 8;      // whose outputs are shared by threads
-constexpr std::size_t kRowsOfGroup = 16;
+constexpr float kFp8E4M3Unit = 0x1p8f;      // chains of fp8e4m3 count 2^-8 (dtypes/panel_codecs.h)
+constexpr std::size_t kInputWords = 20;     // of a block of inputs
 constexpr std::size_t kManyColumns = 2048;  // of which threads take two steps at a time
 
 // x in the forms that the weights of a call ask for, each once.

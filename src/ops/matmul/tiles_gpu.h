@@ -1,0 +1,23 @@
+#pragma once
+// What a workgroup computes of a product on a graphics card. Shapes of the work alone: no bit depends on them.
+
+#include <array>
+#include <cstddef>
+
+namespace loom::gpu {
+
+constexpr std::size_t kFewRows = 8;       // of x, whose outputs are shared by threads
+constexpr std::size_t kFewOutputs = 8;    // of a workgroup then, of one row: half a panel
+constexpr std::size_t kRowsOfGroup = 16;  // of a workgroup otherwise, by the sixteen outputs of a panel
+
+// What a workgroup has of c = a b in floats: 4 side columns, and as many rows or twice as many.
+struct GemmTile {
+  std::size_t side;
+  bool tall;
+  constexpr std::size_t rows() const { return 4 * side * (tall ? 2 : 1); }
+  constexpr std::size_t columns() const { return 4 * side; }
+};
+// The largest one of which there are enough is taken; the last one fits always.
+constexpr std::array<GemmTile, 3> kGemmTiles = {{{16, true}, {16, false}, {8, false}}};
+
+}  // namespace loom::gpu
