@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/gpu_crossover.svg: the time of a pass here and on a graphics card over its multiply-adds.
+"""Draws docs/benchmarks/gpu_crossover.svg: the time of a pass here and on a graphics card over its multiply-adds.
 
 usage: bench/gpu_crossover.py RESULTS [OUT.svg]      RESULTS: what bench_gpu_crossover printed
 
@@ -28,7 +28,7 @@ def read(path):
 
 def main():
     notes, rows = read(sys.argv[1])
-    out = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/gpu_crossover.svg"
+    out = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "docs/benchmarks/gpu_crossover.svg"
     ratios = [here / card for _, _, here, card, _ in rows]
     low_x, high_x = (f(math.log10(work) for _, work, *_ in rows) for f in (min, max))
     low_x, high_x = math.floor(low_x), math.ceil(high_x)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether a graphics card has the bits of the CPU, and how fast it is: the rows of docs/gpu.md.
+"""Whether a graphics card has the bits of the CPU, and how fast it is: the rows of docs/benchmarks/graphics-cards.md.
 
 usage: gpu_report.py LOOM MODEL [--device gpu] [--steps 500] [--only text,golden,training,speed]
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Speed over threads: prompts read, tokens written, steps of training. Prints tables and draws docs/threads.svg from docs/threads.json.
+"""Speed over threads: prompts read, tokens written, steps of training. Prints tables and draws docs/benchmarks/threads.svg from docs/benchmarks/threads.json.
 
 usage: threads.py [--threads 1,2,4,8,16] [--model FILE.gguf] [--prompt-tokens 512] [--new-tokens 64] [--rounds 3] [--only PART] [--wait SECONDS]
-                  [--loom build/bin/loom] [--training build/bin/bench_training] [--json docs/threads.json] [--svg docs/threads.svg]
-       threads.py --from docs/threads.json [--svg docs/threads.svg]      draws and prints what was measured before
+                  [--loom build/bin/loom] [--training build/bin/bench_training] [--json docs/benchmarks/threads.json] [--svg docs/benchmarks/threads.svg]
+       threads.py --from docs/benchmarks/threads.json [--svg docs/benchmarks/threads.svg]      draws and prints what was measured before
 
 The command is `loom bench MODEL --prompt-tokens N --new-tokens N -t T` for reading and writing, and bench_training for rows of bench/training.json and
 bench/training_large.json. A round has every number of threads once; figures are medians of the rounds. A sample beside which others used the processor is
@@ -175,8 +175,8 @@ def arguments():
     parser.add_argument("--wait", type=float, default=20)
     parser.add_argument("--loom", default=os.path.join(ROOT, "build", "bin", "loom"))
     parser.add_argument("--training", default=os.path.join(ROOT, "build", "bin", "bench_training"))
-    parser.add_argument("--json", default=os.path.join(ROOT, "docs", "threads.json"))
-    parser.add_argument("--svg", default=os.path.join(ROOT, "docs", "threads.svg"))
+    parser.add_argument("--json", default=os.path.join(ROOT, "docs", "benchmarks", "threads.json"))
+    parser.add_argument("--svg", default=os.path.join(ROOT, "docs", "benchmarks", "threads.svg"))
     chosen = parser.parse_args()
     if len(chosen.threads) < 2:
         parser.error("--threads: two numbers or more are expected, lines have to begin and to end")

@@ -24,7 +24,7 @@ foreach(format IN LISTS formats)
   loom_outside(files_${format} mutated_files --format ${format} --keep ${PROJECT_BINARY_DIR}/found)
 endforeach()
 
-# docs/adding.md followed in a scratch copy of the sources, which is built: minutes.
+# docs/internals/adding.md followed in a scratch copy of the sources, which is built: minutes.
 if(LOOM_WHOLE)
   add_test(NAME additions COMMAND ${LOOM_PYTHON3} ${PROJECT_SOURCE_DIR}/tools/additions/check.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/additions)
   set_tests_properties(additions PROPERTIES TIMEOUT 10000)
@@ -34,4 +34,9 @@ endif()
 if(TARGET loom_static)
   add_test(NAME outside_release COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/release.py ${PROJECT_BINARY_DIR} $<TARGET_FILE:loom>)
   set_tests_properties(outside_release PROPERTIES TIMEOUT 1800)
+endif()
+
+# What ./run builds first.
+if(TARGET loom_first)
+  loom_outside(first_start first_start $<TARGET_FILE:loom_first>)
 endif()

@@ -49,7 +49,7 @@ endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(loom_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 endif()
-# The determinism contract (docs/numerics.md): every product and sum is rounded on its own, everywhere.
+# The determinism contract (docs/internals/numerics.md): every product and sum is rounded on its own, everywhere.
 target_compile_options(loom_flags INTERFACE -ffp-contract=off -fno-math-errno -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-psabi)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
   # GCC 12 and 13 see overlaps and overflows in std::string that are not there (GCC bugs 105329, 105651).

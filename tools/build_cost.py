@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Processor time that building the program costs, by module: what a first `./run` pays.
 
-usage: build_cost.py [--source FOLDER] [--json FILE]     builds `loom` as ./run does, in a scratch folder without ccache, and prints a table
+usage: build_cost.py [--source FOLDER] [--json FILE]     builds what ./run builds first, in a scratch folder without ccache, and prints a table
+       build_cost.py --whole ..                          the whole program in its place
        build_cost.py --check BUILD_FOLDER                compares the size of each module's objects with the budget in CONTRIBUTING.md
 
 Seconds are user time of the compilers (getrusage), so they depend on the machine: compare two states in one run on one machine
@@ -22,7 +23,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLACK = 1.1  # of a module's size over its budget
-OTHERS = {"shared", "static", "welvet", "test_support", "faults", "lost_card", "verify", "verify_gpu"}  # targets that are no module
+OTHERS = {"first", "shared", "static", "welvet", "test_support", "faults", "lost_card", "verify", "verify_gpu"}  # targets that are no module
 
 
 def module_of(output):
@@ -30,7 +31,7 @@ def module_of(output):
     name = re.search(r"CMakeFiles/([^/]+)\.dir/", output).group(1)
     if name.startswith("kernels_"):
         return "shaders' recorder" if name.endswith("_record") else "kernels"
-    return {"loom": "cli"}.get(name, re.sub(r"^(loom|hot)_", "", name))
+    return {"loom": "cli", "loom_first": "cli"}.get(name, re.sub(r"^(first_hot|first|loom|hot)_", "", name))
 
 
 def run_one(log, command):
@@ -43,7 +44,7 @@ def run_one(log, command):
     return done.returncode
 
 
-def measure(source):
+def measure(source, whole):
     with tempfile.TemporaryDirectory(prefix="loom-build-cost-") as folder:
         log = f"{folder}/log"
         launcher = f"{sys.executable};{pathlib.Path(__file__).resolve()};--one;{log}"
@@ -51,7 +52,9 @@ def measure(source):
                      "-DLOOM_TARGETS=native", f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"]
         subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
         begin = time.monotonic()
-        subprocess.run(["ninja", "-C", f"{folder}/build", "loom"], check=True, stdout=subprocess.DEVNULL)
+        has_first = "build loom_first:" in (pathlib.Path(folder) / "build/build.ninja").read_text(encoding="utf-8")
+        target = "loom_first" if has_first and not whole else "loom"
+        subprocess.run(["ninja", "-C", f"{folder}/build", target], check=True, stdout=subprocess.DEVNULL)
         wall = time.monotonic() - begin
         seconds = collections.Counter()
         largest = 0
@@ -65,7 +68,7 @@ def measure(source):
 
 def sizes(build):
     """Bytes of machine code by module, of objects that are in the folder. Kernels depend on the processor and are left out."""
-    wanted = re.findall(r"^build (CMakeFiles/(?:(?:loom|hot)(?:_([a-z_]+))?|kernels_[a-z]+_record)\.dir/\S+\.o):",
+    wanted = re.findall(r"^build (CMakeFiles/(?:(?:loom|first_hot|first|hot)(?:_([a-z_]+))?|kernels_[a-z]+_record)\.dir/\S+\.o):",
                         (build / "build.ninja").read_text(encoding="utf-8"), re.M)
     found = [build / path for path, name in wanted if name not in OTHERS and (build / path).exists()]
     out = collections.Counter()
@@ -101,12 +104,13 @@ def main():
         return run_one(sys.argv[2], sys.argv[3:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", type=pathlib.Path, default=ROOT)
+    parser.add_argument("--whole", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--check", type=pathlib.Path, metavar="BUILD_FOLDER")
     options = parser.parse_args()
     if options.check:
         return check(options.check)
-    seconds, wall, memory, code = measure(options.source.resolve())
+    seconds, wall, memory, code = measure(options.source.resolve(), options.whole)
     print(f"{'module':20} {'seconds':>8} {'kB':>6}")
     for module, used in seconds.most_common():
         print(f"{module:20} {used:8.1f} {round(code.get(module, 0) / 1000):6}")

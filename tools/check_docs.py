@@ -6,7 +6,8 @@ usage: check_docs.py [PROGRAM]       PROGRAM: build/bin/loom; without it command
 Looks at every Markdown file that git knows. Links: [text](relative/path#heading), images too; a heading must exist in a Markdown target.
 Paths: code spans that begin with a folder of the tree or of src, and names of source files; capitals are placeholders. Tables of figures (a column of
 numbers with fractions, or of hashes): a command stands in their section. Examples: lines of fenced blocks, and code spans, that begin with "loom ",
-a path that ends in it, or "./run". Commands: each has a row in a table, and each folder of src one in docs/architecture.md. "Not yet": a sentence that says so names something of MISSING that is not there.
+a path that ends in it, or "./run". Commands: each has a row in a table, and each folder of src one in docs/internals/architecture.md. Pages: an index
+links to each, and those that sources name are there. "Not yet": a sentence that says so names something of MISSING that is not there.
 tools/check_figures.py runs the commands of the figures, tools/check_spec.py holds the ids of requirements to docs/spec, tools/checks_test.py shows that each
 of these checks can fail.
 """
@@ -22,10 +23,11 @@ LINK = re.compile(r"\[[^\]]*\]\(<?([^)\s>]+)>?[^)]*\)")
 EXAMPLE = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:(?:[\w./-]*/)?(loom)|(\./run))\s+(\S.*)$")
 PATH = re.compile(r"^[\w.-]+(?:/[\w.*-]+)+/?")
 TOP = ("src", "tests", "tools", "bench", "examples", "cmake", "docs", "fuzz", ".ci", "include", "bindings")
+PAGE = re.compile(r"(?<![\w/.])docs/[\w/-]+\.(?:md|svg|json)\b")
 SOURCE = re.compile(r"^\w+\.(?:h|cpp|py|cmake|mjs|tsv)$")
-# Said of things that are not there, in pages about the present; plan.md, decisions.md and the changelog tell of other times.
+# Said of things that are not there, in pages about the present; plan.md, the decisions and the changelog tell of other times.
 NOT_YET = re.compile(r"\bnot (?:yet )?(?:built|implemented)\b|\bnot(?: done| there| supported)? yet\b|\bno\b[^.;:]{1,40}\byet\b|\blater work\b", re.IGNORECASE)
-OTHER_TIMES = ("docs/plan.md", "docs/decisions.md", "CHANGELOG.md")
+OTHER_TIMES = ("docs/plan.md", "docs/decisions/", "CHANGELOG.md")
 MISSING = {  # name in prose: what would be there
     "WebGPU": "src/backend/webgpu", "GPU": "src/backend/webgpu", "C ABI": "src/capi/networks.cpp", "bindings": "bindings", "server": "src/server", "ONNX": "src/io/onnx",
     "installed package": "cmake/LoomConfig.cmake.in", "0.8x": "src/io/entity_v1",
@@ -111,6 +113,31 @@ def broken_link(path, target):
         return f"link to {target}: no such file"
     if anchor and there.endswith(".md") and anchor not in {slug(t.lstrip("#")) for _, t, f in lines_of(there) if t.startswith("#") and not f}:
         return f"link to {target}: no such heading"
+
+
+def unlisted_pages(names):
+    """Pages below docs that neither docs/README.md nor the README.md of their folder links to; none without an index."""
+    listed = set()
+    for index in (name for name in names if name.startswith("docs/") and os.path.basename(name) == "README.md"):
+        path = os.path.join(ROOT, index)
+        targets = {target.partition("#")[0] for _, text, fenced in lines_of(path) if not fenced for target in LINK.findall(text)}
+        listed |= {index, *(os.path.normpath(os.path.join(os.path.dirname(index), target)) for target in targets)}
+    return [name for name in names if listed and name.startswith("docs/") and name not in listed]
+
+
+def lost_pages():
+    """(file, line number, page) of what sources, tests and tools say of pages below docs that are not there. Tests of the checks name pages of their own."""
+    folders = ("src/", "tests/", "tools/", "python/", "bindings/", "include/", "api/", "bench/", "examples/", "cmake/", ".ci/", "test", "run", "CMakeLists.txt", "pyproject.toml")
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\n")[:-1]
+    for name in (n for n in listed if n.startswith(folders) and not n.startswith("tests/golden/") and n != "tools/checks_test.py"):
+        try:
+            with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+                text = file.read()
+        except (FileNotFoundError, UnicodeDecodeError):
+            continue
+        for match in PAGE.finditer(text):
+            if not os.path.exists(os.path.join(ROOT, match[0])):
+                yield name, text.count("\n", 0, match.start()) + 1, match[0]
 
 
 def sources_of_program():
@@ -234,19 +261,21 @@ def faults(program=None):
         wrong += [f"{name}:{number}: a table of figures, and no command that makes them" for number, commands in figure_tables(path) if not commands]
         for number, text, fenced in lines_of(path):
             found = [] if fenced else [broken_link(path, t) for t in LINK.findall(re.sub(r"`[^`]*`", "", text)) if not re.match(r"[a-z]+:", t)]
-            if name not in OTHER_TIMES:
+            if not name.startswith(OTHER_TIMES):
                 found += [] if fenced else [missing_path(code, modules, files) for code in re.findall(r"`([^`]+)`", text)]
             for example in [text.strip()] if fenced else re.findall(r"`([^`]+)`", text):
                 match = EXAMPLE.match(example)
                 found += [wrong_example(program, match[3], match[2] is not None)] if match else []
             wrong += [f"{name}:{number}: {w}" for w in found if w]
-        if name not in OTHER_TIMES:
+        if not name.startswith(OTHER_TIMES):
             wrong += [f"{name}:{number}: {w}" for number, text in paragraphs(path) for w in [untrue_absence(text)] if w]
     wrong += [f"loom {command}: no table of the documents has a row for it" for command in commands_without_row(program, names)]
-    architecture = os.path.join(ROOT, "docs/architecture.md")
+    wrong += [f"{name}:{number}: {page}: no such page" for name, number, page in lost_pages()]
+    wrong += [f"{name}: no index of docs links to it" for name in unlisted_pages(names)]
+    architecture = os.path.join(ROOT, "docs/internals/architecture.md")
     if os.path.exists(architecture):
         rows = {row[0] for _, _, table in tables(architecture) for row in table if row}
-        wrong += [f"docs/architecture.md: no row for src/{module}" for module in sorted(modules) if f"`{module}`" not in rows]
+        wrong += [f"docs/internals/architecture.md: no row for src/{module}" for module in sorted(modules) if f"`{module}`" not in rows]
     if program:  # so that the reading of the source can be trusted where there is no program
         wrong += [f"src/cli: {command} has {flag}, which tools/check_docs.py does not find there" for command in commands_of(program)
                   for flag in sorted(flags_of(program, command) - source_flags(command))]

@@ -162,13 +162,21 @@ def said_by_console(lines):
 
 # --- README ----------------------------------------------------------------------------------------------------------------------------
 
-@check("answer", "README.md", 'build/bin/loom generate $MODEL -p "What is the capital of France?" --json', quick=True)
+@check("hash", "README.md", 'build/bin/loom generate $MODEL -p "What is the capital of France?" --json', quick=True)
+def hash_of_readme(page):
+    console = blocks(page, "Try it")[1]
+    yield Figure("Q4_1", said_by_console(console), lambda: shell(console))
+
+
+# --- docs/guide ------------------------------------------------------------------------------------------------------------------------
+
+@check("answer", "docs/guide/start.md", 'build/bin/loom generate $MODEL -p "What is the capital of France?" --json', quick=True)
 def answer(page):
     console = blocks(page, "What you should see")[0]
     yield Figure("Q4_1", said_by_console(console), lambda: shell(console))
 
 
-@check("picture", "README.md", "loom graph examples/demo.json -o demo.svg", quick=True)
+@check("picture", "docs/guide/networks.md", "loom graph examples/demo.json -o demo.svg", quick=True)
 def picture(_):
     def run():
         output_of(LOOM, "graph", "examples/demo.json", "-o", f"{MADE}/demo.svg", "--overwrite")
@@ -176,16 +184,16 @@ def picture(_):
     yield Figure("docs/demo.svg", text_of("docs/demo.svg"), run)
 
 
-@check("learn", "README.md", "loom train examples/training/mnist_mlp.json --folder ~/.cache/loom/data", quick=True)
+@check("learn", "docs/guide/networks.md", "loom train examples/training/mnist_mlp.json --folder ~/.cache/loom/data", quick=True)
 def learn(page):
     percent, = prose(page, "Learn", r"mnist_mlp\.json --folder \S+ -o digits +# ([\d.]+) %")
     yield Figure("digits", percent, lambda: f"{100 * trained('mnist_mlp.json')['validation']['accuracy']:.1f}")
 
 
-@check("from C++", "README.md", "c++ -std=c++20 -O2 -DJSON_NOEXCEPTION -Isrc -Ibuild/deps/include ask.cpp -o ask", quick=True)
+@check("from C++", "docs/guide/c-and-cpp.md", "c++ -std=c++20 -O2 -DJSON_NOEXCEPTION -Isrc -Ibuild/deps/include ask.cpp -o ask", quick=True)
 def from_cpp(page):
-    code, command = blocks(page, "From C++")
-    question, said = "What is the capital of France?", said_by_console(blocks(page, "What you should see")[0])
+    code, command = blocks(page, "From the engine's own C++")
+    question, said = "What is the capital of France?", said_by_console(blocks("docs/guide/start.md", "What you should see")[0])
 
     def run():
         write(f"{MADE}/ask.cpp", "\n".join(code) + "\n")
@@ -194,7 +202,7 @@ def from_cpp(page):
     yield Figure("ask.cpp", f"{said.splitlines()[0]}\n{HASH.search(said)[0]}", run)
 
 
-# --- docs/training.md ------------------------------------------------------------------------------------------------------------------
+# --- docs/guide/training.md ------------------------------------------------------------------------------------------------------------------
 
 def trained(config):
     folder = [] if config == "spirals.json" else ["--folder", DATA]
@@ -212,7 +220,7 @@ def in_words(result):
     return f"{figure}, weights {result['hash'][:16]}"
 
 
-@check("examples", "docs/training.md", "loom train examples/training/iris.json --folder ~/.cache/loom/data", quick=True)
+@check("examples", "docs/guide/training.md", "loom train examples/training/iris.json --folder ~/.cache/loom/data", quick=True)
 def examples(page):
     for config, row in table(page, "Examples").items():
         yield Figure(config, f"{row['Held out']}, weights {row['Weights']}", lambda c=config: in_words(trained(c)))
@@ -240,22 +248,22 @@ def types_of(name, networks, prefix):
             yield Figure(f"{network}, {dtype}", said, fashion_row(name, f"{prefix(network)}_{dtype}"))
 
 
-@check("qat", "docs/training.md", "examples/training/fashion_table.py qat")
+@check("qat", "docs/guide/training.md", "examples/training/fashion_table.py qat")
 def qat(page):
     return types_of("qat", {"MLP": table(page, "Types, measured")["MLP"]}, str.lower)
 
 
-@check("cnn", "docs/training.md", "examples/training/fashion_table.py cnn")
+@check("cnn", "docs/guide/training.md", "examples/training/fashion_table.py cnn")
 def cnn(page):
     return types_of("cnn", {"CNN": table(page, "Types, measured")["CNN"]}, str.lower)
 
 
-@check("mnist", "docs/training.md", "examples/training/fashion_table.py mnist")
+@check("mnist", "docs/guide/training.md", "examples/training/fashion_table.py mnist")
 def mnist(page):
     return types_of("mnist", table(page, "Types, measured", 1), lambda network: f"mnist{network.split()[0]}k_{network.split()[-1].lower()}")
 
 
-@check("finetune", "docs/training.md", "loom finetune $MODEL --text ~/.cache/loom/data/text/botchan.txt -o adapter --steps 60 --batch 2 --learning-rate 1e-3")
+@check("finetune", "docs/guide/training.md", "loom finetune $MODEL --text ~/.cache/loom/data/text/botchan.txt -o adapter --steps 60 --batch 2 --learning-rate 1e-3")
 def finetune(page):
     before, after, weights = prose(page, "Fine-tuning a language model", r"falls from ([\d.]+) to ([\d.]+) nats per token.*\(adapter ([0-9a-f]{16})\)")
 
@@ -266,13 +274,13 @@ def finetune(page):
     yield Figure("novel", f"{before} to {after}, adapter {weights}", run)
 
 
-# --- docs/tween.md ---------------------------------------------------------------------------------------------------------------------
+# --- docs/guide/tween.md ---------------------------------------------------------------------------------------------------------------------
 
 LEARNERS = {"backprop": "backprop", "secant": "secant", "chain": "chain", "learned feedback": "mirror"}
 
 
 # 784 x 256 weights are divided among the two threads of the command's default, in every mode that has rules of its own.
-@check("costs", "docs/tween.md", "examples/training/fashion_table.py tween --only _0.1_1", first=2, quick=True)
+@check("costs", "docs/guide/tween.md", "examples/training/fashion_table.py tween --only _0.1_1", first=2, quick=True)
 def costs(page):
     for dtype, row in table(page, "What it costs").items():
         for column in ("secant", "chain", "learned feedback", "backprop"):
@@ -280,7 +288,7 @@ def costs(page):
             yield Figure(f"{dtype}, {column}", f"{right} % {weights}", fashion_row("tween", f"relu_{dtype}_{LEARNERS[column]}_0.1_1"))
 
 
-@check("tween", "docs/tween.md", "examples/training/fashion_table.py tween")
+@check("tween", "docs/guide/tween.md", "examples/training/fashion_table.py tween")
 def tween(page):
     def seeds_of(name, learner):
         """{rate: {seed: percent}} of a row; learned feedback has one rate and three seeds."""
@@ -311,7 +319,7 @@ def tween(page):
     return runs + means
 
 
-@check("rates of feedback", "docs/tween.md", "loom train on a config that the command leaves in build/fashion")
+@check("rates of feedback", "docs/guide/tween.md", "loom train on a config that the command leaves in build/fashion")
 def rates_of_feedback(page):
     said = prose(page, "Measured", r"with sign, 0\.1 costs .*?\(([\d.]+) at seed 1, ([\d.]+) at 0\.3\),.*?\(([\d.]+) and ([\d.]+) at seed 2 against ([\d.]+)\)\."
                                    r".*? give ([\d.]+) with sign and binary at seed 1, where one gives (\d+\.\d+)")
@@ -333,7 +341,7 @@ def rates_of_feedback(page):
         yield Figure(f"{row} {changes or ''}".strip(), percent, lambda r=row, c=changes: run(r, c))
 
 
-@check("inverse", "docs/tween.md", "examples/training/fashion_table.py inverse")
+@check("inverse", "docs/guide/tween.md", "examples/training/fashion_table.py inverse")
 def inverse(page):
     def run(name):
         seeds = [fashion("inverse", "--only", f"{name}_{seed}")[f"{name}_{seed}"].split(" % ") for seed in (1, 2, 3)]
@@ -344,7 +352,7 @@ def inverse(page):
             yield Figure(f"{activation}, {learner}", f"{right}, {weights}", lambda n=f"inverse_{activation}_{learner}_{rate.replace(' ', '_')}": run(n))
 
 
-@check("kinds", "docs/tween.md", "examples/training/fashion_table.py kinds")
+@check("kinds", "docs/guide/tween.md", "examples/training/fashion_table.py kinds")
 def kinds(page):
     def best(name):
         right, weights = max((said.split(" % ") for said in fashion("kinds", "--only", name).values()), key=lambda pair: float(pair[0]))
@@ -354,7 +362,7 @@ def kinds(page):
             yield Figure(f"{network}, {column}", said, lambda n=f"{network.lower()}_{LEARNERS[column]}_": best(n))
 
 
-@check("tween memory", "docs/tween.md", "build/bin/training_test --gtest_filter=*T_80_W_03_L_07*", quick=True)
+@check("tween memory", "docs/guide/tween.md", "build/bin/training_test --gtest_filter=*T_80_W_03_L_07*", quick=True)
 def tween_memory(page):
     said = prose(page, "Measured", r"batch 64: ([\d.]+) MB by backprop, ([\d.]+) MB by a layerwise .*?, ([\d.]+) MB with recompute_every 3 .*?, ([\d.]+) MB with undo")
 
@@ -364,7 +372,7 @@ def tween_memory(page):
     yield Figure("20 dense cells", " ".join(said), run)
 
 
-@check("continual", "docs/tween.md", "build/bin/example_continual")
+@check("continual", "docs/guide/tween.md", "build/bin/example_continual")
 def continual(page):
     def lines(scenario):
         found = {}
@@ -391,9 +399,9 @@ def continual(page):
     yield Figure("split", " ".join(figure.replace(" ", "") for figure in said), split)
 
 
-# --- docs/evolution.md, docs/creature.md -------------------------------------------------------------------------------------------------
+# --- docs/guide/evolution.md, docs/guide/creature.md -------------------------------------------------------------------------------------------------
 
-@check("exclusive or", "docs/evolution.md", "build/bin/evolution_test --gtest_filter=*E_20_E_30_xor*", quick=True)
+@check("exclusive or", "docs/guide/evolution.md", "build/bin/evolution_test --gtest_filter=*E_20_E_30_xor*", quick=True)
 def exclusive_or(page):
     grown = r"\({}\) in (\d+) to (\d+)(?: generations)?, median ([\d.]+)"
     for config in ("xor.json", "xor_minimal.json"):
@@ -405,7 +413,7 @@ def exclusive_or(page):
         yield Figure(config, f"{low} to {high}, median {median.rstrip('.')}", run)
 
 
-@check("cart-pole", "docs/evolution.md", "loom evolve examples/evolve/cart_pole.json", quick=True)
+@check("cart-pole", "docs/guide/evolution.md", "loom evolve examples/evolve/cart_pole.json", quick=True)
 def cart_pole(page):
     weights, = prose(page, "Measured", r"solved in the first generation with seed 1 \(hash ([0-9a-f]{16})\)")
 
@@ -415,19 +423,19 @@ def cart_pole(page):
     yield Figure("seed 1", f"solved after 1: {weights}", run)
 
 
-@check("alike", "docs/evolution.md", "loom dna examples/demo.json build/int4.entity", quick=True)
+@check("alike", "docs/guide/evolution.md", "loom dna examples/demo.json build/int4.entity", quick=True)
 def alike(page):
     console = blocks(page, "Comparing two networks")[1]
     yield Figure("int4", said_by_console(console), lambda: shell(console))
 
 
-@check("first day", "docs/creature.md", "build/bin/creature --script examples/creature/first_day.txt", quick=True)
+@check("first day", "docs/guide/creature.md", "build/bin/creature --script examples/creature/first_day.txt", quick=True)
 def first_day(page):
     yield Figure("seed 7", "\n".join(blocks(page, "Its first day")[0]).strip("\n"),
                  lambda: output_of("build/bin/creature", "--script", "examples/creature/first_day.txt").strip("\n"))
 
 
-@check("demonstration", "docs/creature.md", "build/bin/creature --demo", quick=True)
+@check("demonstration", "docs/guide/creature.md", "build/bin/creature --demo", quick=True)
 def demonstration(page):
     lines = [line for line in blocks(page, "Measured")[0] if line]
     brain, = prose(page, "Measured", r"\b([0-9a-f]{64})\b")
@@ -438,7 +446,7 @@ def demonstration(page):
     yield Figure("seed 7", "\n".join([*lines, brain]), run)
 
 
-@check("20 creatures", "docs/creature.md", "build/bin/creature_test --gtest_filter=*learns_five*", quick=True)
+@check("20 creatures", "docs/guide/creature.md", "build/bin/creature_test --gtest_filter=*learns_five*", quick=True)
 def creatures(page):
     said = prose(page, "Measured", r"obeys ([\d.]+) % before, ([\d.]+) % after ten lessons, ([\d.]+) % when .*?, of ([\d.]+) % of words")
 
@@ -449,9 +457,9 @@ def creatures(page):
     yield Figure("seeds 1 to 20", " ".join(f"{float(percent):.1f}" for percent in said), run)
 
 
-# --- docs/benchmarks.md ------------------------------------------------------------------------------------------------------------------
+# --- docs/benchmarks ---------------------------------------------------------------------------------------------------------------------
 
-@check("larger shapes", "docs/benchmarks.md", "loom generate FILE --raw -p hello -n 8 -t 1 --json", first=2)
+@check("larger shapes", "docs/benchmarks/larger-models.md", "loom generate FILE --raw -p hello -n 8 -t 1 --json", first=2)
 def larger_shapes(page):
     shapes = {"360M": "smollm2-360m", "0.5B": "qwen2.5-0.5b", "1.1B": "tinyllama-1.1b", "7B": "mistral-7b"}
 
@@ -470,13 +478,13 @@ def larger_shapes(page):
             yield Figure(label, said, lambda: loom("generate", model(), "-p", "What is the capital of France?")["hash"])
 
 
-@check("keys and values", "docs/benchmarks.md", 'loom generate $MODEL -p "What is the capital of France?" --kv-dtype int8 --json', first=3, quick=True)
+@check("keys and values", "docs/benchmarks/types.md", 'loom generate $MODEL -p "What is the capital of France?" --kv-dtype int8 --json', first=3, quick=True)
 def keys_and_values(page):
     for dtype, row in table(page, "Keys and values in three types").items():
         yield Figure(dtype, row["hash"], lambda d=dtype: loom("generate", model(), "-p", "What is the capital of France?", "--kv-dtype", d)["hash"])
 
 
-@check("keys and values, perplexity", "docs/benchmarks.md", "loom perplexity $MODEL ~/.cache/loom/data/text/botchan.txt --max-windows 2 --kv-dtype int8 --json")
+@check("keys and values, perplexity", "docs/benchmarks/types.md", "loom perplexity $MODEL ~/.cache/loom/data/text/botchan.txt --max-windows 2 --kv-dtype int8 --json")
 def perplexity_of_keys_and_values(page):
     def run(dtype):
         got = loom("perplexity", model(), f"{DATA}/text/botchan.txt", "--max-windows", "2", "--kv-dtype", dtype)
@@ -485,7 +493,7 @@ def perplexity_of_keys_and_values(page):
         yield Figure(dtype, row["perplexity"], lambda d=dtype: run(d))
 
 
-@check("types", "docs/benchmarks.md", "bench/type_table.py $(tools/fetch_data.sh --model) ~/.cache/loom/data/text/botchan.txt --windows 2")
+@check("types", "docs/benchmarks/types.md", "bench/type_table.py $(tools/fetch_data.sh --model) ~/.cache/loom/data/text/botchan.txt --windows 2")
 def types(page):
     def comparable(row):  # all but the speed
         return ", ".join(cell for column, cell in row.items() if column != "writes tok/s")
@@ -499,7 +507,7 @@ def types(page):
         yield Figure(dtype, comparable(rows[dtype]), lambda d=dtype: run(d))
 
 
-@check("matrix", "docs/benchmarks.md", "build/bin/loom bench matrix --kind dense --dtype int8 --seconds 1", quick=True)
+@check("matrix", "docs/benchmarks/types.md", "build/bin/loom bench matrix --kind dense --dtype int8 --seconds 1", quick=True)
 def matrix(page):
     def comparable(words):  # all but the times, of which there are as many as the machine has instruction sets and threads
         return " ".join([*words[:5], *words[-2:]])
@@ -512,7 +520,7 @@ def matrix(page):
         yield Figure(" ".join(words[:3]), comparable(words), run)
 
 
-@check("whole matrix", "docs/benchmarks.md", "build/bin/loom bench matrix --seconds 60")
+@check("whole matrix", "docs/benchmarks/types.md", "build/bin/loom bench matrix --seconds 60")
 def whole_matrix(page):
     rows, equal, within = prose(page, "Every kind in every type", r"(\d+) rows \(.*?\) in \d+ s; (\d+) bit-equal to f64, (\d+) within, none beyond")
 
@@ -522,15 +530,15 @@ def whole_matrix(page):
     yield Figure("all", f"{rows}: {equal} and {within}", run)
 
 
-@check("auto", "docs/benchmarks.md", "loom morph build/mlp.json build/auto.entity --auto --data build/x.npz --max-bytes 100000 --overwrite", quick=True)
+@check("auto", "docs/benchmarks/types.md", "loom morph build/mlp.json build/auto.entity --auto --data build/x.npz --max-bytes 100000 --overwrite", quick=True)
 def auto(page):
     console = blocks(page, "Types chosen by data")[0]
     yield Figure("64-256-256-10", said_by_console(console), lambda: shell(console))
 
 
-# --- docs/gpu.md: what a card has to come to ------------------------------------------------------------------------------------------
+# --- docs/benchmarks/graphics-cards.md: what a card has to come to ------------------------------------------------------------------------------------------
 
-@check("weights of cards", "docs/gpu.md", "bench/gpu_report.sh LOOM MODEL", quick=True)
+@check("weights of cards", "docs/benchmarks/graphics-cards.md", "bench/gpu_report.sh LOOM MODEL", quick=True)
 def weights_of_cards(page):
     def run(training):
         with tempfile.TemporaryDirectory() as folder:
@@ -544,7 +552,8 @@ def weights_of_cards(page):
 # -----------------------------------------------------------------------------------------------------------------------------------------
 
 def pages():
-    return ["README.md", *sorted(f"docs/{name}" for name in os.listdir(full_path("docs")) if name.endswith(".md"))]
+    found = (os.path.relpath(os.path.join(folder, name), ROOT) for folder, _, names in os.walk(full_path("docs")) for name in names)
+    return ["README.md", *sorted(name for name in found if name.endswith(".md"))]
 
 
 def unread_tables():

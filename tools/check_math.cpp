@@ -1,10 +1,10 @@
 // Measures src/simd/math.h over all 2^32 inputs of each function (pow: samples) and src/simd/math64.h over samples, and
-// writes docs/math_errors.md ("64" chooses the f64 functions). Offline, about a minute and a half per function on one
-// core:
+// writes docs/internals/math_errors.md ("64" chooses the f64 functions). Offline, about a minute and a half per
+// function on one core:
 //   cmake --preset release && cmake --build build --target loom_simd
 //   g++ -std=c++20 -O2 -Isrc tools/check_math.cpp build/libloom_simd.a build/libloom_core.a -lfmt -lmpfr -lgmp -o
 //     build/check_math
-//   build/check_math docs/math_errors.md [function...]
+//   build/check_math docs/internals/math_errors.md [function...]
 //
 // The reference is libm in f64, good to 2^-28 ulp of f32, and in x87's 80 bits, good to 2^-8 ulp of f64; MPFR confirms
 // it on every 4093rd input, on every new worst case and wherever the error lies so close to 1 ulp that the count could
@@ -344,7 +344,7 @@ int main(int count, char** arguments) {
   if (out == nullptr) return std::perror(arguments[1]), 1;
   std::fprintf(out,
                "# Errors of the elementary functions\n\n"
-               "Written by `build/check_math docs/math_errors.md`, half an hour, which the head of "
+               "Written by `build/check_math docs/internals/math_errors.md`, half an hour, which the head of "
                "`tools/check_math.cpp` says how to build; do not edit.\n"
                "The bound is 2 ulp for every input ([numerics.md](numerics.md#functions)). An ulp is the distance of "
                "floats at the true value; f32\n"

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Shows that every check of check_docs.py and check_spec.py can fail: small trees with one fault each, and what is said of it."""
+"""Shows that every check of the pages can fail: small trees with one fault each, and what is said of it."""
 import os
 import subprocess
 import tempfile
 import unittest
 
+import check_commits
 import check_docs
+import check_lists
 import check_spec
+import command_page
+import decision_index
 
 MAIN = 'constexpr Command kCommands[] = {\n    {"run", "What", run_command},\n    {"bench", "What", bench_command},\n};\n'
 COMMANDS = """
@@ -120,7 +124,15 @@ class Documents(unittest.TestCase):
         self.said("", "loom fly: no table", files={"src/cli/main.cpp": MAIN.replace("};", '    {"fly", "What", fly_command},\n};')})
 
     def test_folders_without_a_row(self):
-        self.said("", "no row for src/ops", files={"docs/architecture.md": "| Folder | Holds |\n| --- | --- |\n| `cli` | x |\n"})
+        self.said("", "no row for src/ops", files={"docs/internals/architecture.md": "| Folder | Holds |\n| --- | --- |\n| `cli` | x |\n"})
+
+    def test_pages_without_an_index(self):
+        pages = {"docs/README.md": "[a](guide/a.md) [b](b/README.md)\n", "docs/guide/a.md": "x\n", "docs/b/README.md": "[c](c.md)\n", "docs/b/c.md": "x\n"}
+        self.assertEqual(faults_of("", files=pages), [])
+        self.said("", "docs/guide/d.md: no index of docs links to it", files={**pages, "docs/guide/d.md": "x\n"})
+
+    def test_pages_that_sources_name(self):
+        self.said("", "src/ops/gap/gap.h:2: docs/gone.md: no such page", files={"src/ops/gap/gap.h": "// engine D-01\n// (docs/gone.md)\n"})
 
     def test_what_is_said_to_be_absent(self):
         self.said("The wheels are not built yet.", "of nothing that MISSING")
@@ -151,6 +163,145 @@ class Requirements(unittest.TestCase):
         self.assertIn("docs/spec/numerics.md:2: D-03 has an entry in docs/spec/engine.md:5 too", self.faults({"src/a.h": "D-01..D-03"}, twice))
         swapped = {"docs/spec/engine.md": "## 4. Types\n\n- **D-02** Two.\n- **D-01** One.\n"}
         self.assertIn("docs/spec/engine.md:4: D-01 stands behind D-02", self.faults({"src/a.h": "D-01, D-02"}, swapped))
+
+
+class Lists(unittest.TestCase):
+    """Pages of this repository, each with one fault."""
+
+    def rows(self):
+        return check_docs.tables(os.path.join(check_lists.ROOT, check_lists.FORMATS))[0][2][1:]
+
+    def models(self):
+        return dict(check_docs.tables(os.path.join(check_lists.ROOT, check_lists.MODELS))[0][2][1:])
+
+    def test_counts(self):
+        known = {"losses": 12, "(?:numeric )?types": 21}
+        self.assertEqual(list(check_lists.wrong_counts({"a.md": "12\nlosses, any of the 21 types, 14 types of it"}, known)), [])
+        self.assertEqual(list(check_lists.wrong_counts({"a.md": "11 losses"}, known)), ['a.md: "11 losses": the code has 12'])
+        self.assertEqual(len(list(check_lists.wrong_counts({"a.md": "any of the 20 types"}, known))), 1)
+
+    def test_formats(self):
+        rows = self.rows()
+        self.assertEqual(list(check_lists.wrong_formats(rows)), [])
+        for name, word in (("GGUF", "OutputKind::gguf"), ("ONNX", "src/io/onnx"), ("data sets", "src/data/csv"), ("pictures", "OutputKind::svg")):
+            left = [row if not row[0].startswith(name) else ["x", *row[1:3], ""] for row in rows] if name != "ONNX" else [row[:3] + [row[3].replace("`src/io/onnx`", "")] for row in rows]
+            self.assertIn(word, " ".join(check_lists.wrong_formats(left)))
+        unwritten = [[*row[:2], "no", row[3]] for row in rows]
+        self.assertIn("is not written", " ".join(check_lists.wrong_formats(unwritten)))
+        older = [[row[0].replace("to 28", "to 27"), *row[1:]] for row in rows]
+        self.assertIn("the row of ONNX", " ".join(check_lists.wrong_formats(older)))
+
+    def test_models(self):
+        page = self.models()
+        self.assertEqual(list(check_lists.wrong_models(page)), [])
+        for row, word, put in (("Weights in GGUF", "MXFP4", ""), ("Weights in GGUF", "MXFP4", "MXFP4, IQ4_NL"), ("Weights in safetensors", "BF16", ""),
+                               ("Language models", "Mistral", ""), ("Processors", "NEON", "")):
+            self.assertEqual(len(list(check_lists.wrong_models({**page, row: page[row].replace(word, put)}))), 1, (row, word))
+
+    def test_recipes(self):
+        rows = check_docs.tables(os.path.join(check_lists.ROOT, check_lists.ADDING))[0][2][1:]
+        self.assertEqual(list(check_lists.wrong_recipes(rows)), [])
+        self.assertEqual(list(check_lists.wrong_recipes([["x", "1", "3", "`src/NAME/a.h`"]])), ['docs/internals/adding.md, "x": 1 files and 1 listed ones, but 3 to be complete'])
+        self.assertIn("no such file", list(check_lists.wrong_recipes([["x", "1", "2", "`src/gone.h`"]]))[0])
+
+    def test_sizes(self):
+        self.assertEqual(list(check_lists.too_long({"README.md": "a " * 900, "docs/plan.md": "a\n" * 120})), [])
+        self.assertEqual(list(check_lists.too_long({"README.md": "a " * 901, "docs/plan.md": "a\n" * 121})), ["README.md: 901 words, at most 900", "docs/plan.md: 121 lines, at most 120"])
+
+    def test_kinds_and_absence(self):
+        text = check_lists.read(check_lists.MODELS)
+        self.assertEqual(list(check_lists.wrong_kinds(text)), [])
+        self.assertEqual(len(list(check_lists.wrong_kinds(text.replace("kmeans", "means")))), 1)
+        self.assertEqual(list(check_lists.wrong_absence("A server for language models. See plan.md.")), [])
+        self.assertEqual(len(list(check_lists.wrong_absence("Training on graphics cards."))), 1)
+
+
+class Commits(unittest.TestCase):
+    def faults(self, text):
+        return list(check_commits.faults([("0123456789abcdef", text)]))
+
+    def test_right_messages(self):
+        for text in ("lm: encoders read JSON files", "README, run: the measured time", "ops/conv: tiles of 12\n\nWhy.\n", "a: " + 69 * "x"):
+            self.assertEqual(self.faults(text), [])
+
+    def test_faults(self):
+        for text, said in (("wip", "expected `area"), ("Layout", "expected `area"), ("a : b", "expected `area"), ("a:b", "expected `area"), ("a: " + 70 * "x", "73 characters"),
+                           ("a: b.", "full stop"), ("a: b\nc", "second line")):
+            self.assertEqual(len(self.faults(text)), 1, text)
+            self.assertIn(said.replace("\\", ""), self.faults(text)[0])
+
+
+class CommandPage(unittest.TestCase):
+    HELP = {
+        "--help": """Loom.
+Usage: loom [OPTIONS] [SUBCOMMAND]
+
+Options:
+  -h,--help   Print this help message and exit
+
+Subcommands:
+  run         Run a | b
+""",
+        "run --help": """Run a | b
+Usage: loom run [OPTIONS] FILE [SUBCOMMAND]
+
+Positionals:
+  FILE TEXT REQUIRED          The file
+
+Options:
+  -h,--help                   Print this help message and exit
+  -t,--threads INT:INT in [1 - 256]=2
+                              Threads, as many as --all says
+  --ids TEXT Excludes: --file Token ids: 1,2,3
+  --max-memory UINT:SIZE [b, kb(=1024b), ...]=4G
+                              Most bytes
+  --pass TEXT:{forward,backward} ...
+                              One of them
+  --token TEXT (Env:LOOM_TOKEN)
+                              A word
+
+Subcommands:
+  all         Run all
+
+MODEL is a file.
+""",
+        "run all --help": "Run all\nUsage: loom run all [OPTIONS]\n\nOptions:\n  -h,--help                   Print this help message and exit\n",
+    }
+
+    def test_every_option_has_its_row(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "loom")
+            cases = "".join(f"  '{arguments}') cat <<'END'\n{text}END\n    ;;\n" for arguments, text in self.HELP.items())
+            with open(program, "w", encoding="utf-8") as file:
+                file.write(f'#!/bin/sh\ncase "$*" in\n{cases}  *) exit 2 ;;\nesac\n')
+            os.chmod(program, 0o700)
+            page = command_page.page(program)
+        for row in ("| `loom run` | Run a \\| b | [options](#loom-run) |", "| `loom run all` | Run all | [options](#loom-run-all) |", "## loom run\n", "### loom run all\n",
+                    "    loom run [OPTIONS] FILE [SUBCOMMAND]\n", "| `FILE` | `TEXT`; required | The file |",
+                    "| `-t`, `--threads` | `INT` from 1 to 256; default `2` | Threads, as many as --all says |",
+                    "| `--ids` | `TEXT`; not with `--file` | Token ids: 1,2,3 |", "| `--max-memory` | `UINT` as 500M, 6G; default `4G` | Most bytes |",
+                    "| `--pass` | `forward` or `backward` ... | One of them |", "| `--token` | `TEXT`; or the variable `LOOM_TOKEN` | A word |"):
+            self.assertIn(row, page)
+        self.assertEqual(page.count("--help"), 1, page)  # that of the marker
+
+
+class Decisions(unittest.TestCase):
+    GOOD = "# Title\n\nSubject: Numbers\n\nReason.\n"
+
+    def faults(self, files):
+        return decision_index.decisions(files)[1]
+
+    def test_faults(self):
+        self.assertEqual(self.faults({"001-a.md": self.GOOD, "002-b-c.md": self.GOOD}), [])
+        self.assertIn("expected the number 002", self.faults({"001-a.md": self.GOOD, "003-b.md": self.GOOD})[0])
+        self.assertIn("expected the number 002", self.faults({"001-a.md": self.GOOD, "001-b.md": self.GOOD})[0])
+        self.assertIn("expected a name", self.faults({"1-a.md": self.GOOD})[0])
+        self.assertIn("unknown subject", self.faults({"001-a.md": self.GOOD.replace("Numbers", "Weather")})[0])
+        self.assertIn("expected \"# Title\"", self.faults({"001-a.md": "Title\n"})[0])
+
+    def test_the_index_lists_by_subject(self):
+        found, _ = decision_index.decisions({"001-a.md": self.GOOD})
+        self.assertIn("## Numbers\n\n- 001 [Title](001-a.md)\n", decision_index.index(found))
 
 
 if __name__ == "__main__":

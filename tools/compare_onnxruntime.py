@@ -688,7 +688,7 @@ def rotary(d, name):
 
 # ---- graphs ----
 
-# Neither Relu nor Clip, of which ones without NaN alone are compared: a NaN loses there in Loom (docs/numerics.md) and stays in onnxruntime.
+# Neither Relu nor Clip, of which ones without NaN alone are compared: a NaN loses there in Loom (docs/internals/numerics.md) and stays in onnxruntime.
 FOLLOW = ["Abs", "Neg", "Tanh", "Sigmoid", "Add", "Mul", "Sub", "LeakyRelu", "Softmax", "Transpose", "Identity"]
 
 

@@ -5,7 +5,7 @@ usage: draw_same_bits.py            writes the picture
        draw_same_bits.py --check    1 if the picture is not what would be written; the tests run this
 
 The digest is the SHA-256 of tests/determinism/hashes.tsv, which `loom verify` prints; the numbers count its lines; the widths of registers are those
-of src/simd/targets.inc. Which machines it was computed on stands in docs/numerics.md, "Why these two".
+of src/simd/targets.inc. Which machines it was computed on stands in docs/internals/numerics.md, "Why these two".
 """
 import hashlib
 import os
@@ -78,7 +78,7 @@ same.</desc>
     out += [f'<rect class="box" x="778" y="{middle - 62}" width="190" height="124" rx="8" fill="#dff2e6"/>',
             text(873, middle - 34, "one digest", "name", "middle"), text(873, middle - 6, digest[:16], "mono", "middle"),
             text(873, middle + 20, "SHA-256 of all results;", "small", "middle"), text(873, middle + 39, "loom verify prints it", "small", "middle"),
-            text(32, HEIGHT - 16, "Also with 1, 2, 3 or 7 threads, in any batch, and with GCC or Clang (docs/numerics.md).", "small"), "</svg>\n"]
+            text(32, HEIGHT - 16, "Also with 1, 2, 3 or 7 threads, in any batch, and with GCC or Clang (docs/internals/numerics.md).", "small"), "</svg>\n"]
     return "\n  ".join(out[:-1]) + "\n" + out[-1]
 
 

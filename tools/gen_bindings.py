@@ -7,7 +7,7 @@
   include/loom/loom.h         the header, C89
   src/capi/exports.map        the symbols that the shared library shows
   python/welvet/_abi.py       ctypes: constants, structs, functions
-  docs/c-abi.md               the reference
+  docs/reference/c-abi.md               the reference
   bindings/                   the declarations of other languages (tools/bindings/)
 """
 
@@ -286,7 +286,7 @@ def main():
     check = parser.parse_args().check
     api = Api(ROOT / "api" / "loom.json")
     files = {"include/loom/loom.h": header(api), "src/capi/exports.map": exports(api),
-             "python/welvet/_abi.py": python(api), "docs/c-abi.md": reference(api), **bindings.outputs(api)}
+             "python/welvet/_abi.py": python(api), "docs/reference/c-abi.md": reference(api), **bindings.outputs(api)}
     differing = [name for name, text in files.items()
                  if not (ROOT / name).is_file() or (ROOT / name).read_text() != text]
     for name in differing:

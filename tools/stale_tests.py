@@ -31,7 +31,7 @@ def main():
     programs = digest([build / "bin/loom", build / "bin/creature", build / "bin/loom_faults.so"])
     # The checks of the pages read these files too.
     pages = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\n")
-    pages = digest(ROOT / name for name in sorted(pages) if name.endswith((".cpp", ".h", ".md", ".cmake", ".py")))
+    pages = digest(ROOT / name for name in sorted(pages) if name.endswith((".cpp", ".h", ".inc", ".md", ".cmake", ".py", ".json")))
     now = {}
     for test in json.loads(listing)["tests"]:
         command = test.get("command", [])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does a GPU keep the order of sums of docs/numerics.md? chain64 in WGSL, three ways, beside the same sums in numpy f32.
+"""Does a GPU keep the order of sums of docs/internals/numerics.md? chain64 in WGSL, three ways, beside the same sums in numpy f32.
 
 usage: wgsl_trial.py            (needs the PyPI packages wgpu and numpy and a Vulkan driver, for example Mesa's lavapipe)
 

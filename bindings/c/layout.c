@@ -35,7 +35,7 @@ AT(loom_session_options, int8_activations, 36, 40);
 AT(loom_session_options, isa, 40, 48);
 AT(loom_session_options, device, 44, 56);
 
-SIZE(loom_generation_options, 128, 168);
+SIZE(loom_generation_options, 136, 168);
 AT(loom_generation_options, struct_size, 0, 0);
 AT(loom_generation_options, max_tokens, 8, 8);
 AT(loom_generation_options, min_tokens, 16, 16);
@@ -54,14 +54,15 @@ AT(loom_generation_options, stop, 72, 72);
 AT(loom_generation_options, stop_count, 76, 80);
 AT(loom_generation_options, speculate, 80, 88);
 AT(loom_generation_options, draft_model, 88, 96);
-AT(loom_generation_options, prompt_only, 96, 104);
-AT(loom_generation_options, bias_ids, 100, 112);
-AT(loom_generation_options, bias_ids_count, 104, 120);
-AT(loom_generation_options, biases, 108, 128);
-AT(loom_generation_options, biases_count, 112, 136);
-AT(loom_generation_options, stop_ids, 116, 144);
-AT(loom_generation_options, stop_ids_count, 120, 152);
-AT(loom_generation_options, logprobs, 124, 160);
+AT(loom_generation_options, plain_text, 96, 104);
+AT(loom_generation_options, prompt_only, 100, 108);
+AT(loom_generation_options, bias_ids, 104, 112);
+AT(loom_generation_options, bias_ids_count, 108, 120);
+AT(loom_generation_options, biases, 112, 128);
+AT(loom_generation_options, biases_count, 116, 136);
+AT(loom_generation_options, stop_ids, 120, 144);
+AT(loom_generation_options, stop_ids_count, 124, 152);
+AT(loom_generation_options, logprobs, 128, 160);
 
 SIZE(loom_network_options, 24, 24);
 AT(loom_network_options, struct_size, 0, 0);
@@ -214,13 +215,15 @@ AT(loom_graph_session_options, thread_count, 16, 16);
 AT(loom_graph_session_options, isa, 20, 24);
 AT(loom_graph_session_options, device, 24, 32);
 
-SIZE(loom_encoder_options, 32, 48);
+SIZE(loom_encoder_options, 40, 64);
 AT(loom_encoder_options, struct_size, 0, 0);
 AT(loom_encoder_options, threads, 8, 8);
 AT(loom_encoder_options, thread_count, 16, 16);
 AT(loom_encoder_options, isa, 20, 24);
 AT(loom_encoder_options, dtype, 24, 32);
 AT(loom_encoder_options, device, 28, 40);
+AT(loom_encoder_options, prompt, 32, 48);
+AT(loom_encoder_options, prompt_name, 36, 56);
 
 SIZE(loom_load_options, 48, 72);
 AT(loom_load_options, struct_size, 0, 0);
@@ -296,6 +299,7 @@ int main(void) {
   SHOW(loom_generation_options, stop_count);
   SHOW(loom_generation_options, speculate);
   SHOW(loom_generation_options, draft_model);
+  SHOW(loom_generation_options, plain_text);
   SHOW(loom_generation_options, prompt_only);
   SHOW(loom_generation_options, bias_ids);
   SHOW(loom_generation_options, bias_ids_count);
@@ -447,6 +451,8 @@ int main(void) {
   SHOW(loom_encoder_options, isa);
   SHOW(loom_encoder_options, dtype);
   SHOW(loom_encoder_options, device);
+  SHOW(loom_encoder_options, prompt);
+  SHOW(loom_encoder_options, prompt_name);
   printf("loom_load_options %lu\n", (unsigned long)sizeof(loom_load_options));
   SHOW(loom_load_options, struct_size);
   SHOW(loom_load_options, hints);

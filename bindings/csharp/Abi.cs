@@ -211,6 +211,9 @@ namespace Welvet
         public int Speculate;
         /// <summary>a smaller model with the same tokens that drafts instead</summary>
         public ulong DraftModel;
+        /// <summary>control tokens in a question or in messages (as &lt;|im_end|&gt;) are read as text: for texts of
+        /// strangers. Those of the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids</summary>
+        public int PlainText;
         /// <summary>max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is
         /// INVALID_ARGUMENT</summary>
         public int PromptOnly;
@@ -633,6 +636,12 @@ namespace Welvet
         /// <summary>where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits.
         /// NULL: cpu</summary>
         public byte* Device;
+        /// <summary>put before every text; the empty text puts nothing. NULL: the prompt that prompt_name
+        /// names</summary>
+        public byte* Prompt;
+        /// <summary>a prompt of the folder by its name, such as query; not beside prompt. NULL: the folder's default
+        /// one, if any</summary>
+        public byte* PromptName;
 
         public static EncoderOptions Create()
         {
@@ -645,7 +654,8 @@ namespace Welvet
     public unsafe struct LoadOptions
     {
         public uint StructSize;
-        /// <summary>a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none</summary>
+        /// <summary>a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL:
+        /// none</summary>
         public byte* Hints;
         /// <summary>workers for loading, and of an encoder; 0: workers of its own</summary>
         public ulong Threads;
@@ -678,7 +688,7 @@ namespace Welvet
         public UIntPtr InputShapeCount;
         /// <summary>networks: integer weights as the float32 values that they stand for</summary>
         public int Dequantize;
-        /// <summary>of a file of bare tensors: a JSON file (docs/formats.md); NULL: none</summary>
+        /// <summary>of a file of bare tensors: a JSON file (docs/reference/formats.md); NULL: none</summary>
         public byte* Hints;
         /// <summary>language models: matrices to this type, by name; NULL: as stored</summary>
         public byte* Dtype;
@@ -907,7 +917,7 @@ namespace Welvet
         /// <summary>Gives a JSON object with the graphics cards that options can name in their field device:
         /// adapters, each with device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the
         /// reason in one line where there is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is
-        /// that card without exactness: its results are those of no other device (docs/gpu.md).</summary>
+        /// that card without exactness: its results are those of no other device (docs/guide/gpu.md).</summary>
         [DllImport(Library, EntryPoint = "loom_gpu_report", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int GpuReport(ulong* report);
 

@@ -413,6 +413,9 @@ type GenerationOptions struct {
 	Speculate int32
 	// a smaller model with the same tokens that drafts instead
 	DraftModel Model
+	// control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of the
+	// chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
+	PlainText int32
 	// max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is INVALID_ARGUMENT
 	PromptOnly int32
 	// tokens whose logits change before each draw
@@ -792,6 +795,10 @@ type EncoderOptions struct {
 	Dtype *byte
 	// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
 	Device *byte
+	// put before every text; the empty text puts nothing. NULL: the prompt that prompt_name names
+	Prompt *byte
+	// a prompt of the folder by its name, such as query; not beside prompt. NULL: the folder's default one, if any
+	PromptName *byte
 }
 
 // NewEncoderOptions sets the size of the struct.
@@ -802,7 +809,7 @@ func NewEncoderOptions() EncoderOptions {
 // LoadOptions: Fields that are 0 mean the default.
 type LoadOptions struct {
 	StructSize uint32
-	// a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none
+	// a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL: none
 	Hints *byte
 	// workers for loading, and of an encoder; 0: workers of its own
 	Threads Threads
@@ -833,7 +840,7 @@ type ExportOptions struct {
 	InputShapeCount uintptr
 	// networks: integer weights as the float32 values that they stand for
 	Dequantize int32
-	// of a file of bare tensors: a JSON file (docs/formats.md); NULL: none
+	// of a file of bare tensors: a JSON file (docs/reference/formats.md); NULL: none
 	Hints *byte
 	// language models: matrices to this type, by name; NULL: as stored
 	Dtype *byte
@@ -896,6 +903,7 @@ var _ [unsafe.Offsetof(GenerationOptions{}.Stop)]byte = [unsafe.Offsetof(C.loom_
 var _ [unsafe.Offsetof(GenerationOptions{}.StopCount)]byte = [unsafe.Offsetof(C.loom_generation_options{}.stop_count)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.Speculate)]byte = [unsafe.Offsetof(C.loom_generation_options{}.speculate)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.DraftModel)]byte = [unsafe.Offsetof(C.loom_generation_options{}.draft_model)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.PlainText)]byte = [unsafe.Offsetof(C.loom_generation_options{}.plain_text)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.PromptOnly)]byte = [unsafe.Offsetof(C.loom_generation_options{}.prompt_only)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.BiasIds)]byte = [unsafe.Offsetof(C.loom_generation_options{}.bias_ids)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.BiasIdsCount)]byte = [unsafe.Offsetof(C.loom_generation_options{}.bias_ids_count)]byte{}
@@ -1047,6 +1055,8 @@ var _ [unsafe.Offsetof(EncoderOptions{}.ThreadCount)]byte = [unsafe.Offsetof(C.l
 var _ [unsafe.Offsetof(EncoderOptions{}.Isa)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.isa)]byte{}
 var _ [unsafe.Offsetof(EncoderOptions{}.Dtype)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.dtype)]byte{}
 var _ [unsafe.Offsetof(EncoderOptions{}.Device)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.device)]byte{}
+var _ [unsafe.Offsetof(EncoderOptions{}.Prompt)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.prompt)]byte{}
+var _ [unsafe.Offsetof(EncoderOptions{}.PromptName)]byte = [unsafe.Offsetof(C.loom_encoder_options{}.prompt_name)]byte{}
 var _ [unsafe.Sizeof(LoadOptions{})]byte = [C.sizeof_loom_load_options]byte{}
 var _ [unsafe.Offsetof(LoadOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_load_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(LoadOptions{}.Hints)]byte = [unsafe.Offsetof(C.loom_load_options{}.hints)]byte{}
@@ -1103,7 +1113,7 @@ func Verify(isa *byte, threads int32, digest *Blob) Status {
 // GpuReport: Gives a JSON object with the graphics cards that options can name in their field device: adapters, each
 // with device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the reason in one line where
 // there is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is that card without exactness: its
-// results are those of no other device (docs/gpu.md).
+// results are those of no other device (docs/guide/gpu.md).
 func GpuReport(report *Blob) Status {
 	return Status(C.loom_gpu_report((*C.uint64_t)(unsafe.Pointer(report))))
 }

@@ -444,6 +444,9 @@ pub struct GenerationOptions {
     pub speculate: i32,
     /// a smaller model with the same tokens that drafts instead
     pub draft_model: Model,
+    /// control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of
+    /// the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
+    pub plain_text: i32,
     /// max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is INVALID_ARGUMENT
     pub prompt_only: i32,
     /// tokens whose logits change before each draw
@@ -935,6 +938,10 @@ pub struct EncoderOptions {
     pub dtype: *const c_char,
     /// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu
     pub device: *const c_char,
+    /// put before every text; the empty text puts nothing. NULL: the prompt that prompt_name names
+    pub prompt: *const c_char,
+    /// a prompt of the folder by its name, such as query; not beside prompt. NULL: the folder's default one, if any
+    pub prompt_name: *const c_char,
 }
 
 impl Default for EncoderOptions {
@@ -952,7 +959,7 @@ impl Default for EncoderOptions {
 pub struct LoadOptions {
     /// The size of the struct.
     pub struct_size: u32,
-    /// a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none
+    /// a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL: none
     pub hints: *const c_char,
     /// workers for loading, and of an encoder; 0: workers of its own
     pub threads: Threads,
@@ -990,7 +997,7 @@ pub struct ExportOptions {
     pub input_shape_count: usize,
     /// networks: integer weights as the float32 values that they stand for
     pub dequantize: i32,
-    /// of a file of bare tensors: a JSON file (docs/formats.md); NULL: none
+    /// of a file of bare tensors: a JSON file (docs/reference/formats.md); NULL: none
     pub hints: *const c_char,
     /// language models: matrices to this type, by name; NULL: as stored
     pub dtype: *const c_char,
@@ -1038,7 +1045,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SessionOptions, int8_activations) == 36);
     assert!(core::mem::offset_of!(SessionOptions, isa) == 40);
     assert!(core::mem::offset_of!(SessionOptions, device) == 44);
-    assert!(core::mem::size_of::<GenerationOptions>() == 128);
+    assert!(core::mem::size_of::<GenerationOptions>() == 136);
     assert!(core::mem::offset_of!(GenerationOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GenerationOptions, max_tokens) == 8);
     assert!(core::mem::offset_of!(GenerationOptions, min_tokens) == 16);
@@ -1057,14 +1064,15 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 76);
     assert!(core::mem::offset_of!(GenerationOptions, speculate) == 80);
     assert!(core::mem::offset_of!(GenerationOptions, draft_model) == 88);
-    assert!(core::mem::offset_of!(GenerationOptions, prompt_only) == 96);
-    assert!(core::mem::offset_of!(GenerationOptions, bias_ids) == 100);
-    assert!(core::mem::offset_of!(GenerationOptions, bias_ids_count) == 104);
-    assert!(core::mem::offset_of!(GenerationOptions, biases) == 108);
-    assert!(core::mem::offset_of!(GenerationOptions, biases_count) == 112);
-    assert!(core::mem::offset_of!(GenerationOptions, stop_ids) == 116);
-    assert!(core::mem::offset_of!(GenerationOptions, stop_ids_count) == 120);
-    assert!(core::mem::offset_of!(GenerationOptions, logprobs) == 124);
+    assert!(core::mem::offset_of!(GenerationOptions, plain_text) == 96);
+    assert!(core::mem::offset_of!(GenerationOptions, prompt_only) == 100);
+    assert!(core::mem::offset_of!(GenerationOptions, bias_ids) == 104);
+    assert!(core::mem::offset_of!(GenerationOptions, bias_ids_count) == 108);
+    assert!(core::mem::offset_of!(GenerationOptions, biases) == 112);
+    assert!(core::mem::offset_of!(GenerationOptions, biases_count) == 116);
+    assert!(core::mem::offset_of!(GenerationOptions, stop_ids) == 120);
+    assert!(core::mem::offset_of!(GenerationOptions, stop_ids_count) == 124);
+    assert!(core::mem::offset_of!(GenerationOptions, logprobs) == 128);
     assert!(core::mem::size_of::<NetworkOptions>() == 24);
     assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
@@ -1201,13 +1209,15 @@ const _: () = {
     assert!(core::mem::offset_of!(GraphSessionOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(GraphSessionOptions, isa) == 20);
     assert!(core::mem::offset_of!(GraphSessionOptions, device) == 24);
-    assert!(core::mem::size_of::<EncoderOptions>() == 32);
+    assert!(core::mem::size_of::<EncoderOptions>() == 40);
     assert!(core::mem::offset_of!(EncoderOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EncoderOptions, threads) == 8);
     assert!(core::mem::offset_of!(EncoderOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(EncoderOptions, isa) == 20);
     assert!(core::mem::offset_of!(EncoderOptions, dtype) == 24);
     assert!(core::mem::offset_of!(EncoderOptions, device) == 28);
+    assert!(core::mem::offset_of!(EncoderOptions, prompt) == 32);
+    assert!(core::mem::offset_of!(EncoderOptions, prompt_name) == 36);
     assert!(core::mem::size_of::<LoadOptions>() == 48);
     assert!(core::mem::offset_of!(LoadOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(LoadOptions, hints) == 4);
@@ -1276,7 +1286,8 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 80);
     assert!(core::mem::offset_of!(GenerationOptions, speculate) == 88);
     assert!(core::mem::offset_of!(GenerationOptions, draft_model) == 96);
-    assert!(core::mem::offset_of!(GenerationOptions, prompt_only) == 104);
+    assert!(core::mem::offset_of!(GenerationOptions, plain_text) == 104);
+    assert!(core::mem::offset_of!(GenerationOptions, prompt_only) == 108);
     assert!(core::mem::offset_of!(GenerationOptions, bias_ids) == 112);
     assert!(core::mem::offset_of!(GenerationOptions, bias_ids_count) == 120);
     assert!(core::mem::offset_of!(GenerationOptions, biases) == 128);
@@ -1420,13 +1431,15 @@ const _: () = {
     assert!(core::mem::offset_of!(GraphSessionOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(GraphSessionOptions, isa) == 24);
     assert!(core::mem::offset_of!(GraphSessionOptions, device) == 32);
-    assert!(core::mem::size_of::<EncoderOptions>() == 48);
+    assert!(core::mem::size_of::<EncoderOptions>() == 64);
     assert!(core::mem::offset_of!(EncoderOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(EncoderOptions, threads) == 8);
     assert!(core::mem::offset_of!(EncoderOptions, thread_count) == 16);
     assert!(core::mem::offset_of!(EncoderOptions, isa) == 24);
     assert!(core::mem::offset_of!(EncoderOptions, dtype) == 32);
     assert!(core::mem::offset_of!(EncoderOptions, device) == 40);
+    assert!(core::mem::offset_of!(EncoderOptions, prompt) == 48);
+    assert!(core::mem::offset_of!(EncoderOptions, prompt_name) == 56);
     assert!(core::mem::size_of::<LoadOptions>() == 72);
     assert!(core::mem::offset_of!(LoadOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(LoadOptions, hints) == 8);
@@ -1474,7 +1487,7 @@ extern "C" {
     /// Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with
     /// device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the reason in one line where
     /// there is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is that card without exactness:
-    /// its results are those of no other device (docs/gpu.md).
+    /// its results are those of no other device (docs/guide/gpu.md).
     pub fn loom_gpu_report(report: *mut Blob) -> Status;
 
     /// Counts one more owner.

@@ -281,8 +281,8 @@ export interface Layouts {
   readonly generation_options: Layout<
     'max_tokens' | 'min_tokens' | 'seed' | 'temperature' | 'top_p' | 'min_p' | 'typical_p' | 'repetition_penalty' |
     'frequency_penalty' | 'presence_penalty' | 'top_k' | 'repetition_window' | 'ignore_eos' | 'stop' | 'stop_count' |
-    'speculate' | 'draft_model' | 'prompt_only' | 'bias_ids' | 'bias_ids_count' | 'biases' | 'biases_count' |
-    'stop_ids' | 'stop_ids_count' | 'logprobs'
+    'speculate' | 'draft_model' | 'plain_text' | 'prompt_only' | 'bias_ids' | 'bias_ids_count' | 'biases' |
+    'biases_count' | 'stop_ids' | 'stop_ids_count' | 'logprobs'
   >;
   /** Fields that are 0 mean the default. */
   readonly network_options: Layout<
@@ -351,7 +351,7 @@ export interface Layouts {
   >;
   /** Fields that are 0 mean the default. */
   readonly encoder_options: Layout<
-    'threads' | 'thread_count' | 'isa' | 'dtype' | 'device'
+    'threads' | 'thread_count' | 'isa' | 'dtype' | 'device' | 'prompt' | 'prompt_name'
   >;
   /** Fields that are 0 mean the default. */
   readonly load_options: Layout<
@@ -472,7 +472,7 @@ export interface Functions<Pointer = number> {
    * Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with
    * device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the reason in one line where there
    * is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is that card without exactness: its
-   * results are those of no other device (docs/gpu.md).
+   * results are those of no other device (docs/guide/gpu.md).
    */
   loom_gpu_report(report: Pointer): Status;
   /** Counts one more owner. */

@@ -163,7 +163,7 @@ export const layouts = {
       },
     },
     generation_options: {
-      size: 128,
+      size: 136,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         max_tokens: { offset: 8, size: 8, kind: 'u64' },
@@ -183,14 +183,15 @@ export const layouts = {
         stop_count: { offset: 76, size: 4, kind: 'size' },
         speculate: { offset: 80, size: 4, kind: 'i32' },
         draft_model: { offset: 88, size: 8, kind: 'u64' },
-        prompt_only: { offset: 96, size: 4, kind: 'i32' },
-        bias_ids: { offset: 100, size: 4, kind: 'pointer' },
-        bias_ids_count: { offset: 104, size: 4, kind: 'size' },
-        biases: { offset: 108, size: 4, kind: 'pointer' },
-        biases_count: { offset: 112, size: 4, kind: 'size' },
-        stop_ids: { offset: 116, size: 4, kind: 'pointer' },
-        stop_ids_count: { offset: 120, size: 4, kind: 'size' },
-        logprobs: { offset: 124, size: 4, kind: 'u32' },
+        plain_text: { offset: 96, size: 4, kind: 'i32' },
+        prompt_only: { offset: 100, size: 4, kind: 'i32' },
+        bias_ids: { offset: 104, size: 4, kind: 'pointer' },
+        bias_ids_count: { offset: 108, size: 4, kind: 'size' },
+        biases: { offset: 112, size: 4, kind: 'pointer' },
+        biases_count: { offset: 116, size: 4, kind: 'size' },
+        stop_ids: { offset: 120, size: 4, kind: 'pointer' },
+        stop_ids_count: { offset: 124, size: 4, kind: 'size' },
+        logprobs: { offset: 128, size: 4, kind: 'u32' },
       },
     },
     network_options: {
@@ -390,7 +391,7 @@ export const layouts = {
       },
     },
     encoder_options: {
-      size: 32,
+      size: 40,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
@@ -398,6 +399,8 @@ export const layouts = {
         isa: { offset: 20, size: 4, kind: 'pointer' },
         dtype: { offset: 24, size: 4, kind: 'pointer' },
         device: { offset: 28, size: 4, kind: 'pointer' },
+        prompt: { offset: 32, size: 4, kind: 'pointer' },
+        prompt_name: { offset: 36, size: 4, kind: 'pointer' },
       },
     },
     load_options: {
@@ -488,7 +491,8 @@ export const layouts = {
         stop_count: { offset: 80, size: 8, kind: 'size' },
         speculate: { offset: 88, size: 4, kind: 'i32' },
         draft_model: { offset: 96, size: 8, kind: 'u64' },
-        prompt_only: { offset: 104, size: 4, kind: 'i32' },
+        plain_text: { offset: 104, size: 4, kind: 'i32' },
+        prompt_only: { offset: 108, size: 4, kind: 'i32' },
         bias_ids: { offset: 112, size: 8, kind: 'pointer' },
         bias_ids_count: { offset: 120, size: 8, kind: 'size' },
         biases: { offset: 128, size: 8, kind: 'pointer' },
@@ -695,7 +699,7 @@ export const layouts = {
       },
     },
     encoder_options: {
-      size: 48,
+      size: 64,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         threads: { offset: 8, size: 8, kind: 'u64' },
@@ -703,6 +707,8 @@ export const layouts = {
         isa: { offset: 24, size: 8, kind: 'pointer' },
         dtype: { offset: 32, size: 8, kind: 'pointer' },
         device: { offset: 40, size: 8, kind: 'pointer' },
+        prompt: { offset: 48, size: 8, kind: 'pointer' },
+        prompt_name: { offset: 56, size: 8, kind: 'pointer' },
       },
     },
     load_options: {

@@ -3,7 +3,7 @@
 // A module computes without a break, while WebGPU answers between tasks. So they live in two threads: the module in a
 // worker, with GpuImports among its imports, and the device with GpuHost on the thread that started the worker. Calls
 // are posted in lists; answers come back through shared memory, which the worker may sleep on. Pages that share memory
-// are cross-origin isolated (docs/gpu.md, "In a browser").
+// are cross-origin isolated (docs/guide/gpu.md, "In a browser").
 
 const SHARED_WORDS = 5; // answer, length of its message, error, length of its message, whether the device is lost
 const MESSAGE_BYTES = 16384;

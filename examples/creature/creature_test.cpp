@@ -227,8 +227,8 @@ TEST(Creature, the_demonstration_ends_with_the_brain_of_the_documentation) {
   std::string seen;
   View view({}, [&](std::string_view text) { seen += text; });
   OK(demonstrate(c, view));
-  const std::string doc = loom::test::read_all(loom::test::source_path("docs/creature.md"));
-  EXPECT_NE(doc.find(c.brain().hash()), doc.npos) << "docs/creature.md should say " << c.brain().hash();
+  const std::string doc = loom::test::read_all(loom::test::source_path("docs/guide/creature.md"));
+  EXPECT_NE(doc.find(c.brain().hash()), doc.npos) << "docs/guide/creature.md should say " << c.brain().hash();
 }
 
 TEST(Creature, its_mind_is_a_network_file_like_any_other) {
@@ -414,8 +414,8 @@ TEST(Program, a_script_a_pipe_and_two_halves_with_a_restart_give_one_brain) {
 TEST(Program, lives_the_first_day_as_the_documentation_shows_it) {
   const auto day = creature({"--script", loom::test::source_path("examples/creature/first_day.txt")});
   ASSERT_EQ(day.status, 0) << day.err;
-  const std::string doc = loom::test::read_all(loom::test::source_path("docs/creature.md"));
-  EXPECT_NE(doc.find("```text\n" + day.out + "```"), doc.npos) << "docs/creature.md should show\n" << day.out;
+  const std::string doc = loom::test::read_all(loom::test::source_path("docs/guide/creature.md"));
+  EXPECT_NE(doc.find("```text\n" + day.out + "```"), doc.npos) << "docs/guide/creature.md should show\n" << day.out;
 }
 
 TEST(Program, a_diary_leads_to_the_same_brain) {

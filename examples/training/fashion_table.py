@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of docs/training.md and docs/tween.md: Fashion-MNIST and MNIST by backprop and by targets, in several types.
+"""The tables of docs/guide/training.md and docs/guide/tween.md: Fashion-MNIST and MNIST by backprop and by targets, in several types.
 
     tools/fetch_data.sh data digits10k
     examples/training/fashion_table.py qat|cnn|mnist|tween|kinds|inverse [--loom build/bin/loom] [--jobs 1] [--threads 2] [--only TEXT]

@@ -326,6 +326,9 @@ typedef struct loom_generation_options {
   /* drafts, what followed the same tokens before, are checked several at once: the same text in less time */
   int32_t speculate;
   loom_model draft_model; /* a smaller model with the same tokens that drafts instead */
+  /* control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of
+     the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids */
+  int32_t plain_text;
   /* max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is INVALID_ARGUMENT */
   int32_t prompt_only;
   const int32_t* bias_ids; /* tokens whose logits change before each draw */
@@ -543,12 +546,16 @@ typedef struct loom_encoder_options {
   const char* dtype; /* quantises the matrices on load to this type, by name; NULL: float32 */
   /* where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
   const char* device;
+  /* put before every text; the empty text puts nothing. NULL: the prompt that prompt_name names */
+  const char* prompt;
+  /* a prompt of the folder by its name, such as query; not beside prompt. NULL: the folder's default one, if any */
+  const char* prompt_name;
 } loom_encoder_options;
 
 /* Fields that are 0 mean the default. */
 typedef struct loom_load_options {
   uint32_t struct_size; /* sizeof(loom_load_options), set by the caller */
-  /* a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none */
+  /* a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL: none */
   const char* hints;
   loom_threads threads; /* workers for loading, and of an encoder; 0: workers of its own */
   int32_t thread_count; /* of its own workers; 0: one per physical core */
@@ -566,7 +573,8 @@ typedef struct loom_export_options {
   const uint64_t* input_shape; /* ONNX: of one sample; of size 0: the network's own */
   size_t input_shape_count;
   int32_t dequantize; /* networks: integer weights as the float32 values that they stand for */
-  const char* hints; /* of a file of bare tensors: a JSON file (docs/formats.md); NULL: none */
+  /* of a file of bare tensors: a JSON file (docs/reference/formats.md); NULL: none */
+  const char* hints;
   const char* dtype; /* language models: matrices to this type, by name; NULL: as stored */
   loom_cancel cancel; /* ends the call with CANCELLED */
   loom_on_progress progress; /* of a language model; NULL: none */
@@ -599,7 +607,7 @@ LOOM_API loom_status loom_verify(const char* isa, int32_t threads, loom_blob* di
 /* Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with
    device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the reason in one line where there
    is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is that card without exactness: its
-   results are those of no other device (docs/gpu.md). */
+   results are those of no other device (docs/guide/gpu.md). */
 LOOM_API loom_status loom_gpu_report(loom_blob* report);
 
 /* ---- handles ---- */
@@ -814,7 +822,7 @@ LOOM_API loom_status loom_chat_load(loom_chat chat, const char* path);
 
 /* ---- networks ---- */
 /* Cells stand in a grid and are addressed as {z, y, x, l}. Names of weights are paths: "layers.0.weight". Layers are
-   described in docs/layers.md. */
+   described in docs/reference/layers.md. */
 
 /* Makes a network of a spec, or of a JSON checkpoint with weights. Weights that it does not bring are drawn from its
    seed. */
@@ -963,8 +971,8 @@ LOOM_API loom_status loom_network_session_restore(loom_network_session session, 
 LOOM_API loom_status loom_network_session_info(loom_network_session session, loom_blob* info);
 
 /* ---- training ---- */
-/* A config is the JSON of docs/training.md, here its keys of one step: loss, optimizer, learning_rate, schedule,
-   clip_norm, tween, mixed and so on. */
+/* A config is the JSON of docs/guide/training.md, here its keys of one step: loss, optimizer, learning_rate,
+   schedule, clip_norm, tween, mixed and so on. */
 
 /* Makes a network ready to learn from batches of that shape, samples first. Nobody else may change the network while
    it learns; calls that try answer BUSY, and a changed grid ends the training. */
@@ -1024,7 +1032,7 @@ LOOM_API loom_status loom_trainer_info(loom_trainer trainer, loom_blob* info);
 
 /* ---- tween ---- */
 /* Target propagation in single calls: forward, backward, budgets, apply. A trainer with the key `tween` does whole
-   steps. Options are the JSON of docs/tween.md. */
+   steps. Options are the JSON of docs/guide/tween.md. */
 
 /* Makes a network ready to learn by targets from batches of that shape. */
 LOOM_API loom_status loom_tween_create(loom_network network, const void* config, size_t config_size,
@@ -1122,7 +1130,7 @@ LOOM_API loom_status loom_mesh_tween_step(loom_mesh_tween tween, const loom_step
     size_t states_count, const float* targets, size_t targets_count, double learning_rate);
 
 /* ---- evolution ---- */
-/* Signatures, crosses, mutations and populations (docs/evolution.md). */
+/* Signatures, crosses, mutations and populations (docs/guide/evolution.md). */
 
 /* Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers inside containers
    too) */
@@ -1224,10 +1232,10 @@ LOOM_API loom_status loom_population_restore(const void* bytes, size_t bytes_siz
     loom_population* population);
 
 /* ---- kinds ---- */
-/* A layer kind of the host's own (docs/adding.md). Its callbacks name ops on tensors and see no number, so that a
-   layer of it has the same bits on every machine, in every type of weights and in every way a network runs. A tensor
-   is a number that is good in one call of one callback. The first error of a call is that of all that follow in it,
-   and of the layer, whatever the callback returns. */
+/* A layer kind of the host's own (docs/internals/adding.md). Its callbacks name ops on tensors and see no number, so
+   that a layer of it has the same bits on every machine, in every type of weights and in every way a network runs. A
+   tensor is a number that is good in one call of one callback. The first error of a call is that of all that follow
+   in it, and of the layer, whatever the callback returns. */
 
 /* Adds a layer kind to those of this process. The description is a JSON object: name, help, shapes, width_key,
    sample_axes, and settings, a list of key, type (integer, number, boolean, choice, activation), default, min, max,
@@ -1506,8 +1514,8 @@ LOOM_API loom_status loom_session_choose_adapters(loom_session session, const ch
     size_t names_count, int32_t all);
 
 /* ---- watching ---- */
-/* What the layers of a pass did (docs/telemetry.md). A watch changes no bit of any result, and lasts until another
-   takes its place or NULL ends it. */
+/* What the layers of a pass did (docs/guide/telemetry.md). A watch changes no bit of any result, and lasts until
+   another takes its place or NULL ends it. */
 
 /* Calls the host behind every layer of the session's passes. */
 LOOM_API loom_status loom_network_session_watch(loom_network_session session, loom_on_layer_event layer, void* user);

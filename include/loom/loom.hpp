@@ -2167,7 +2167,7 @@ inline Result<Blob> verify(const char* isa, int32_t threads) {
 // Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with device
 // ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the reason in one line where there is none.
 // The name of a card, or auto, with :fast behind it (gpu:0:fast) is that card without exactness: its results are
-// those of no other device (docs/gpu.md).
+// those of no other device (docs/guide/gpu.md).
 inline Result<Blob> gpu_report() {
   loom_handle report = 0;
   return detail::finish<Blob>(loom_gpu_report(&report), [&] { return Blob(report); });

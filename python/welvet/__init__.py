@@ -39,7 +39,7 @@ What there is:
 Arrays go in as numpy arrays, tensors of any framework on the CPU, buffers or nested lists. They come back as numpy
 arrays of float32, or as memoryviews where numpy is not installed, whose numbers are y[0, 1] and y.tolist(); a network
 with "activations": "f64" computes in float64. Calls release the interpreter's lock; threads may share models and
-networks, a session is for one at a time. docs/tutorial-python.md is the way in.
+networks, a session is for one at a time. docs/guide/tutorial-python.md is the way in.
 """
 
 from __future__ import annotations

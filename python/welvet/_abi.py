@@ -260,6 +260,7 @@ class GenerationOptions(Structure):
         ("stop_count", c_size_t),
         ("speculate", c_int32),
         ("draft_model", c_uint64),
+        ("plain_text", c_int32),
         ("prompt_only", c_int32),
         ("bias_ids", POINTER(c_int32)),
         ("bias_ids_count", c_size_t),
@@ -523,6 +524,8 @@ class EncoderOptions(Structure):
         ("isa", c_char_p),
         ("dtype", c_char_p),
         ("device", c_char_p),
+        ("prompt", c_char_p),
+        ("prompt_name", c_char_p),
     ]
 
     def __init__(self, **values: object) -> None:

@@ -83,6 +83,7 @@ class Sampling(TypedDict, total=False):
     logprobs: int
     seed: int
     speculate: Speculate
+    plain_text: bool
 
 
 class AnswerOptions(Sampling, total=False):

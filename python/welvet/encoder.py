@@ -23,6 +23,8 @@ class Encoder(_native.Owner):
     dtype: quantises the matrices on load, as "int8"; None: float32.
     threads: workers, 1 to 256; None: one per physical core. The vectors do not depend on it.
     device: "cpu" (or None), "auto" or a card of gpu_report(), as "gpu", likewise.
+    prompt: put before every text; "" puts nothing. None: the folder's prompt of the name `prompt_name`.
+    prompt_name: a prompt of config_sentence_transformers.json, as "query"; None: the folder's default one, if any.
 
     >>> encoder = Encoder("sentence-transformers/all-MiniLM-L6-v2")  # doctest: +SKIP
     >>> encoder.embed(["It rains.", "The sun shines."]).shape  # doctest: +SKIP
@@ -30,10 +32,15 @@ class Encoder(_native.Owner):
     """
 
     def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None,
-                 device: str | None = None, precision: Precision | None = None) -> None:
+                 device: str | None = None, precision: Precision | None = None, prompt: str | None = None,
+                 prompt_name: str | None = None) -> None:
+        def given(text: str | None, what: str) -> bytes | None:
+            return None if text is None else _native.utf8(text, what)
+
         options = _abi.EncoderOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None,
                                       thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256),
-                                      device=_native.device_name(device, precision))
+                                      device=_native.device_name(device, precision),
+                                      prompt=given(prompt, "prompt"), prompt_name=given(prompt_name, "prompt_name"))
         self._take(_native.make(library.loom_encoder_open, _native.utf8(find_model(model), "model"),
                                 ctypes.byref(options)))
 

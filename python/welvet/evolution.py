@@ -1,4 +1,4 @@
-"""Signatures, crosses, mutations, populations (docs/evolution.md)."""
+"""Signatures, crosses, mutations, populations (docs/guide/evolution.md)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def splice(first: Network, second: Network, **config: Any) -> Network:
     """Returns a child of two networks, a new Network.
 
     config: mode ("blend", "point" or "uniform"), blend_alpha, split_ratio, fitness_a, fitness_b, seed
-    (docs/evolution.md).
+    (docs/guide/evolution.md).
     """
     return Network._of(_native.make(library.loom_network_splice, first._handle.value, second._handle.value,
                                     *_config(None, config)))
@@ -66,7 +66,7 @@ class Population(_native.Owner):
     """Networks that the caller judges, and that are mixed and changed, generation by generation.
 
     base: the first generation are mutations of it. shape: of the input, samples first.
-    config: population, elites, seed, objectives, mutation, splice, species, novelty (docs/evolution.md).
+    config: population, elites, seed, objectives, mutation, splice, species, novelty (docs/guide/evolution.md).
 
     >>> base = Network({"layers": [{"type": "dense", "input_height": 2, "output_height": 1}]})
     >>> people = Population(base, (1, 2), population=8, seed=1, mutation={"node_rate": 0, "layer_toggle_rate": 0})

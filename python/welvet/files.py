@@ -22,7 +22,7 @@ def load(path: Path, *, hints: Path | None = None, strict: bool = True, dtype: s
          threads: int | None = None, progress: Told | bool | None = None) -> Network | LM | Encoder | Graph:
     """Opens whatever a file or folder holds, and returns a Network, an LM, an Encoder or a Graph.
 
-    hints: a JSON file of what the shapes of bare tensors (.safetensors, .npz) do not say, docs/formats.md.
+    hints: a JSON file of what the shapes of bare tensors (.safetensors, .npz) do not say, docs/reference/formats.md.
     strict: unknown keys of a network's spec are errors. dtype: quantises the matrices of a model or an encoder on load.
     threads: of a model, an encoder or a graph; None: one per physical core. progress: as that of LM.
     NotFoundError where there is no such file, LoomError with the code Unsupported or CorruptData for other contents.

@@ -1,4 +1,4 @@
-"""Layer kinds of one's own (docs/adding.md, "A layer kind of your own")."""
+"""Layer kinds of one's own (docs/internals/adding.md, "A layer kind of your own")."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Tensor:
 
 class Layer:
     """A layer of a kind of one's own while one of its callbacks runs: layer["width"] is a setting; ops name tensors and
-    weights, and give new tensors. docs/c-abi.md says what each does.
+    weights, and give new tensors. docs/reference/c-abi.md says what each does.
     """
 
     def __init__(self, handle: int) -> None:

@@ -229,7 +229,7 @@ class LM(_native.Owner):
         adapters: which of the model's adapters count, as [0]; () is none of them, None all.
         options: max_tokens, temperature, top_k, top_p, min_p, typical_p, repetition_penalty, repetition_window,
         frequency_penalty, presence_penalty, min_tokens, ignore_eos, stop, stop_ids, logit_bias, logprobs, seed,
-        speculate;
+        speculate, plain_text;
         `help(welvet.lm.generation_options)` says what they mean. ValueError for one that is out of range.
         """
         if form not in _FORMS:
@@ -245,7 +245,8 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
                        repetition_window: int = 64, frequency_penalty: float = 0.0, presence_penalty: float = 0.0,
                        min_tokens: int = 0, ignore_eos: bool = False, stop: str | Sequence[str] | None = (),
                        stop_ids: Sequence[int] = (), logit_bias: Mapping[int, float] | None = None, logprobs: int = 0,
-                       seed: int = 0, speculate: Speculate = None) -> tuple[_abi.GenerationOptions, object]:
+                       seed: int = 0, speculate: Speculate = None,
+                       plain_text: bool = False) -> tuple[_abi.GenerationOptions, object]:
     """Returns the options of an answer as the library takes them, and what keeps them alive.
 
     max_tokens: most tokens of the answer; None: 128; 0: the prompt is read and nothing is drawn. min_tokens: it does
@@ -261,6 +262,8 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
     frequency_penalty by how often they stood there and presence_penalty if they did.
     speculate: drafts several tokens at once, for the same answer in less time: "ngram" from what followed the same
     tokens before, an LM that is smaller and has the same tokens by what it would write.
+    plain_text: control tokens in questions and messages, as <|im_end|>, are read as text: for texts of strangers. Those
+    that the chat template writes stay.
     """
     stops = [_native.utf8(s, "stop") for s in ([stop] if isinstance(stop, str) else stop or ())]
     for name, value in (("top_p", top_p), ("typical_p", typical_p), ("repetition_penalty", repetition_penalty),
@@ -289,7 +292,7 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
         stop_count=len(stops), speculate=speculate is not None,
         draft_model=speculate._handle.value if isinstance(speculate, LM) else 0, bias_ids=bias_ids,
         bias_ids_count=len(bias_ids), biases=biases, biases_count=len(biases), stop_ids=ends, stop_ids_count=len(ends),
-        logprobs=_native.whole(logprobs, "logprobs", 0, 2**31 - 1))
+        logprobs=_native.whole(logprobs, "logprobs", 0, 2**31 - 1), plain_text=plain_text)
     return values, (texts, speculate, bias_ids, biases, ends)
 
 

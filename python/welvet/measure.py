@@ -1,4 +1,4 @@
-"""Measurements of models that learn, of numeric types and of ensembles (docs/telemetry.md)."""
+"""Measurements of models that learn, of numeric types and of ensembles (docs/guide/telemetry.md)."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class StepMesh(_native.Owner):
         return f"of {self.network!r}, input {list(self._shape)}"
 
     def tween(self, config: Json | None = None, *, ticks: int = 0, **more: Any) -> MeshTween:
-        """Returns a MeshTween: learning by targets, options as in docs/tween.md."""
+        """Returns a MeshTween: learning by targets, options as in docs/guide/tween.md."""
         data = _native.to_json({**(config or {}), **more})
         return MeshTween(_native.make(library.loom_mesh_tween_create, self._handle.value, data, len(data),
                                       _native.whole(ticks, "ticks", 0, 65536)))

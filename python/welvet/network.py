@@ -34,7 +34,7 @@ def _restored(cls: type[Network], data: bytes) -> Network:
 class Network(_native.Owner):
     """A grid of layers with their weights.
 
-    spec: a dict or JSON text as docs/layers.md describes it. Weights that it does not bring are drawn from its seed.
+    spec: a dict or JSON text as docs/reference/layers.md describes it. Weights that it does not bring are drawn from its seed.
     strict: unknown keys are errors; otherwise `info["warnings"]` lists them.
     ValueError for a spec that no network can be made of; the message begins with the place, as "/layers/0/type".
 

@@ -38,7 +38,7 @@ class Trainer(_native.Owner):
 
     network: it learns where it is; nobody else may change it meanwhile.
     shape: of the input of a batch, samples first.
-    config: a dict with keys of docs/training.md: loss, optimizer, learning_rate, schedule, clip_norm, tween, ...
+    config: a dict with keys of docs/guide/training.md: loss, optimizer, learning_rate, schedule, clip_norm, tween, ...
     threads: workers; None: one per physical core. The weights do not depend on it.
     device: "cpu" (or None), "auto" or a card of gpu_report(), as "gpu". The weights do not depend on it; they come from
     there when something else reads them.

@@ -1,4 +1,4 @@
-"""Whole trainings: data, epochs, validation, checkpoints, journal, by a config (docs/training.md)."""
+"""Whole trainings: data, epochs, validation, checkpoints, journal, by a config (docs/guide/training.md)."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def train(config: Json | Path, network: Network | None = None, inputs: Numbers |
           precision: Precision | None = None) -> Run:
     """Runs a whole training and returns a Run.
 
-    config: a dict with the keys of docs/training.md, or the path of such a file.
+    config: a dict with the keys of docs/guide/training.md, or the path of such a file.
     network: a Network that learns where it is; None: the config names one.
     inputs, and targets or classes: samples in memory, in place of the config's data; validation: a pair of inputs and
     targets (or classes), likewise.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Tween(_native.Owner):
     """A network that learns by targets instead of gradients.
 
-    shape: of a batch, samples first. config: options of docs/tween.md, as mode="layerwise".
+    shape: of a batch, samples first. config: options of docs/guide/tween.md, as mode="layerwise".
     """
 
     def __init__(self, network: Network, shape: Shape, config: Json | None = None, *, threads: int | None = None,

@@ -288,7 +288,7 @@ Result<std::size_t> fill(Network& network, const Json* weights) {
 Result<BridgeNetwork> generic_network(const Json& payload, Element element) {
   const Json* given = find(payload, "network");
   if (given == nullptr || !given->is_object())
-    return fail_at({"network"}, Code::InvalidConfig, "expected the spec of a network (docs/layers.md)");
+    return fail_at({"network"}, Code::InvalidConfig, "expected the spec of a network (docs/reference/layers.md)");
   Json spec = *given;
   if (element == Element::f64) spec["activations"] = "float64";
   auto read = network_from_json(spec, {.initialise = false});

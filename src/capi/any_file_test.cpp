@@ -257,6 +257,39 @@ TEST(CapiEncoder, F_55_vectors_are_those_of_the_engine_whoever_lends_the_threads
   for (const loom_handle handle : {cancel, tokenizer, encoder, shared}) EXPECT_EQ(loom_release(handle), LOOM_OK);
 }
 
+// As the command chooses: a prompt by its text, by its name, or the folder's default one.
+TEST(CapiEncoder, APromptIsChosenByTextOrByName) {
+  const std::string folder = test::source_path("tests/golden/encoders/prompts");
+  const auto vector = [&](const char* prompt, const char* name, const char* text) {
+    auto options = sized<loom_encoder_options>();
+    options.prompt = prompt, options.prompt_name = name;
+    loom_encoder encoder = 0;
+    EXPECT_EQ(loom_encoder_open(folder.c_str(), &options, &encoder), LOOM_OK) << loom_last_error();
+    const float* vectors = nullptr;
+    const std::uint64_t *shape = nullptr, *tokens = nullptr;
+    std::size_t count = 0, rank = 0, texts = 0;
+    EXPECT_EQ(loom_encoder_embed(encoder, &text, 1, 0, &vectors, &count, &shape, &rank, &tokens, &texts), LOOM_OK);
+    std::vector<float> out(vectors, vectors + count);
+    EXPECT_EQ(loom_release(encoder), LOOM_OK);
+    return out;
+  };
+  const auto query = vector("", nullptr, "query: hello"), plain = vector("", nullptr, "hello");
+  EXPECT_NE(query, plain);
+  EXPECT_EQ(vector(nullptr, nullptr, "hello"), query) << "the folder's default prompt";
+  EXPECT_EQ(vector(nullptr, "query", "hello"), query);
+  EXPECT_EQ(vector(nullptr, "document", "hello"), plain);
+  EXPECT_EQ(vector("query: ", nullptr, "hello"), query);
+  const auto refused = [&](const char* prompt, const char* name) {
+    auto options = sized<loom_encoder_options>();
+    options.prompt = prompt, options.prompt_name = name;
+    loom_encoder encoder = 0;
+    return loom_encoder_open(folder.c_str(), &options, &encoder);
+  };
+  EXPECT_EQ(refused(nullptr, "passage"), LOOM_UNKNOWN_NAME);
+  EXPECT_EQ(refused(nullptr, ""), LOOM_INVALID_ARGUMENT);
+  EXPECT_EQ(refused("query: ", "query"), LOOM_INVALID_ARGUMENT);
+}
+
 // ---- adapters ----
 
 // Two folders of adapters that change the answers of the small model.

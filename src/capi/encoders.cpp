@@ -4,6 +4,7 @@
 #include "capi/guard.h"
 #include "capi/options.h"
 #include "core/json.h"
+#include "core/nearest.h"
 
 namespace loom::capi {
 namespace {
@@ -20,7 +21,7 @@ const char* name_of(PoolingConfig::Mode mode) {
 
 Json info_of(const TextEncoder& encoder) {
   const EncoderConfig& c = encoder.config();
-  return {{"dimensions", c.hidden_size},
+  return {{"dimensions", encoder.dimensions()},
           {"max_tokens", encoder.max_tokens()},
           {"layers", c.num_hidden_layers},
           {"attention_heads", c.num_attention_heads},
@@ -34,7 +35,7 @@ Json info_of(const TextEncoder& encoder) {
 
 // Lays the vectors one behind the other.
 void keep(EncoderObject& to, const std::vector<TextEmbedding>& found) {
-  const std::size_t width = to.encoder.config().hidden_size;
+  const std::size_t width = to.encoder.dimensions();
   to.vectors.clear(), to.tokens.clear();
   to.vectors.reserve(found.size() * width), to.tokens.reserve(found.size());
   for (const TextEmbedding& each : found) {
@@ -60,6 +61,13 @@ loom_status loom_encoder_open(const char* path, const loom_encoder_options* opti
     if (given.dtype != nullptr) {
       LOOM_TRY(wanted.dtype, dtype_from_name(given.dtype));
     }
+    if (given.prompt != nullptr && given.prompt_name != nullptr)
+      return fail(Code::InvalidArgument, "prompt_name: \"{}\" beside a prompt; give one of them",
+                  printable(given.prompt_name));
+    if (given.prompt_name != nullptr && *given.prompt_name == '\0')
+      return fail(Code::InvalidArgument, "prompt_name: an empty name; NULL takes the folder's default prompt");
+    if (given.prompt != nullptr) wanted.prompt = given.prompt;
+    if (given.prompt_name != nullptr) wanted.prompt_name = given.prompt_name;
     LOOM_TRY(TextEncoder loaded, TextEncoder::load(std::string(name), wanted));
     LOOM_TRY(*encoder, make_handle<EncoderObject>(std::move(loaded), std::string(name), wanted));
     return {};

@@ -6,7 +6,9 @@
 #include "capi/objects.h"
 #include "capi/options.h"
 #include "core/json.h"
+#include "host/conversation.h"
 #include "host/logprobs.h"
+#include "host/prompts.h"
 
 namespace loom::capi {
 namespace {
@@ -118,21 +120,25 @@ struct Prompt {
   std::size_t dropped_bytes = 0;
   Receipt::Prompt from{};
 };
-Result<Prompt> prompt_of(const LanguageModel& model, std::string_view text, loom_prompt_form form) {
+Result<Prompt> prompt_of(const LanguageModel& model, std::string_view text, loom_prompt_form form, bool plain_text) {
   if (form < LOOM_PROMPT_AUTO || form > LOOM_PROMPT_CHAT)
     return fail(Code::InvalidArgument, "form is {}: expected one of LOOM_PROMPT_*", form);
   LOOM_TRY(const text::Tokenizer* const tokenizer, model.need_tokenizer());
   const bool asks = form == LOOM_PROMPT_CHAT || (form == LOOM_PROMPT_AUTO && model.chat_template);
-  std::string rendered;
-  if (asks) {
-    const ChatMessage question{"user", std::string(text)};
-    LOOM_TRY(rendered, render_chat(model, std::span(&question, 1)));
-    text = rendered;
-  }
   Prompt out;
-  LOOM_TRY(const text::Encoded encoded, tokenizer->encode(text, {.add_special_tokens = !asks}, out.ids));
+  if (!asks) {
+    LOOM_TRY(const text::Encoded encoded, tokenizer->encode(text, {}, out.ids));
+    out.dropped_bytes = encoded.dropped_bytes;
+    out.from = prompt_of_text(text, true);
+    return out;
+  }
+  LOOM_TRY_VOID(model.need_template());
+  Prompts prompts = Prompts::of(model);
+  prompts.plain_text = plain_text;
+  LOOM_TRY(const std::string rendered, prompts.render(Json::array({message("user", std::string(text))})));
+  LOOM_TRY(const text::Encoded encoded, prompts.encode(rendered, text::EncodeOptions().max_tokens, out.ids));
   out.dropped_bytes = encoded.dropped_bytes;
-  out.from = prompt_of_text(text, !asks, asks ? model.chat_template->source() : std::string());
+  out.from = prompts.describe(rendered);
   return out;
 }
 
@@ -159,7 +165,8 @@ loom_status loom_generator_from_text(loom_session session, const void* text, siz
     LOOM_TRY_VOID(need_results(generator));
     LOOM_TRY(const std::string_view given, need_bytes(text, text_size, "text"));
     LOOM_TRY(const auto use, Use<SessionObject>::of(session));
-    LOOM_TRY(const Prompt prompt, prompt_of(use->model->model, given, form));
+    LOOM_TRY(const loom_generation_options wanted, read_struct(options));
+    LOOM_TRY(const Prompt prompt, prompt_of(use->model->model, given, form, wanted.plain_text != 0));
     LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "session"));
     LOOM_TRY(*generator, make_generator(use, prompt.ids, options, prompt.dropped_bytes, prompt.from));
     return {};

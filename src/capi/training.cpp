@@ -91,6 +91,7 @@ loom_status loom_trainer_create(loom_network network, const void* config, size_t
     LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare(batch));
     LOOM_TRY(auto made, Trainer::create(taken.network(), wanted.trainer));
+    LOOM_TRY_VOID(made->check_effects());
     LOOM_TRY(*trainer, make_handle<TrainerObject>(taken.use.shared(), std::move(made)));
     return {};
   });

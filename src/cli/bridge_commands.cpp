@@ -102,7 +102,7 @@ Run bridge_command(CLI::App& app) {
   o->server.port = kPort;
   app.footer(
       "loom bridge serve takes streams and reports of other frameworks over HTTP and shows how outputs compare, until "
-      "Ctrl-C. docs/bridge.md lists the requests");
+      "Ctrl-C. docs/reference/bridge.md lists the requests");
   app.add_option("ACTION", o->action, "serve")->required()->check(CLI::IsMember({"serve"}));
   add_common(app, o->common, false);
   add_max_memory(app, o->common);
@@ -126,7 +126,7 @@ Run stream_command(CLI::App& app) {
       "Reads one JSON object from standard input, {\"bedrock\", \"payload\": {\"layers\": [..]}, \"inputs\", ..}, "
       "makes a "
       "network of the layers and their weights, writes it as .entity, runs it and prints one JSON object: outputs, "
-      "differences, a certificate. docs/bridge.md says what a payload holds");
+      "differences, a certificate. docs/reference/bridge.md says what a payload holds");
   add_common(app, o->common, false);
   add_max_memory(app, o->common);
   add_path(app, "--models", o->stream.models, "Folder for MODELS/PLANET/MODEL/MODEL.stream.entity")

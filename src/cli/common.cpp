@@ -402,15 +402,30 @@ double peak_rss_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
 }
 
-Result<text::Encoded> encode_prompt(const LanguageModel& model, const Session& session, std::string_view text,
-                                    bool add_special_tokens, std::vector<std::int32_t>& ids) {
+namespace {
+
+template <class Encode>
+Result<text::Encoded> encode_within(const Session& session, Encode encode) {
   const std::size_t limit = 4 * session.context_tokens();
-  auto encoded = model.tokenizer->encode(text, {add_special_tokens, /*parse_special=*/true, limit}, ids);
+  Result<text::Encoded> encoded = encode(limit);
   if (!encoded && encoded.error().code == Code::ContextFull)
     return fail(Code::ContextFull, "the prompt has more than {} tokens, the context holds {}: --ctx makes it larger",
                 limit, session.context_tokens());
   if (encoded) warn_dropped(encoded->dropped_bytes);
   return encoded;
+}
+
+}  // namespace
+
+Result<text::Encoded> encode_prompt(const LanguageModel& model, const Session& session, std::string_view text,
+                                    std::vector<std::int32_t>& ids) {
+  return encode_within(session,
+                       [&](std::size_t limit) { return model.tokenizer->encode(text, {.max_tokens = limit}, ids); });
+}
+
+Result<text::Encoded> encode_prompt(const Prompts& prompts, const Session& session, std::string_view rendered,
+                                    std::vector<std::int32_t>& ids) {
+  return encode_within(session, [&](std::size_t limit) { return prompts.encode(rendered, limit, ids); });
 }
 
 void warn_dropped(std::size_t bytes) {

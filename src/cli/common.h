@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/json_fwd.h"
 #include "host/device.h"
+#include "host/prompts.h"
 #include "lm/generator.h"
 #include "network/network_session.h"
 
@@ -133,9 +134,12 @@ double peak_rss_mb();
 void print_json(const Json& value);
 // One line on stderr when a text held bytes that the vocabulary has no token for; nothing for 0.
 void warn_dropped(std::size_t bytes);
-// The tokens of a prompt; warns of dropped bytes. ContextFull: encoding ends at some times the context, so that the
-// error of a text that is a little too long still says how long it is.
+// The tokens of a text that is continued; warns of dropped bytes. ContextFull: encoding ends at some times the context,
+// so that the error of a text that is a little too long still says how long it is.
 Result<text::Encoded> encode_prompt(const LanguageModel& model, const Session& session, std::string_view text,
-                                    bool add_special_tokens, std::vector<std::int32_t>& ids);
+                                    std::vector<std::int32_t>& ids);
+// Like the one above, for a prompt that Prompts::render() returned.
+Result<text::Encoded> encode_prompt(const Prompts& prompts, const Session& session, std::string_view rendered,
+                                    std::vector<std::int32_t>& ids);
 
 }  // namespace loom::cli

@@ -175,6 +175,16 @@ Result<int> run_dna(const DnaFlags& o) {
   return kOk;
 }
 
+// Refuses options that would have no effect.
+Result<void> check_options(const CLI::App& app, const DnaFlags& o) {
+  for (const char* name : {"--nested", "--lenient", "--max-memory"})
+    if (!o.journal.empty() && app.get_option(name)->count() > 0)
+      return fail(Code::InvalidArgument,
+                  "{} has no effect with --journal, which reads what the run recorded of its cells; leave it out",
+                  name);
+  return {};
+}
+
 }  // namespace
 
 Run dna_command(CLI::App& app) {
@@ -192,7 +202,10 @@ Run dna_command(CLI::App& app) {
   app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
   add_max_memory(app, o->common);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  return [o] { return finish(run_dna(*o)); };
+  return [o, &app] {
+    auto checked = check_options(app, *o);
+    return finish(checked ? run_dna(*o) : Result<int>(tl::make_unexpected(std::move(checked).error())));
+  };
 }
 
 }  // namespace loom::cli

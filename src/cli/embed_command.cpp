@@ -56,7 +56,7 @@ Json to_json(const EmbedFlags& o, const TextEncoder& encoder, const std::vector<
     cosines.push_back(std::move(row));
   }
   return {{"model", o.model},
-          {"dimensions", encoder.config().hidden_size},
+          {"dimensions", encoder.dimensions()},
           {"max_tokens", encoder.max_tokens()},
           {"prompt", encoder.prompt() ? Json(*encoder.prompt()) : Json()},
           {"texts", std::move(list)},

@@ -75,7 +75,7 @@ Result<int> run_evolve(const EvolveFlags& o) {
 Run evolve_command(CLI::App& app) {
   auto o = std::make_shared<EvolveFlags>();
   add_path(app, "CONFIG", o->config,
-           "JSON: task, network, population, generations, seed, mutation... (docs/evolution.md)")
+           "JSON: task, network, population, generations, seed, mutation... (docs/guide/evolution.md)")
       ->required();
   add_path(app, "-o,--output", o->output,
            "Folder for best.entity, lineage.jsonl and state.json; made if it is not there");

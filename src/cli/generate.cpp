@@ -11,6 +11,7 @@
 #include "host/logprobs.h"
 #include "lm/kv_file.h"
 #include "lm/model_entity.h"
+#include "text/tokenizer/plain_text.h"
 
 namespace loom::cli {
 namespace {
@@ -28,7 +29,7 @@ struct Prompt {
   bool templated = false;
   std::vector<std::int32_t> ids;
   std::size_t dropped_bytes = 0;
-  std::string template_source{};
+  Receipt::Prompt described{};
 };
 
 Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model, const Session& session) {
@@ -52,11 +53,15 @@ Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model,
       if (!text)
         return at(o.prompting.chat_template.empty() ? model.path : o.prompting.chat_template,
                   with_flags(std::move(text).error(), prompts.date.has_value()));
-      prompt.text = std::move(*text);
-      prompt.template_source = prompts.chat_template->source();
+      prompt.described = prompts.describe(*text);
+      LOOM_TRY(const text::Encoded encoded, encode_prompt(prompts, session, *text, prompt.ids));
+      prompt.dropped_bytes = encoded.dropped_bytes;
+      prompt.text = text::without_marks(*text);
+      return prompt;
     }
   }
-  LOOM_TRY(const text::Encoded encoded, encode_prompt(model, session, prompt.text, !prompt.templated, prompt.ids));
+  prompt.described = prompt_of_text(prompt.text, true);
+  LOOM_TRY(const text::Encoded encoded, encode_prompt(model, session, prompt.text, prompt.ids));
   prompt.dropped_bytes = encoded.dropped_bytes;
   return prompt;
 }
@@ -133,14 +138,20 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
   LOOM_TRY(const Prompt prompt, make_prompt(o, model, *session));
   if (o.show_prompt) return show(o, prompt);
   LOOM_TRY(generation.drafter, open_drafter(o.generation.speculate, model, *session, o.common));
-  if (!o.kv.empty()) LOOM_TRY_VOID(load_kv(*session, o.kv));
+  std::string kv_hash;  // before --save-kv may write there
+  if (!o.kv.empty()) {
+    LOOM_TRY_VOID(load_kv(*session, o.kv));
+    LOOM_TRY(const Digest digest, content_hash(o.kv, HashCache::use, &interrupt_flag()));
+    kv_hash = to_hex(digest);
+  }
   LOOM_TRY(const std::size_t kept, keep_common(*session, prompt.ids));
   if (!o.save_kv.empty()) LOOM_TRY_VOID(read_and_save(o, prompt.ids, *session));
   const auto unread = std::span(prompt.ids).subspan(session->length());
   LOOM_TRY(const Generation g, answer(*session, model, unread, generation, o.common, !o.common.json));
   const auto receipt = [&]() -> Result<Receipt> {
-    return receipt_of(model, *session, generation, g,
-                      prompt_of_text(prompt.text, !prompt.templated, prompt.template_source));
+    LOOM_TRY(Receipt made, receipt_of(model, *session, generation, g, prompt.described));
+    if (!o.kv.empty()) made.kv.push_back({{}, o.kv, kv_hash});
+    return made;
   };
   LOOM_TRY(const Json sealed, give_receipt(o.receipt, o.common, receipt));
   if (o.common.json) {
@@ -173,7 +184,8 @@ Result<void> check_options(const CLI::App& app, const GenerateOptions& o) {
     return fail(Code::InvalidArgument,
                 "--continue continues the last message of a conversation; give it with --messages");
   if (o.raw)
-    for (const char* name : {"--system", "--messages", "--tools", "--chat-template", "--template-var", "--date"})
+    for (const char* name :
+         {"--system", "--messages", "--tools", "--chat-template", "--template-var", "--date", "--plain-text"})
       if (given(name))
         return fail(Code::InvalidArgument, "{} has no effect with --raw, which uses no chat template", name);
   if (!o.common.json && given("--logprobs"))

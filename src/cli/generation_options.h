@@ -83,6 +83,9 @@ struct GenerationFlags {
     o.sampling.presence_penalty = presence_penalty;
     o.sampling.repetition_window = repeat_last_n;
     o.sampling.seed = seed;
+    for (const std::string& text : stop)
+      if (text.empty())
+        return fail(Code::InvalidArgument, "--stop: an empty text, expected the text before which the answer ends");
     o.stop = stop;
     o.logprobs = logprobs;
     o.ignore_eos = ignore_eos;

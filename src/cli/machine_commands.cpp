@@ -24,7 +24,7 @@ struct VerifyOptions {
   std::uint32_t random = 0, first = 0;
   std::uint64_t seed = 1;
   std::string kept;
-  bool plenty = false;
+  bool plenty = false, combinations = false;
 };
 
 // What a card has no form for: how many cases, and why, with the number of those that said so.
@@ -35,7 +35,8 @@ void print_refused(const std::map<std::string, std::size_t>& refused) {
   for (const auto& [why, count] : refused) std::printf("%8zu  %s\n", count, why.c_str());
 }
 
-// Random networks in every way that must give the same bits (docs/numerics.md), or on a card beside this computer.
+// Random networks in every way that must give the same bits (docs/internals/numerics.md), or on a card beside this
+// computer.
 Result<int> run_random(const VerifyOptions& o) {
   if (o.random > 0 && (o.common.threads > 0 || !o.common.isa.empty()))
     return fail(Code::InvalidArgument,
@@ -58,7 +59,9 @@ Result<int> run_random(const VerifyOptions& o) {
   for (std::uint32_t i = 0; i < count; ++i) {
     if (interrupted()) return kInterrupted;
     progress.update(static_cast<double>(i) / count, fmt::format("case {}", o.first + i));
-    const Trial trial = kept.empty() ? random_trial(o.seed, o.first + i) : kept[0];
+    const Trial trial = !kept.empty()    ? kept[0]
+                        : o.combinations ? random_rule_trial(o.seed, o.first + i)
+                                         : random_trial(o.seed, o.first + i);
     const std::vector<TrialWay> ways = device != nullptr ? device_ways(trial, o.first + i, *device)
                                                          : trial_ways(trial, o.first + i, o.plenty || !kept.empty());
     const TrialVerdict verdict = check_trial(trial, ways);
@@ -83,9 +86,10 @@ Result<int> run_random(const VerifyOptions& o) {
                   trial.mode.c_str(), verdict.difference.c_str());
       const std::string where = device != nullptr ? " --device " + o.common.device : std::string();
       std::printf(
-          "again: loom verify --random 1 --seed %llu --case %u%s\nor keep this as FILE for loom verify --trial "
+          "again: loom verify --random 1 --seed %llu --case %u%s%s\nor keep this as FILE for loom verify --trial "
           "FILE%s:\n%s\n",
-          static_cast<unsigned long long>(o.seed), o.first + i, where.c_str(), where.c_str(), dump_json(small).c_str());
+          static_cast<unsigned long long>(o.seed), o.first + i, o.combinations ? " --combinations" : "", where.c_str(),
+          where.c_str(), dump_json(small).c_str());
     }
     return kFailed;
   }
@@ -247,6 +251,11 @@ Run verify_command(CLI::App& app) {
   app.add_option("--case", o->first, "Number of the first of them (0)")->check(whole_number())->needs(random);
   app.add_flag("--all-ways", o->plenty,
                "Every instruction set with every number of threads, not a handful that rotates")
+      ->needs(random);
+  app.add_flag(
+         "--combinations", o->combinations,
+         "Networks and rules in which two features meet: float64 and resuming, metacognition and targets, graphs, "
+         "masks, lengths")
       ->needs(random);
   add_path(app, "--trial", o->kept, "A case from a file, as a failing one is printed, in all ways")->excludes(random);
   add_device(app, o->common);

@@ -103,6 +103,19 @@ int written(int status) {
   return loom::cli::kFailed;
 }
 
+// What the program was called with, as if always by the name loom.
+std::vector<std::string> arguments_of(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  const std::string_view called = argc > 0 ? argv[0] : "";
+  if (called.substr(called.find_last_of("/\\") + 1).starts_with("loom-stream"))
+    arguments.insert(arguments.begin(), "stream");
+  if (!arguments.empty() && arguments[0] == "help") {  // loom help chat
+    arguments.erase(arguments.begin());
+    arguments.push_back("--help");
+  }
+  return arguments;
+}
+
 // The program's exit code. What CLI11 throws while it reads arguments ends here.
 int run(int argc, char** argv) {
   CLI::App app{"Loom runs neural networks with the same bits on every machine."};
@@ -115,22 +128,17 @@ int run(int argc, char** argv) {
       "MODEL is a GGUF file, a Hugging Face folder or an .entity that loom convert\n"
       "wrote, NETWORK a JSON spec or an .entity. loom COMMAND --help says more.");
   int status = 0;
+  std::vector<std::string> arguments = arguments_of(argc, argv);
+  // Only the command that was called tells its options: a command's file costs nothing to the others.
   for (const Command& command : kCommands) {
     CLI::App* sub = app.add_subcommand(command.name, command.what);
+    if (arguments.empty() || arguments[0] != command.name) continue;
     sub->callback([run = command.make(*sub), &status] { status = run(); });
   }
   // The commands have kept the formatter of before: only the list of them is narrow.
   app.formatter(std::make_shared<CLI::Formatter>());
   app.get_formatter()->column_width(14);
   const auto names = command_names();
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  const std::string_view called = argc > 0 ? argv[0] : "";
-  if (called.substr(called.find_last_of("/\\") + 1).starts_with("loom-stream"))
-    arguments.insert(arguments.begin(), "stream");
-  if (!arguments.empty() && arguments[0] == "help") {  // loom help chat
-    arguments.erase(arguments.begin());
-    arguments.push_back("--help");
-  }
   if (arguments.empty()) {
     std::fputs(app.help().c_str(), stderr);
     return loom::cli::kUsage;

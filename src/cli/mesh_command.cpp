@@ -151,7 +151,7 @@ Run mesh_command(CLI::App& app) {
   auto* const learn =
       app.add_flag("--learn", o->learn, "Each tick moves the weights towards --targets")->needs(targets);
   app.add_option("--learning-rate", o->learning_rate, "Of --learn")->capture_default_str();
-  add_path(app, "--tween", o->tween, "JSON of target propagation for --learn (docs/tween.md)");
+  add_path(app, "--tween", o->tween, "JSON of target propagation for --learn (docs/guide/tween.md)");
   app.add_flag("--backward", o->backward, "Gradients of the last tick's squared error, through the ticks")
       ->needs(targets)
       ->excludes(learn);

@@ -106,6 +106,9 @@ void PromptFlags::add(CLI::App& app) {
       ->type_name("FILE|NAME");
   app.add_option("--template-var", variables,
                  "NAME=JSON, a variable of the template, as enable_thinking=false; may be repeated");
+  app.add_flag(
+      "--plain-text", plain_text,
+      "Control tokens in messages, tools and variables (as <|im_end|>) are read as text: for texts of strangers");
   app.add_option("--date", date,
                  "YYYY-MM-DD, for templates that write the day (default: none is given, and many templates bring one)")
       ->check(not_empty());
@@ -113,6 +116,7 @@ void PromptFlags::add(CLI::App& app) {
 
 Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model, const CommonOptions& common) {
   Prompts out = Prompts::of(model);
+  out.plain_text = flags.plain_text;
   if (!flags.tools.empty()) {
     LOOM_TRY(out.tools, read_tools(flags.tools));
   }

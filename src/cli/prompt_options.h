@@ -12,10 +12,11 @@ namespace loom::cli {
 struct PromptFlags {
   std::string system, messages, tools, chat_template, date;
   std::vector<std::string> variables;
+  bool plain_text = false;
 
   void add(CLI::App& app);
   bool need_template() const {
-    return !(system.empty() && messages.empty() && tools.empty() && date.empty() && variables.empty());
+    return !(system.empty() && messages.empty() && tools.empty() && date.empty() && variables.empty() && !plain_text);
   }
 };
 

@@ -159,12 +159,14 @@ Result<int> run_train(const TrainFlags& o) {
 struct ReplayFlags {
   CommonOptions common;
   std::string journal, folder, model;
+  bool names_device = false;
 };
 
 // Every receipt of a file; status 1 with the first difference.
 Result<int> replay_receipts(const ReplayFlags& o) {
   ReceiptReplayOptions options{.model = o.model, .folder = o.folder, .threads = o.common.threads};
-  options.device = o.common.device, options.max_bytes = o.common.max_memory, options.cancel = &interrupt_flag();
+  if (o.names_device) options.device = o.common.device;
+  options.max_bytes = o.common.max_memory, options.cancel = &interrupt_flag();
   if (!o.common.isa.empty()) {
     LOOM_TRY(options.isa, isa_from_name(o.common.isa));
   }
@@ -221,7 +223,7 @@ Result<int> run_replay(const ReplayFlags& o) {
 
 Run train_command(CLI::App& app) {
   const auto o = std::make_shared<TrainFlags>();
-  add_path(app, "CONFIG", o->config, "JSON: network, data, loss, optimizer... (docs/training.md)")->required();
+  add_path(app, "CONFIG", o->config, "JSON: network, data, loss, optimizer... (docs/guide/training.md)")->required();
   add_path(app, "-o,--output,--out", o->out,
            "Folder of the run: journal, checkpoint, model (default: CONFIG with .run for its ending)");
   add_path(app, "--folder", o->folder, "Where the config's relative paths start (default: where the config lies)");
@@ -266,7 +268,10 @@ Run replay_command(CLI::App& app) {
   add_common(app, o->common, false);
   add_device(app, o->common);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  return [o] { return finish(run_replay(*o)); };
+  return [o, &app] {
+    o->names_device = app.get_option("--device")->count() > 0;
+    return finish(run_replay(*o));
+  };
 }
 
 }  // namespace loom::cli

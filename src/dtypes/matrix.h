@@ -1,7 +1,7 @@
 #pragma once
 // A weight matrix W [rows, cols] laid out for the kernels in panels of 16 rows (panel.h): one pass over memory serves a
-// matrix-vector product and a batch alike (docs/numerics.md, "The order of sums"). The last panel is padded with zero
-// rows. A Matrix is the only copy of its weights in memory; rows can be read back exactly.
+// matrix-vector product and a batch alike (docs/internals/numerics.md, "The order of sums"). The last panel is padded
+// with zero rows. A Matrix is the only copy of its weights in memory; rows can be read back exactly.
 
 #include <atomic>
 #include <cstddef>

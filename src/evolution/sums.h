@@ -1,5 +1,5 @@
 #pragma once
-// Sums over rows of f64 values by lanes16 (docs/numerics.md).
+// Sums over rows of f64 values by lanes16 (docs/internals/numerics.md).
 
 #include <cmath>
 #include <cstddef>

@@ -33,12 +33,12 @@ Result<std::vector<std::int32_t>> Chat::unread_tokens(const std::atomic<bool>* c
   // Encoding ends at some times the context, so that the error of a text that is a little too long still says how long
   // it is.
   const std::size_t context = session_->context_tokens(), limit = 4 * context;
-  const auto encoded = model_->tokenizer->encode(text, {false, /*parse_special=*/true, limit}, ids);
+  const auto encoded = prompts_.encode(text, limit, ids);
   if (!encoded && encoded.error().code == Code::ContextFull)
     return fail(Code::ContextFull, "the prompt has more than {} tokens, the context holds {}", limit, context);
   if (!encoded) return tl::make_unexpected(encoded.error());
   dropped_bytes_ = encoded->dropped_bytes;
-  prompt_ = prompt_of_text(text, false, prompts_.chat_template->source());
+  prompt_ = prompts_.describe(text);
   if (ids.empty()) return fail(Code::InvalidArgument, "the prompt has no tokens");
   LOOM_TRY(const std::size_t same, keep_common(*session_, ids));
   if (ids.size() >= context)

@@ -351,4 +351,10 @@ Result<Json> gpu_report() {
   return Json{{"adapters", std::move(list)}};
 }
 
+std::string device_title(const Device* device) {
+  if (device == nullptr) return "cpu";
+  gpu::GpuDevice* const card = const_cast<Device*>(device)->gpu();
+  return card == nullptr ? "other" : "gpu: " + card->adapter().name;
+}
+
 }  // namespace loom

@@ -38,6 +38,8 @@ Result<void> name_device(std::string_view name, SessionOptions& to, double passe
 // Settled at the first run of the graph.
 Result<void> name_device(std::string_view name, graph::RunnerOptions& to, double passes = kManyPasses,
                          const DeviceTold& told = {});
+// What a device is called in receipts: "cpu" for null, "gpu: NAME OF THE ADAPTER".
+std::string device_title(const Device* device);
 // For tests: cards are opened anew, and reached by what this makes of their drivers.
 using DriverWrapper = std::function<std::unique_ptr<gpu::Driver>(std::unique_ptr<gpu::Driver>)>;
 void wrap_drivers(DriverWrapper wrapper);

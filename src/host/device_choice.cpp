@@ -14,7 +14,7 @@
 namespace loom {
 namespace {
 
-// Figures of the model that are not measured, from the trainings of docs/gpu.md.
+// Figures of the model that are not measured, from the trainings of docs/benchmarks/graphics-cards.md.
 constexpr double kBackward = 3;           // a pass with its way back, in forward passes
 constexpr double kUpdateKernels = 6;      // of a weight's update
 constexpr double kUpdateBytes = 28;       // that an update moves for an element: weight, gradient, two moments

@@ -119,7 +119,7 @@ TEST_F(HostEvolve, fitness_from_outside_gives_the_hash_and_the_lineage_of_the_ta
   EXPECT_EQ(EvolveRun::create(config_, options_).error().code, Code::InvalidConfig);
 }
 
-// docs/evolution.md: the file, beside the configuration.
+// docs/guide/evolution.md: the file, beside the configuration.
 TEST_F(HostEvolve, samples_are_found_beside_the_configuration_wherever_the_program_runs) {
   test::write_all(path("points.csv"), "a,b,class\n0,0,p\n0,1,q\n1,0,q\n1,1,p\n");
   config_["task"] = {{"name", "csv"}, {"path", "points.csv"}};

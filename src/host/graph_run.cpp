@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/philox.h"
+#include "host/device.h"
 #include "host/tensor_file.h"
 #include "io/npy/npy.h"
 #include "io/onnx/graph_file.h"
@@ -207,6 +208,8 @@ Result<GraphRunResult> run_graph_file(const std::string& path, const GraphRunOpt
   for (std::size_t i = 0; i < outputs->size(); ++i)
     result.outputs.emplace_back((*made)->outputs()[i], std::move((*outputs)[i]));
   result.scratch_bytes = runner->scratch_bytes(), result.precision = precision_of(runner->device());
+  result.threads = runner->threads(), result.device = device_title(runner->device());
+  result.isa = options.runner.isa.value_or(best_isa());
   return result;
 }
 

@@ -25,6 +25,9 @@ struct GraphRunResult {
   std::vector<std::string> drawn;  // names of inputs
   Digest digest{};                 // of the outputs' bytes, as files hold them
   std::size_t scratch_bytes = 0;
+  int threads = 0;
+  Isa isa{};
+  std::string device;  // that computed it: device_title()
   Precision precision = Precision::Strict;
   double seconds = 0;            // of the first run, with its planning, without loading
   std::vector<double> repeated;  // seconds of each run after it; the answers of all runs must be equal

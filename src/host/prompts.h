@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/json.h"
+#include "host/receipt.h"
 #include "lm/language_model.h"
 
 namespace loom {
@@ -19,6 +20,10 @@ struct Prompts {
   std::string bos_token, eos_token;
   NamedTexts special_tokens;  // others by name
   bool add_generation_prompt = true;
+  // Control tokens in messages, tools and variables are read as text: for texts of strangers. What render() returns is
+  // then marked, see text/tokenizer/plain_text.h.
+  bool plain_text = false;
+  std::shared_ptr<const text::Tokenizer> tokenizer;  // of the model
   bool continue_final_message = false;  // the model continues the last message; no generation prompt follows it
 
   // The model's default template.
@@ -28,6 +33,10 @@ struct Prompts {
   Result<void> choose(const LanguageModel& model, std::string_view name = {});
   // NoTemplate without a template; what a template refuses; Cancelled when `*cancel` was set.
   Result<std::string> render(const Json& messages, const std::atomic<bool>* cancel = nullptr) const;
+  // Encodes what render() returned. ContextFull beyond `max_tokens`.
+  Result<text::Encoded> encode(std::string_view rendered, std::size_t max_tokens, std::vector<std::int32_t>& ids) const;
+  // Describes it for a receipt.
+  Receipt::Prompt describe(std::string_view rendered) const;
 };
 
 }  // namespace loom

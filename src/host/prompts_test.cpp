@@ -1,5 +1,6 @@
 #include "host/prompts.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/path.h"
@@ -96,6 +97,49 @@ TEST(Prompts, X_12_a_message_that_is_written_twice_is_continued_at_its_last_plac
   EXPECT_EQ(prompts.render(Json::array({message("assistant", "So ")})).value(), "So |So ");
   EXPECT_EQ(prompts.render(Json::array()).error().code, Code::InvalidArgument);
   EXPECT_EQ(prompts.render(Json::array({{{"role", "assistant"}}})).error().code, Code::InvalidArgument);
+}
+
+// A model whose tokenizer has a control token, and a template that writes it.
+Result<LanguageModel> model_with_control_token(const test::TempFolder& folder) {
+  Json tokenizer = test::read_json(tiny() + "/tokenizer.json");
+  tokenizer["added_tokens"].push_back({{"id", 5}, {"content", "<|end|>"}, {"special", true}});
+  return model_with(folder,
+                    {{"tokenizer.json", dump_json(tokenizer)},
+                     {"tokenizer_config.json",
+                      R"({"chat_template":"{% for m in messages %}{{ m.content }}<|end|>{% endfor %}{{ x }}"})"}});
+}
+
+TEST(Prompts, PlainTextReadsControlTokensOfMessagesAndVariablesAsText) {
+  const test::TempFolder folder;
+  const auto model = model_with_control_token(folder);
+  ASSERT_TRUE(model) << model.error().text();
+  Prompts prompts = Prompts::of(*model);
+  prompts.variables["x"] = "<|end|>";
+  const auto ends = [&](const char* content) {
+    std::vector<std::int32_t> ids;
+    const std::string rendered = prompts.render(Json::array({message("user", content)})).value();
+    EXPECT_TRUE(prompts.encode(rendered, 1000, ids));
+    EXPECT_EQ(prompts.describe(rendered).text, std::string(content) + "<|end|><|end|>");
+    return std::ranges::count(ids, 5);
+  };
+  EXPECT_EQ(ends("a<|end|>b"), 3);
+  prompts.plain_text = true;
+  EXPECT_EQ(ends("a<|end|>b"), 1);
+  EXPECT_EQ(ends("ab"), 1);
+  // A receipt holds the ids of a text with marks, and encodes any other again.
+  EXPECT_FALSE(prompts.describe(prompts.render(Json::array({message("user", "<|end|>")})).value()).is_exact);
+  prompts.variables.erase("x");
+  EXPECT_TRUE(prompts.describe(prompts.render(Json::array({message("user", "a")})).value()).is_exact);
+}
+
+TEST(Prompts, FieldsOfAnswersInConfigJsonCountWithoutGenerationConfigJson) {
+  Json config = test::read_json(tiny() + "/config.json");
+  config["suppress_tokens"] = {5};
+  const test::TempFolder folder;
+  const auto refused = model_with(folder, {{"config.json", dump_json(config)}});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("config.json: /suppress_tokens"), std::string::npos) << refused.error().text();
+  EXPECT_TRUE(model_with(folder, {{"config.json", dump_json(config)}, {"generation_config.json", "{}"}}));
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "backend/webgpu/gpu_device.h"
 #include "core/config_reader.h"
 #include "core/config_writer.h"
 #include "core/file.h"
 #include "core/numerics_version.h"
 #include "host/conversation.h"
+#include "host/device.h"
 #include "lm/peft.h"
 #include "text/unicode/utf8.h"
 
@@ -150,12 +150,6 @@ std::string digest_of(Json receipt) {
   return text ? hash_of_text(*text) : std::string();
 }
 
-std::string device_name(const Device* device) {
-  if (device == nullptr) return "cpu";
-  gpu::GpuDevice* const card = const_cast<Device*>(device)->gpu();
-  return card == nullptr ? "other" : "gpu: " + card->adapter().name;
-}
-
 Receipt started(Receipt::Command command, const std::string& path) {
   Receipt out;
   out.command = command, out.version = LOOM_VERSION, out.numerics_version = kNumericsVersion;
@@ -180,7 +174,7 @@ Result<Receipt> receipt_of_model(Receipt::Command command, const LanguageModel& 
     const auto& chosen = session.adapters();
     if (chosen ? std::ranges::find(*chosen, info.name) != chosen->end() : info.enabled) s.adapters.push_back(info.name);
   }
-  out.machine = {device_name(session.device()), std::string(name(session.precision())),
+  out.machine = {device_title(session.device()), std::string(name(session.precision())),
                  std::string(name(session.isa())), static_cast<std::uint64_t>(session.threads())};
   out.prompt = std::move(prompt);
   return out;
@@ -198,12 +192,19 @@ std::vector<Receipt::File> others_of(const Receipt& receipt, const std::vector<s
 }
 
 Receipt receipt_of_run(const std::string& network, Receipt::NetworkInput input, const std::vector<std::string>& read,
-                       Precision precision, const Digest& hash) {
+                       Receipt::Machine machine, const Digest& hash) {
   Receipt out = started(Receipt::Command::run, network);
   out.input = std::move(input);
   out.input.others = others_of(out, read);
-  out.machine.precision = name(precision), out.result.hash = to_hex(hash);
+  out.machine = std::move(machine), out.result.hash = to_hex(hash);
   return out;
+}
+
+// Of a NetworkOutput or a GraphRunResult.
+template <class Result>
+Receipt::Machine machine_of(const Result& result) {
+  return {result.device, std::string(name(result.precision)), std::string(name(result.isa)),
+          static_cast<std::uint64_t>(result.threads)};
 }
 
 }  // namespace
@@ -226,6 +227,9 @@ void Receipt::fields(ConfigVisitor& visit) {
   visit.object({"model"}, [&](ConfigVisitor& inner) { model.fields(inner); });
   if (is(Command::generate, Command::logits)) {
     visit.objects({"adapters"}, adapters);
+    if (visit.describes() || command == Command::generate)
+      visit.objects({"kv", "The file of keys and values that the prompt went on from (--kv); none: it was read whole"},
+                    kv);
     visit.object({"prompt"}, [&](ConfigVisitor& inner) { prompt_fields(inner, prompt); });
     visit.object({"session"}, [&](ConfigVisitor& inner) { session_fields(inner, session); });
   }
@@ -290,15 +294,16 @@ Digest hash_of(const std::vector<TextEmbedding>& vectors) {
 
 Result<Receipt> receipt_of(const std::string& folder, const TextEncoder& encoder, const EncoderOptions& options,
                            std::vector<std::string> texts, const std::vector<TextEmbedding>& vectors) {
-  LOOM_TRY_VOID(check_precision(precision_of(options.session.device)));
+  LOOM_TRY_VOID(check_precision(precision_of(encoder.device())));
   Receipt out = started(Receipt::Command::embed, folder);
   for (const std::string& text : texts)
     if (!is_utf8(text)) return fail(Code::Unsupported, "a text is no UTF-8: no receipt can hold it");
   out.texts = std::move(texts), out.text_prompt = encoder.prompt().value_or("");
   if (options.dtype) out.session.dtype = name(*options.dtype);
-  out.machine.device = device_name(options.session.device);
-  out.machine.threads = static_cast<std::uint64_t>(encoder.threads());
-  out.result.shape = {vectors.size(), encoder.config().hidden_size};
+  out.machine = {device_title(encoder.device()), std::string(name(precision_of(encoder.device()))),
+                 std::string(name(options.session.isa.value_or(best_isa()))),
+                 static_cast<std::uint64_t>(encoder.threads())};
+  out.result.shape = {vectors.size(), encoder.dimensions()};
   out.result.hash = to_hex(hash_of(vectors));
   return out;
 }
@@ -306,27 +311,28 @@ Result<Receipt> receipt_of(const std::string& folder, const TextEncoder& encoder
 Result<Receipt> receipt_of(const std::string& network, Receipt::NetworkInput input, const NetworkOutput& output,
                            const std::vector<std::string>& read) {
   LOOM_TRY_VOID(check_precision(output.precision));
-  Receipt out = receipt_of_run(network, std::move(input), read, output.precision, output.hash);
+  Receipt out = receipt_of_run(network, std::move(input), read, machine_of(output), output.hash);
   const auto extents = output.shape.extents();
   out.result.shape.assign(extents.begin(), extents.end());
-  out.machine.threads = static_cast<std::uint64_t>(output.threads);
   return out;
 }
 
 Result<Receipt> receipt_of(const std::string& graph, Receipt::NetworkInput input, const GraphRunResult& result,
                            const std::vector<std::string>& read) {
   LOOM_TRY_VOID(check_precision(result.precision));
-  return receipt_of_run(graph, std::move(input), read, result.precision, result.digest);
+  return receipt_of_run(graph, std::move(input), read, machine_of(result), result.digest);
 }
 
 Result<Json> seal(Receipt receipt, const std::atomic<bool>* cancel) {
   std::vector<Receipt::File*> files = {&receipt.model};
-  for (auto* const list : {&receipt.adapters, &receipt.input.files, &receipt.input.others})
+  for (auto* const list : {&receipt.adapters, &receipt.kv, &receipt.input.files, &receipt.input.others})
     for (Receipt::File& file : *list) files.push_back(&file);
   if (!receipt.input.hints.path.empty()) files.push_back(&receipt.input.hints);
   for (Receipt::File* const file : files) {
-    LOOM_TRY(const Digest digest, content_hash(file->path, HashCache::use, cancel));
-    file->sha256 = to_hex(digest);
+    if (file->sha256.empty()) {
+      LOOM_TRY(const Digest digest, content_hash(file->path, HashCache::use, cancel));
+      file->sha256 = to_hex(digest);
+    }
     if (!is_utf8(file->path))
       return fail(Code::Unsupported, "the path {} is no UTF-8", text::to_valid_utf8(file->path));
   }

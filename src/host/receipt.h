@@ -19,7 +19,7 @@ namespace loom {
 struct Receipt {
   enum class Command : std::uint8_t { generate, logits, embed, run };
 
-  // A file or folder with its content_hash(), which seal() fills in.
+  // A file or folder with its content_hash(), which seal() fills in where it is empty.
   struct File {
     std::string name;  // of an input of a graph, of an adapter; else empty
     std::string path, sha256;
@@ -62,6 +62,7 @@ struct Receipt {
   std::uint64_t numerics_version = 0;
   File model;
   std::vector<File> adapters;  // folders beside those that the model brings
+  std::vector<File> kv;        // keys and values that the prompt went on from; at most one
   Prompt prompt;
   std::vector<std::string> texts;  // of embed
   std::string text_prompt;         // put before each of them

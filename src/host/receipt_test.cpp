@@ -176,6 +176,27 @@ TEST(Receipt, ReplayNamesTheFirstDifference) {
   EXPECT_EQ(changed([](Json& r) { r["machine"]["isa"] = "abacus", r["machine"]["threads"] = 77; }), "");
 }
 
+// What computed the answer computes it again, unless the caller asks for another; unknown names are those of machines
+// that this one is not.
+TEST(Receipt, ReplayUsesTheInstructionSetAndDeviceOfTheReceipt) {
+  for (const Isa isa : usable_isas()) {
+    Settings settings = drawn();
+    settings.session.isa = isa;
+    const Json receipt = receipt_of_answer(tiny(), settings);
+    EXPECT_EQ(receipt["machine"]["isa"], name(isa));
+    EXPECT_EQ(receipt["machine"]["device"], "cpu");
+    const Json again = to_json(replay_receipt(receipt, {.threads = 1}).value());
+    EXPECT_EQ(again["isa"], name(isa));
+    EXPECT_EQ(again["device"], "cpu");
+    EXPECT_EQ(again["equal"], true);
+    const Isa other = usable_isas().front();
+    EXPECT_EQ(to_json(replay_receipt(receipt, {.threads = 1, .isa = other}).value())["isa"], name(other));
+    Json elsewhere = receipt;
+    elsewhere["machine"]["isa"] = "abacus";
+    EXPECT_EQ(to_json(replay_receipt(resealed(elsewhere), {.threads = 1}).value())["isa"], name(best_isa()));
+  }
+}
+
 TEST(Receipt, AChangedByteOfTheModelIsNoticedAndAMovedModelIsFound) {
   const test::TempFolder folder;
   const std::string model = copy_of(tiny(), folder / "model");

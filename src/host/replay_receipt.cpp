@@ -34,7 +34,11 @@ Difference compare_ids(std::string_view what, std::span<const std::int32_t> give
 // Replays one receipt. Each step returns the first difference that it finds.
 class Replay {
  public:
-  Replay(const Receipt& receipt, const ReceiptReplayOptions& options) : r_(receipt), o_(options) {}
+  Replay(const Receipt& receipt, const ReceiptReplayOptions& options)
+      : r_(receipt), o_(options), isa_(isa_of(receipt, options)), device_(device_of(receipt, options)) {}
+
+  Isa isa() const { return isa_; }
+  const std::string& device() const { return device_; }
 
   Result<Difference> run() {
     if (r_.numerics_version != kNumericsVersion)
@@ -53,6 +57,18 @@ class Replay {
   const std::string& hash() const { return hash_; }
 
  private:
+  // What computed the result computes it again where this machine has it; no bit depends on it.
+  static Isa isa_of(const Receipt& receipt, const ReceiptReplayOptions& options) {
+    if (options.isa) return *options.isa;
+    const auto named = isa_from_name(receipt.machine.isa);
+    const std::vector<Isa> usable = usable_isas();
+    return named && std::ranges::find(usable, *named) != usable.end() ? *named : best_isa();
+  }
+  static std::string device_of(const Receipt& receipt, const ReceiptReplayOptions& options) {
+    if (!options.device.empty()) return options.device;
+    return receipt.machine.device.starts_with("gpu") && device_from_name("gpu") ? "gpu" : "cpu";
+  }
+
   static std::string folder_of(const std::string& path) {
     const std::size_t slash = path.rfind('/');
     return slash == path.npos ? std::string() : path.substr(0, slash + 1);
@@ -97,8 +113,8 @@ class Replay {
 
   template <class Options>
   Result<void> set_workers(Options& to, double passes) const {
-    to.threads = o_.threads, to.isa = o_.isa;
-    return name_device(o_.device, to, passes);
+    to.threads = o_.threads, to.isa = isa_;
+    return name_device(device_, to, passes);
   }
 
   Result<LanguageModel> load() const {
@@ -139,7 +155,13 @@ class Replay {
     LOOM_TRY(const auto session, session_of(model));
     LOOM_TRY(Difference found, compare_prompt(model));
     if (!found.empty()) return found;
-    if (r_.command == Receipt::Command::generate) return generation(model, *session);
+    if (r_.command == Receipt::Command::generate) {
+      LOOM_TRY(found, generation(model, *session));
+      // All ids are read again here: the file is named, and not needed.
+      if (!found.empty() && !r_.kv.empty())
+        found += fmt::format("; the answer went on from the keys and values of {}", r_.kv[0].path);
+      return found;
+    }
     LOOM_TRY(const std::span<const float> logits, session->feed(r_.prompt.ids, 0, o_.cancel));
     Sha256 hash;
     hash.update_floats(logits);
@@ -186,7 +208,7 @@ class Replay {
                                            ? drawn_input(net, r_.input.batch, r_.input.seed, o_.max_bytes)
                                            : read_tensor(place_of(r_.input.files[0].path)));
     NetworkRunOptions options;
-    options.threads = o_.threads, options.isa = o_.isa, options.max_bytes = o_.max_bytes, options.cancel = o_.cancel;
+    options.threads = o_.threads, options.isa = isa_, options.max_bytes = o_.max_bytes, options.cancel = o_.cancel;
     NetworkSessionOptions named;
     LOOM_TRY_VOID(set_workers(named, 1));
     options.device = named.device, options.choose_device = named.choose_device;
@@ -211,6 +233,8 @@ class Replay {
 
   const Receipt& r_;
   const ReceiptReplayOptions& o_;
+  const Isa isa_;
+  const std::string device_;
   std::string hash_;
 };
 
@@ -232,6 +256,7 @@ Result<ReceiptReplay> replay_receipt(const Json& json, const ReceiptReplayOption
   if (!found && found.error().code == Code::InvalidArgument) found.error().code = Code::InvalidConfig;
   if (!found) return tl::make_unexpected(std::move(found).error());
   out.difference = std::move(*found), out.hash = replay.hash();
+  out.isa = name(replay.isa()), out.device = replay.device();
   return out;
 }
 
@@ -240,7 +265,9 @@ Json to_json(const ReceiptReplay& replay) {
           {"model", replay.model},
           {"equal", replay.difference.empty()},
           {"difference", replay.difference.empty() ? Json() : Json(replay.difference)},
-          {"hash", replay.hash.empty() ? Json() : Json(replay.hash)}};
+          {"hash", replay.hash.empty() ? Json() : Json(replay.hash)},
+          {"isa", replay.isa.empty() ? Json() : Json(replay.isa)},
+          {"device", replay.device.empty() ? Json() : Json(replay.device)}};
 }
 
 }  // namespace loom

@@ -9,8 +9,8 @@ struct ReceiptReplayOptions {
   std::string model{};   // in place of the path in the receipt; files beside the old one are then looked for beside it
   std::string folder{};  // where relative paths of the receipt start; empty: the working folder
   int threads = 0;       // 0: one per physical core
-  std::optional<Isa> isa{};
-  std::string device = "cpu";                                           // not one of precision fast
+  std::optional<Isa> isa{};                                             // absent: the receipt's, where it is usable
+  std::string device{};                                                 // not one of precision fast; empty: likewise
   std::uint64_t max_bytes = std::uint64_t{4} << 30;                     // of a network's weights and of its session
   const std::atomic<bool>* cancel = nullptr;                            // the call ends with Cancelled
   std::function<void(std::size_t done, std::size_t total)> progress{};  // tokens of a generation
@@ -18,8 +18,9 @@ struct ReceiptReplayOptions {
 
 struct ReceiptReplay {
   std::string command, model;
-  std::string difference;  // the first one, in one line; empty: everything is equal
-  std::string hash;        // of the result that was computed here; empty where a difference came before it
+  std::string difference;   // the first one, in one line; empty: everything is equal
+  std::string hash;         // of the result that was computed here; empty where a difference came before it
+  std::string isa, device;  // that were asked to compute it: device is a name as of device_from_name()
 };
 
 // Compares in this order: the receipt's digest, the numerics version, the hashes of the files, the prompt's ids, each

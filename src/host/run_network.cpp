@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "core/philox.h"
+#include "host/device.h"
 
 namespace loom {
 namespace {
@@ -118,6 +119,7 @@ Result<NetworkOutput> run_network(Network& network, const TensorValues& input, c
   out.non_finite = first_non_finite(out.view());
   out.resident_bytes = network.resident_bytes(), out.scratch_bytes = session->scratch_bytes();
   out.precision = precision_of(session->device());
+  out.isa = options.isa.value_or(best_isa()), out.device = device_title(session->device());
   out.threads = session->threads(), out.cells = std::move(watch.cells);
   return out;
 }

@@ -45,6 +45,8 @@ struct NetworkOutput {
   std::optional<std::size_t> non_finite;
   std::size_t resident_bytes = 0, scratch_bytes = 0;
   int threads = 0;
+  Isa isa{};
+  std::string device;                       // that computed it: device_title()
   Precision precision = Precision::Strict;  // of the device: whether the hash proves anything
   std::vector<CellFigures> cells;
   ConstView view() const { return {bytes.data(), shape, element}; }

@@ -1,7 +1,7 @@
 #pragma once
-// Target propagation inside layers (engine 7.3; docs/tween.md). Gaps travel like gradients: Layer::target() is given e
-// = target of y - y, writes d = target of x - x, and leaves in Gradients the sums whose means, times tween_factor() and
-// a rate, move the weights. No derivative is taken; the rules of the kinds stand in engine 3.
+// Target propagation inside layers (engine 7.3; docs/guide/tween.md). Gaps travel like gradients: Layer::target() is
+// given e = target of y - y, writes d = target of x - x, and leaves in Gradients the sums whose means, times
+// tween_factor() and a rate, move the weights. No derivative is taken; the rules of the kinds stand in engine 3.
 
 #include "layers/layer.h"
 #include "ops/gap/gap.h"

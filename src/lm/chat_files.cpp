@@ -1,7 +1,6 @@
 #include "lm/chat_files.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/file.h"
 #include "io/gguf/gguf_keys.h"
@@ -11,35 +10,10 @@ namespace {
 
 constexpr std::size_t kLongestTemplate = std::size_t{16} << 20;
 constexpr const char* kSetting = "chat_template";
-// Names that transformers always hands to a template; other keys count where they end in _token.
-constexpr std::array<std::string_view, 7> kTokenNames = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                                         "pad_token", "cls_token", "mask_token"};
 
 tl::unexpected<Error> no_template(std::string_view where) {
   return fail(Code::CorruptData,
               "chat_template{}: expected a text, a list of {{\"name\", \"template\"}}, or an object of texts", where);
-}
-
-// A token is a text or {"content": text}.
-const std::string* token_text(const Json& value) {
-  const Json* const content = value.is_object() ? find(value, "content") : &value;
-  return content ? as_string(*content) : nullptr;
-}
-
-bool is_standard(std::string_view key) { return std::ranges::find(kTokenNames, key) != kTokenNames.end(); }
-
-// Adds the special tokens of a tokenizer_config.json or special_tokens_map.json; later ones count.
-void add_tokens(const Json& config, NamedTexts& to) {
-  if (!config.is_object()) return;
-  for (const auto& [key, value] : config.items())
-    if (is_standard(key) && value.is_null())
-      to.erase(key);
-    else if (const std::string* text = token_text(value); text && (is_standard(key) || key.ends_with("_token")))
-      to[key] = *text;
-  for (const char* group : {"extra_special_tokens", "model_specific_special_tokens"})
-    if (const Json* const more = find(config, group); more && more->is_object())
-      for (const auto& [key, value] : more->items())
-        if (const std::string* text = token_text(value)) to[key] = *text;
 }
 
 Result<std::vector<std::string>> template_files(const FileSet& folder, std::string_view below) {
@@ -123,17 +97,6 @@ Result<NamedTexts> gguf_templates(const GgufFile& file) {
     std::string text;
     LOOM_TRY_VOID(in.text(value.key, text));
     if (!text.empty()) out[std::string(rest.empty() ? kDefaultTemplate : rest.substr(1))] = std::move(text);
-  }
-  return out;
-}
-
-Result<NamedTexts> folder_special_tokens(const FileSet& folder, const Json& tokenizer_config) {
-  constexpr std::string_view kMap = "special_tokens_map.json";
-  NamedTexts out;
-  add_tokens(tokenizer_config, out);
-  if (!find(tokenizer_config, "added_tokens_decoder") && folder.has(kMap)) {
-    LOOM_TRY(const Json map, read_json_file(folder, kMap));
-    add_tokens(map, out);
   }
   return out;
 }

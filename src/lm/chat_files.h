@@ -1,5 +1,5 @@
 #pragma once
-// The chat templates and special tokens in the files of a model, in every layout that transformers has written.
+// The chat templates in the files of a model, in every layout that transformers has written.
 
 #include <map>
 #include <string>
@@ -27,9 +27,5 @@ Result<NamedTexts> templates_of_setting(const Json& setting);
 Result<NamedTexts> folder_templates(const FileSet& folder, const Json& tokenizer_config);
 // Templates of a GGUF file: tokenizer.chat_template and tokenizer.chat_template.NAME.
 Result<NamedTexts> gguf_templates(const GgufFile& file);
-
-// Special tokens by name (bos_token, pad_token, image_token..) of a Hugging Face folder: those of
-// tokenizer_config.json, or of special_tokens_map.json where the config has no added_tokens_decoder.
-Result<NamedTexts> folder_special_tokens(const FileSet& folder, const Json& tokenizer_config);
 
 }  // namespace loom

@@ -94,6 +94,17 @@ constexpr Neutral kGenerationOff[] = {{"bad_words_ids", 0},
                                       {"token_healing", 0},
                                       {"watermarking_config", 0}};
 
+// A field of the table, with its value.
+Result<void> check_neutral(const Neutral& field, const std::string& key, const Json& value, std::string_view file) {
+  if (value.is_null() || as_bool(value) == false) return {};
+  const auto number = as_number(value);
+  const bool is_id = key.starts_with("forced_");
+  if ((value.is_structured() && value.empty()) || (!is_id && number && (*number == 0 || *number == field.value)))
+    return {};
+  return fail_at({key}, Code::Unsupported, "{} is not supported; remove the key from {} to answer without it",
+                 shown(value), file);
+}
+
 }  // namespace
 
 Result<void> check_generation_config(const Json& generation) {
@@ -106,14 +117,16 @@ Result<void> check_generation_config(const Json& generation) {
     if (known == std::end(kGenerationOff))
       return fail_at({printable(key)}, Code::UnknownKey, "unknown key with the value {}; it might change answers",
                      shown(value));
-    const auto number = as_number(value);
-    const bool is_id = key.starts_with("forced_");
-    if ((value.is_structured() && value.empty()) || (!is_id && number && (*number == 0 || *number == known->value)))
-      continue;
-    return fail_at({key}, Code::Unsupported,
-                   "{} is not supported; remove the key from generation_config.json to answer without it",
-                   shown(value));
+    LOOM_TRY_VOID(check_neutral(*known, key, value, "generation_config.json"));
   }
+  return {};
+}
+
+Result<void> check_generation_fields(const Json& config) {
+  if (!config.is_object()) return {};
+  for (const auto& [key, value] : *config.get_ptr<const Json::object_t*>())
+    if (const auto known = std::ranges::find(kGenerationOff, key, &Neutral::name); known != std::end(kGenerationOff))
+      LOOM_TRY_VOID(check_neutral(*known, key, value, "config.json"));
   return {};
 }
 

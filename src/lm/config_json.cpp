@@ -466,6 +466,8 @@ Result<void> read_sizes(const Json& config, const Fields& in, const Family& fami
 
 }  // namespace
 
+ConfigKeys config_json_keys() { return {kHonoured, kIgnorable, kMustBeOff, kMustBeOn}; }
+
 Result<ModelConfig> config_from_json(const Json& config) {
   if (!config.is_object()) return fail(Code::InvalidConfig, "{}", expected("an object", config));
   const Fields in(config, {});

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <tuple>
 
 #include "core/json.h"
 #include "io/gguf/gguf_writer.h"
@@ -266,6 +267,113 @@ TEST(ModelConfig, F_53_keys_that_change_nothing_are_read) {
   EXPECT_TRUE(read(with(with(kQwen25, "use_mrope", "false"), "max_window_layers", "24")));
 }
 
+// Every number of a config, or "refused".
+std::string fingerprint(const Result<ModelConfig>& read) {
+  if (!read) return "refused";
+  const ModelConfig& c = *read;
+  const RopeScaling& s = c.rope_scaling;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", c.architecture,
+                     c.hidden_size, c.intermediate_size, c.num_hidden_layers, c.num_attention_heads,
+                     c.num_key_value_heads, c.head_dim, c.vocab_size, c.max_position_embeddings, c.rms_norm_eps,
+                     c.rope_theta, c.partial_rotary_factor, static_cast<int>(s.type), s.factor, s.low_freq_factor,
+                     s.high_freq_factor, s.original_max_position_embeddings, c.sliding_window,
+                     fmt::join(c.layer_slides, ","), c.qkv_bias, c.o_bias, c.mlp_bias, c.tie_word_embeddings,
+                     c.hidden_act, c.bos_token_id, c.pad_token_id, fmt::join(c.eos_token_ids, ","));
+}
+
+TEST(ModelConfig, EveryKeyOfConfigJsonChangesTheModelOrIsKnownToChangeNothing) {
+  constexpr const char* kQwen2 =
+      R"({"model_type":"qwen2","hidden_size":8,"intermediate_size":8,"num_hidden_layers":2,"num_attention_heads":2,)"
+      R"("num_key_value_heads":2,"vocab_size":32,"max_position_embeddings":64,"use_sliding_window":true,)"
+      R"("sliding_window":8,"max_window_layers":0,"eos_token_id":2})";
+  const std::map<std::string_view, std::string> values = {
+      {"model_type", "\"mistral\""},
+      {"architectures", R"(["LlamaModel"])"},
+      {"hidden_size", "16"},
+      {"intermediate_size", "16"},
+      {"num_hidden_layers", "3"},
+      {"num_attention_heads", "4"},
+      {"num_key_value_heads", "1"},
+      {"head_dim", "6"},
+      {"vocab_size", "64"},
+      {"max_position_embeddings", "128"},
+      {"rms_norm_eps", "0.5"},
+      {"rope_theta", "50.0"},
+      {"rope_scaling", R"({"type":"linear","factor":2.0})"},
+      {"rope_parameters", R"({"rope_type":"default","rope_theta":50.0})"},
+      {"partial_rotary_factor", "0.5"},
+      {"sliding_window", "4"},
+      {"use_sliding_window", "false"},
+      {"max_window_layers", "1"},
+      {"layer_types", R"(["full_attention","sliding_attention"])"},
+      {"attention_bias", "true"},
+      {"mlp_bias", "true"},
+      {"tie_word_embeddings", "true"},
+      {"hidden_act", "\"gelu\""},
+      {"bos_token_id", "5"},
+      {"eos_token_id", "5"},
+      {"pad_token_id", "5"}};
+  const std::string base = fingerprint(read(kQwen2));
+  ASSERT_NE(base, "refused");
+  const ConfigKeys keys = config_json_keys();
+  for (const std::string_view key : keys.honoured) {
+    ASSERT_TRUE(values.contains(key)) << key << " has no value in this test";
+    EXPECT_NE(fingerprint(read(with(kQwen2, std::string(key).c_str(), values.at(key)))), base) << key;
+  }
+  for (const std::string_view key : keys.ignorable)
+    for (const char* value : {"true", "3", "\"x\"", R"({"x":[1]})"})
+      EXPECT_EQ(fingerprint(read(with(kQwen2, std::string(key).c_str(), value))), base) << key << ": " << value;
+  for (const auto& [list, neutral, other] :
+       {std::tuple(keys.must_be_off, "false", "true"), std::tuple(keys.must_be_on, "true", "false")})
+    for (const std::string_view key : list) {
+      EXPECT_EQ(fingerprint(read(with(kQwen2, std::string(key).c_str(), neutral))), base) << key;
+      const auto refused = read(with(kQwen2, std::string(key).c_str(), other));
+      ASSERT_FALSE(refused) << key;
+      EXPECT_NE(refused.error().text().find(std::string("/").append(key)), std::string::npos) << key;
+    }
+}
+
+// Keys of other families, and of nested configs, that change logits.
+TEST(ModelConfig, KeysOfOtherFamiliesAreRefusedByName) {
+  for (const char* key : {"text_config",
+                          "vision_config",
+                          "final_logit_softcapping",
+                          "attn_logit_softcapping",
+                          "query_pre_attn_scalar",
+                          "logit_scale",
+                          "logits_scaling",
+                          "embedding_multiplier",
+                          "residual_multiplier",
+                          "attention_multiplier",
+                          "no_rope_layers",
+                          "rope_local_base_freq",
+                          "sliding_window_pattern",
+                          "sliding_window_size",
+                          "clip_qkv",
+                          "qk_layernorm",
+                          "num_local_experts",
+                          "num_experts_per_tok",
+                          "head_bias",
+                          "lm_head_bias",
+                          "attention_out_bias",
+                          "layer_norm_eps",
+                          "use_parallel_residual",
+                          "rotary_pct",
+                          "mup_width_scale",
+                          "dim_model_base"}) {
+    const auto refused = read(with(kSmolLm2, key, "0.5"));
+    ASSERT_FALSE(refused) << key;
+    EXPECT_EQ(refused.error().code, Code::UnknownKey) << key;
+    EXPECT_NE(refused.error().text().find(key), std::string::npos) << refused.error().text();
+  }
+  for (const char* rope :
+       {R"({"full_attention":{"rope_type":"default"}})", R"({"rope_type":"dynamic","factor":2})",
+        R"({"rope_type":"longrope","short_factor":[1],"long_factor":[1]})",
+        R"({"rope_type":"yarn","factor":2.0,"mscale":1.0})", R"({"rope_type":"yarn","factor":2.0,"truncate":false})",
+        R"({"rope_type":"default","mrope_section":[1,1,1]})"})
+    EXPECT_FALSE(read(with(without(kSmolLm2, "rope_theta"), "rope_parameters", rope))) << rope;
+}
+
 TEST(ModelConfig, F_54_refuses_by_name) {
   for (const char* type : {"gemma2", "phi", "mixtral", "gpt2", "qwen2_moe", "llava", ""}) {
     const auto refused = read(with(kSmolLm2, "model_type", fmt::format("\"{}\"", type)));
@@ -354,6 +462,22 @@ TEST(ModelConfig, EveryFieldOfGenerationConfigIsKnown) {
   for (const char* text : {R"({"suppress_tokens":[7]})", R"({"forced_eos_token_id":0})", R"({"stop_strings":["x"]})"})
     EXPECT_EQ(add_generation_config(c, *parse_json(text)).error().code, Code::Unsupported) << text;
   EXPECT_EQ(add_generation_config(c, *parse_json(R"({"a_field_of_tomorrow":1})")).error().code, Code::UnknownKey);
+}
+
+TEST(ModelConfig, FieldsOfAnswersInAConfigAreRefusedWhereTheyForbidOrForceTokens) {
+  for (const char* text :
+       {R"({"suppress_tokens":[7]})", R"({"begin_suppress_tokens":[7]})", R"({"bad_words_ids":[[7]]})",
+        R"({"forced_eos_token_id":0})", R"({"forced_bos_token_id":7})", R"({"num_beams":3})", R"({"min_length":9})",
+        R"({"no_repeat_ngram_size":2})", R"({"exponential_decay_length_penalty":[1,5.0]})"}) {
+    const auto refused = check_generation_fields(*parse_json(text));
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().code, Code::Unsupported);
+    EXPECT_NE(refused.error().text().find("config.json"), std::string::npos) << refused.error().text();
+  }
+  // As older transformers wrote them.
+  EXPECT_TRUE(check_generation_fields(*parse_json(
+      R"({"suppress_tokens":null,"bad_words_ids":null,"forced_eos_token_id":null,"num_beams":1,"num_beam_groups":1,)"
+      R"("min_length":0,"no_repeat_ngram_size":0,"diversity_penalty":0.0,"temperature":0.6,"hidden_size":8})")));
 }
 
 TEST(ModelConfig, X_23_generation_config_adds_stop_tokens) {

@@ -10,6 +10,7 @@
 #include "core/nearest.h"
 #include "lm/encoder_files.h"
 #include "lm/hub.h"
+#include "lm/tokenizer_files.h"
 #include "network/spec.h"
 
 namespace loom {
@@ -141,13 +142,17 @@ Result<TextEncoder> TextEncoder::load(const std::string& given, const EncoderOpt
                 "tokenizer.json)",
                 folder);
   LOOM_TRY(encoder.config_, encoder_files::read_config(folder));
-  LOOM_TRY(encoder.pooling_, encoder_files::read_pooling(folder, encoder.config_.hidden_size));
+  LOOM_TRY(encoder_files::Modules modules, encoder_files::read_modules(folder, encoder.config_.hidden_size));
+  encoder.pooling_ = modules.pooling, encoder.modules_ = std::move(modules.after);
   LOOM_TRY(encoder.prompts_, encoder_files::read_prompts(folder));
   LOOM_TRY(const auto length, encoder_files::read_max_length(folder));
   const EncoderConfig& c = encoder.config_;
   encoder.max_tokens_ = std::min(length.value_or(c.max_position_embeddings), c.max_position_embeddings);
-  LOOM_TRY(const std::string tokenizer, encoder_files::read_tokenizer(folder));
-  auto read = text::Tokenizer::from_json(tokenizer);
+  LOOM_TRY(FolderTokenizer tokenizer, read_folder_tokenizer(FileSet::folder(folder)));
+  if (tokenizer.json.empty()) {  // the error of a missing file
+    LOOM_TRY(tokenizer.json, read_text_file(folder + "/tokenizer.json"));
+  }
+  auto read = text::Tokenizer::from_json(tokenizer.json);
   if (!read) return at(folder + "/tokenizer.json", std::move(read).error());
   encoder.tokenizer_ = std::make_shared<const text::Tokenizer>(std::move(*read));
   if (encoder.tokenizer_->vocab_size() > c.vocab_size)
@@ -173,7 +178,40 @@ Result<TextEncoder> TextEncoder::load(const std::string& given, const EncoderOpt
   encoder.network_->release_masters();
   LOOM_TRY_VOID(encoder.network_->prepare(Shape::of({1, encoder.max_tokens_})));
   LOOM_TRY(encoder.session_, NetworkSession::create(*encoder.network_, options.session));
+  LOOM_TRY_VOID(encoder.load_modules(options));
   return encoder;
+}
+
+std::size_t TextEncoder::dimensions() const {
+  std::size_t width = config_.hidden_size;
+  for (const EncoderModule& module : modules_)
+    if (module.is_dense) width = module.out;
+  return width;
+}
+
+// A network of one dense layer for each Dense module, from the module's own folder.
+Result<void> TextEncoder::load_modules(const EncoderOptions& options) {
+  for (const EncoderModule& module : modules_) {
+    Head& head = heads_.emplace_back();
+    if (!module.is_dense) continue;
+    Json layer{{"type", "dense"}, {"input_height", module.in}, {"output_height", module.out}, {"bias", module.bias}};
+    layer["activation"] = module.activation;
+    if (module.activation == "leakyrelu") layer["leaky_slope"] = 0.01;
+    if (module.activation == "elu") layer["elu_alpha"] = 1.0;
+    LOOM_TRY(SpecResult built,
+             network_from_json(Json{{"id", "head"}, {"layers", Json::array({layer})}}, {.initialise = false}));
+    head.network = std::make_unique<Network>(std::move(built.network));
+    std::vector<Mount> mounts{{"linear.weight", "layers.0.weight"}};
+    if (module.bias) mounts.push_back({"linear.bias", "layers.0.bias"});
+    LOOM_TRY(std::vector<BareTensor> tensors, read_bare_tensors(module.folder));
+    if (auto mounted = mount_tensors(*head.network, tensors, mounts, {}); !mounted)
+      return at(module.folder, std::move(mounted).error());
+    if (options.dtype) LOOM_TRY_VOID(head.network->morph_all(*options.dtype));
+    head.network->release_masters();
+    LOOM_TRY_VOID(head.network->prepare(Shape::of({1, module.in})));
+    LOOM_TRY(head.session, NetworkSession::create(*head.network, options.session));
+  }
+  return {};
 }
 
 Result<void> TextEncoder::choose_prompt(const EncoderOptions& options) {
@@ -195,6 +233,37 @@ Result<void> TextEncoder::choose_prompt(const EncoderOptions& options) {
   LOOM_TRY_VOID(tokenizer_->encode(*prompt_, {}, ids).map([](const text::Encoded&) {}));
   unpooled_ = ids.size();
   if (!ids.empty() && tokenizer_->is_special(ids.back())) --unpooled_;
+  return {};
+}
+
+namespace {
+
+// At a length of 1, which is measured in f64.
+void normalise(std::vector<float>& values) {
+  double square = 0;
+  for (const float v : values) square += static_cast<double>(v) * static_cast<double>(v);
+  const double length = std::max(std::sqrt(square), 1e-12);
+  for (float& v : values) v = static_cast<float>(static_cast<double>(v) / length);
+}
+
+}  // namespace
+
+Result<void> TextEncoder::run_modules(std::span<TextEmbedding* const> batch, const std::atomic<bool>* cancel) {
+  for (const Head& head : heads_) {
+    if (head.session == nullptr) {
+      for (TextEmbedding* const each : batch) normalise(each->values);
+      continue;
+    }
+    std::vector<float> rows;
+    for (const TextEmbedding* const each : batch) rows.insert(rows.end(), each->values.begin(), each->values.end());
+    PassExtras extras;
+    extras.cancel = cancel;
+    const Shape shape = Shape::of({batch.size(), rows.size() / batch.size()});
+    LOOM_TRY(const ConstView y, head.session->forward_here({rows.data(), shape}, extras));
+    const std::size_t width = y.shape.cols();
+    for (std::size_t b = 0; b < batch.size(); ++b)
+      batch[b]->values.assign(y.as() + b * width, y.as() + (b + 1) * width);
+  }
   return {};
 }
 
@@ -235,7 +304,7 @@ Result<void> TextEncoder::run_batch(std::span<const std::vector<std::int32_t>* c
   LOOM_TRY(const ConstView y, session_->forward_here({ids.data(), shape}, extras));
   for (std::size_t b = 0; b < batch.size(); ++b)
     results[b]->values = pooled(y.as() + b * steps * config_.hidden_size, steps);
-  return {};
+  return run_modules(results, cancel);
 }
 
 Result<std::vector<TextEmbedding>> TextEncoder::embed(std::span<const std::string> texts,

@@ -38,6 +38,15 @@ struct PoolingConfig {
   bool include_prompt = true;  // false: the prompt's tokens are read, but not pooled
 };
 
+// A module of sentence-transformers after the pooling and its normalisation: y = act(W x + b), or x at a length of 1.
+struct EncoderModule {
+  bool is_dense = false;  // else it normalises
+  std::size_t in = 0, out = 0;
+  bool bias = true;
+  std::string activation;  // of a dense layer
+  std::string folder;      // of its config and weights
+};
+
 // Texts that sentence-transformers puts before every text, by their names.
 struct EncoderPrompts {
   std::map<std::string, std::string> texts;
@@ -61,13 +70,16 @@ struct TextEmbedding {
 class TextEncoder {
  public:
   // `folder` holds config.json, model.safetensors (or shards), tokenizer.json and, as sentence-transformers write them,
-  // modules.json, the config of the pooling, sentence_bert_config.json and config_sentence_transformers.json; without
-  // modules.json the mean of the tokens is taken. Strict (engine F-51): a missing, unknown or mis-sized tensor, and a
+  // modules.json, the config of the pooling, folders of Dense modules, sentence_bert_config.json and
+  // config_sentence_transformers.json; without modules.json the mean of the tokens is taken. Strict (engine F-51): a missing, unknown or mis-sized tensor, and a
   // key that is not known, is an error that names it. UnknownName for a prompt's name.
   static Result<TextEncoder> load(const std::string& folder, const EncoderOptions& options = {});
 
   const EncoderConfig& config() const { return config_; }
   const PoolingConfig& pooling() const { return pooling_; }
+  const std::vector<EncoderModule>& modules() const { return modules_; }
+  // Numbers of a vector.
+  std::size_t dimensions() const;
   const EncoderPrompts& prompts() const { return prompts_; }
   // What stands before every text; absent where nothing was asked for and the folder has no default.
   const std::optional<std::string>& prompt() const { return prompt_; }
@@ -75,6 +87,7 @@ class TextEncoder {
   const Network& network() const { return *network_; }
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
   int threads() const { return session_->threads(); }
+  Device* device() const { return session_->device(); }  // that was chosen
   // The most tokens that are read of a text; what is behind them is left out, as sentence-transformers do.
   std::size_t max_tokens() const { return max_tokens_; }
 
@@ -87,10 +100,18 @@ class TextEncoder {
   Result<void> run_batch(std::span<const std::vector<std::int32_t>* const> batch, const std::atomic<bool>* cancel,
                          std::span<TextEmbedding* const> results);
   Result<void> choose_prompt(const EncoderOptions& options);
+  Result<void> load_modules(const EncoderOptions& options);
+  Result<void> run_modules(std::span<TextEmbedding* const> batch, const std::atomic<bool>* cancel);
   std::vector<float> pooled(const float* rows, std::size_t count) const;
 
   EncoderConfig config_;
   PoolingConfig pooling_;
+  std::vector<EncoderModule> modules_;
+  struct Head {
+    std::unique_ptr<Network> network;  // null: normalises
+    std::unique_ptr<NetworkSession> session;
+  };
+  std::vector<Head> heads_;  // one for each module
   EncoderPrompts prompts_;
   std::optional<std::string> prompt_;
   std::size_t unpooled_ = 0;  // tokens of the prompt, where they are not pooled

@@ -130,14 +130,63 @@ Result<void> read_pooling_file(const Json& config, std::size_t hidden_size, Pool
   return {};
 }
 
+constexpr FileKey kDenseKeys[] = {
+    {"in_features", Use::Read},         {"out_features", Use::Read},      {"bias", Use::Read},
+    {"activation_function", Use::Read}, {"module_input_name", Use::Read}, {"module_output_name", Use::Read},
+};
+
+// The classes of torch that a config may name, which take no arguments, and the activations of a dense layer.
+Result<std::string> activation_of_class(const Json* given) {
+  constexpr std::pair<std::string_view, std::string_view> kKnown[] = {
+      {"Identity", "linear"}, {"Tanh", "tanh"}, {"ReLU", "relu"},           {"Sigmoid", "sigmoid"},
+      {"GELU", "gelu_exact"}, {"SiLU", "silu"}, {"LeakyReLU", "leakyrelu"}, {"ELU", "elu"}};
+  if (given == nullptr) return std::string("tanh");  // that of a Dense which names none
+  if (given->is_null()) return std::string("linear");
+  const std::string* const text = as_string(*given);
+  const std::string name = text == nullptr ? std::string() : text->substr(text->rfind('.') + 1);
+  std::string known;
+  for (const auto& [each, activation] : kKnown) {
+    if (text != nullptr && text->starts_with("torch.nn.") && name == each) return std::string(activation);
+    known += (known.empty() ? "torch.nn." : ", torch.nn.") + std::string(each);
+  }
+  return fail_at({"activation_function"}, Code::Unsupported, "{}", expected("one of " + known, *given));
+}
+
+Result<EncoderModule> read_dense(const Json& config, std::size_t in) {
+  LOOM_TRY_VOID(check_keys(config, kDenseKeys));
+  EncoderModule out;
+  out.is_dense = true, out.in = in;
+  const auto size = [&](const char* key) -> Result<std::size_t> {
+    const Json* const given = find(config, key);
+    const std::int64_t n = given == nullptr ? 0 : as_int(*given).value_or(0);
+    if (n >= 1 && n <= 65536) return static_cast<std::size_t>(n);
+    return fail_at({key}, Code::InvalidConfig, "{}",
+                   given == nullptr ? "is missing" : expected("an integer from 1 to 65536", *given));
+  };
+  LOOM_TRY(const std::size_t given, size("in_features"));
+  if (given != in)
+    return fail_at({"in_features"}, Code::ShapeMismatch, "{}, the module before it gives {} numbers", given, in);
+  LOOM_TRY(out.out, size("out_features"));
+  if (const Json* bias = find(config, "bias"); bias != nullptr) {
+    if (!as_bool(*bias)) return fail_at({"bias"}, Code::InvalidConfig, "{}", expected("true or false", *bias));
+    out.bias = *as_bool(*bias);
+  }
+  LOOM_TRY(out.activation, activation_of_class(find(config, "activation_function")));
+  for (const char* key : {"module_input_name", "module_output_name"})
+    if (const Json* name = find(config, key); name != nullptr && !name->is_null() && *name != "sentence_embedding")
+      return fail_at({key}, Code::Unsupported, "{}", expected("\"sentence_embedding\"", *name));
+  return out;
+}
+
 }  // namespace
 
-Result<PoolingConfig> read_pooling(const std::string& folder, std::size_t hidden_size) {
-  PoolingConfig pooling;
+Result<Modules> read_modules(const std::string& folder, std::size_t hidden_size) {
+  Modules out;
   const std::string path = folder + "/modules.json";
-  if (!is_file(path)) return pooling;
+  if (!is_file(path)) return out;
   LOOM_TRY(const Json modules, read_json_file(path));
   if (!modules.is_array()) return fail(Code::CorruptData, "{}: a list of modules expected", path);
+  std::size_t width = hidden_size;
   for (std::size_t i = 0; i < modules.size(); ++i) {
     const Json *type = find(modules[i], "type"), *place = find(modules[i], "path");
     const std::string* name = type == nullptr ? nullptr : as_string(*type);
@@ -150,17 +199,28 @@ Result<PoolingConfig> read_pooling(const std::string& folder, std::size_t hidden
                   shown(*kwargs));
     const std::string kind = name->substr(name->rfind('.') + 1);
     if (kind == "Transformer" && i == 0) continue;
-    if (kind == "Pooling" && i == 1) {
-      LOOM_TRY(const std::string file, path_inside(folder, *below + "/config.json"));
-      LOOM_TRY(const Json config, read_json_file(file));
-      if (auto read = read_pooling_file(config, hidden_size, pooling); !read) return at(file, std::move(read).error());
-    } else if (kind == "Normalize" && i == 2) {
-      pooling.normalize = true;
-    } else {
+    if (i < 1 || (kind == "Pooling") != (i == 1) || (kind != "Pooling" && kind != "Normalize" && kind != "Dense"))
       return fail(Code::Unsupported, "{}: /{}: a module {} in this place is not supported", path, i, *name);
+    if (kind == "Normalize") {
+      if (i == 2)
+        out.pooling.normalize = true;
+      else
+        out.after.emplace_back();
+      continue;
     }
+    LOOM_TRY(const std::string file, path_inside(folder, *below + "/config.json"));
+    LOOM_TRY(const Json config, read_json_file(file));
+    if (kind == "Pooling") {
+      if (auto read = read_pooling_file(config, hidden_size, out.pooling); !read)
+        return at(file, std::move(read).error());
+      continue;
+    }
+    auto dense = read_dense(config, width);
+    if (!dense) return at(file, std::move(dense).error());
+    dense->folder = file.substr(0, file.rfind('/')), width = dense->out;
+    out.after.push_back(std::move(*dense));
   }
-  return pooling;
+  return out;
 }
 
 namespace {
@@ -199,33 +259,6 @@ Result<std::optional<std::size_t>> read_max_length(const std::string& folder) {
   auto length = length_at(settings, "model_max_length");
   if (!length) return at(path, std::move(length).error());
   return length;
-}
-
-Result<std::string> read_tokenizer(const std::string& folder) {
-  LOOM_TRY(std::string text, read_text_file(folder + "/tokenizer.json"));
-  const std::string path = folder + "/tokenizer_config.json";
-  if (!is_file(path)) return text;
-  LOOM_TRY(const Json settings, read_json_file(path));
-  // transformers' BERT classes write these settings over the normalizer's; others take tokenizer.json as it is.
-  const Json* type = find(settings, "tokenizer_class");
-  if (type != nullptr && as_string(*type) != nullptr && !as_string(*type)->starts_with("Bert")) return text;
-  LOOM_TRY(Json tokenizer, read_json_file(folder + "/tokenizer.json"));
-  const Json* const normalizer = find(tokenizer, "normalizer");
-  const Json* const kind = normalizer == nullptr ? nullptr : find(*normalizer, "type");
-  if (kind == nullptr || *kind != Json("BertNormalizer")) return text;
-  bool changes = false;
-  for (const auto& [setting, own] :
-       {std::pair("do_lower_case", "lowercase"), std::pair("strip_accents", "strip_accents"),
-        std::pair("tokenize_chinese_chars", "handle_chinese_chars")}) {
-    const Json* const value = find(settings, setting);
-    if (value == nullptr || value->is_null()) continue;
-    if (!value->is_boolean())
-      return fail(Code::InvalidConfig, "{}: /{}: {}", path, setting, expected("true or false", *value));
-    Json& to = tokenizer["normalizer"][own];
-    changes = changes || to != *value;
-    to = *value;
-  }
-  return changes ? dump_json(tokenizer) : text;
 }
 
 Result<EncoderPrompts> read_prompts(const std::string& folder) {

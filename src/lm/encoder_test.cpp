@@ -136,6 +136,10 @@ TEST_F(EncoderFolder, F_54_modules_that_are_not_supported_are_refused_by_name) {
     {"type":"sentence_transformers.models.Dense","path":"1_Dense"}])");
   EXPECT_EQ(error().code, Code::Unsupported);
   EXPECT_NE(error().text().find("Dense"), std::string::npos);
+  change("modules.json", R"([{"type":"x.Transformer","path":""},{"type":"x.Pooling","path":"1_Pooling"},
+    {"type":"sentence_transformers.models.LayerNorm","path":"2_LayerNorm"}])");
+  EXPECT_EQ(error().code, Code::Unsupported);
+  EXPECT_NE(error().text().find("LayerNorm"), std::string::npos);
   change("modules.json", R"([{"type":"x.Transformer","path":""},{"type":"x.Pooling","path":"../../etc"}])");
   EXPECT_EQ(error().code, Code::OutOfRange);
   change("modules.json", "{}");

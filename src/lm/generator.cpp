@@ -38,8 +38,7 @@ SamplingOptions without_ends(const std::vector<std::int32_t>& ends, SamplingOpti
 std::string Generator::StopStrings::push(std::string_view piece) {
   held_ += piece;
   std::size_t cut = held_.npos;
-  for (const std::string& stop : stops_)
-    if (!stop.empty()) cut = std::min(cut, held_.find(stop));
+  for (const std::string& stop : stops_) cut = std::min(cut, held_.find(stop));
   if (cut != held_.npos) {
     met_ = true;
     held_.resize(cut);
@@ -83,6 +82,8 @@ Result<Generator> Generator::create(Session& session, const LanguageModel& model
     if (id < 0 || static_cast<std::size_t>(id) >= vocab_of(model))
       return fail(Code::InvalidArgument, "stop_ids has {}: expected ids of the vocabulary, 0 to {}", id,
                   vocab_of(model) - 1);
+  if (std::ranges::find(options.stop, "") != options.stop.end())
+    return fail(Code::InvalidArgument, "stop: an empty text, expected the text before which the answer ends");
   const Session::Feed whole{0, prompt};
   LOOM_TRY_VOID(session.check(std::span(&whole, 1)));
   return Generator(session, model, prompt, options);

@@ -19,6 +19,7 @@
 #include "lm/hub.h"
 #include "lm/model_entity.h"
 #include "lm/peft.h"
+#include "lm/tokenizer_files.h"
 
 namespace loom {
 namespace {
@@ -97,6 +98,8 @@ Result<ModelConfig> folder_config(const FileSet& folder) {
     LOOM_TRY(const Json generation, read_json_file(folder, kGeneration));
     if (auto added = add_generation_config(*config, generation); !added)
       return at(folder.place_of(kGeneration), std::move(added).error());
+  } else if (auto checked = check_generation_fields(json); !checked) {
+    return at(folder.place_of(kConfig), std::move(checked).error());
   }
   return config;
 }
@@ -195,16 +198,15 @@ Result<ModelContents> folder_contents(const FileSet& folder) {
   all.format = "huggingface";
   LOOM_TRY(all.source, folder_source(folder));
   all.tokenizer_place = folder.place_of(kTokenizer);
-  if (folder.has(kTokenizer)) {
-    LOOM_TRY(all.tokenizer_json, folder.text(kTokenizer));
-  }
+  LOOM_TRY(FolderTokenizer tokenizer, read_folder_tokenizer(folder));
+  all.tokenizer_json = std::move(tokenizer.json);
   Json config = nullptr;
   if (folder.has(kTokenizerConfig)) {
     LOOM_TRY(config, read_json_file(folder, kTokenizerConfig));
   }
   LOOM_TRY(auto templates, folder_templates(folder, config));
   take_templates(std::move(templates), all);
-  LOOM_TRY(all.special_tokens, folder_special_tokens(folder, config));
+  all.special_tokens = std::move(tokenizer.special_tokens);
   for (const auto& [name, to] : {std::pair("bos_token", &all.bos_token), std::pair("eos_token", &all.eos_token)}) {
     auto token = all.special_tokens.extract(name);
     *to = token ? std::move(token.mapped()) : std::string();
@@ -346,7 +348,7 @@ Result<void> build(LanguageModel& model, ModelContents all, const ModelOptions& 
   std::vector<std::string> fixed;
   for (const PeftDelta& adapter : adapters)
     if (adapter.is_fixed()) fixed.push_back(adapter.config().name);
-  LOOM_TRY_VOID(settle_all(all.source, adapters));
+  if (!adapters.empty()) LOOM_TRY_VOID(settle_all(all.source, adapters));
   LOOM_TRY(DecoderModel decoder, build_decoder(all.source, pool, options.decoder));
   for (const PeftDelta& adapter : adapters) LOOM_TRY_VOID(load_peft(decoder, adapter));
   decoder.fixed_adapters = std::move(fixed);
@@ -482,7 +484,7 @@ Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::shared_
     auto found = gguf_vocab(gguf);
     if (!found) return at(place, std::move(found).error());
     vocab = std::move(*found);
-  } else if (is_model_entity(source)) {
+  } else if (begins_with(source->bytes(), "ENTITY") && is_model_entity(source)) {
     LOOM_TRY_VOID(read_entity_tokenizer(source, json, vocab));
   } else {
     json = as_text(source->bytes());
@@ -492,7 +494,12 @@ Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::shared_
 
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::string& given) {
   LOOM_TRY(const std::string path, find_model(given));
-  if (is_directory(path)) return load_tokenizer(path + "/tokenizer.json");
+  if (is_directory(path)) {
+    LOOM_TRY(FolderTokenizer tokenizer, read_folder_tokenizer(FileSet::folder(path)));
+    const std::string place = path + "/tokenizer.json";
+    if (!tokenizer.json.empty()) return tokenizer_of(tokenizer.json, std::nullopt, place);
+    return load_tokenizer(place);
+  }
   LOOM_TRY(const auto source, ByteSource::file(path));
   return load_tokenizer(source);
 }

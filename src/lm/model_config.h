@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/json_fwd.h"
@@ -65,9 +67,17 @@ struct ModelConfig {
 // Unsupported for other model types and for options that change numbers and are not implemented, UnknownKey for unknown
 // keys, InvalidConfig for missing or impossible values. Messages name the key.
 Result<ModelConfig> config_from_json(const Json& config);
+// All keys of a config.json that are known: those that count, those without effect on logits, and those that must be
+// off or on.
+struct ConfigKeys {
+  std::span<const std::string_view> honoured, ignorable, must_be_off, must_be_on;
+};
+ConfigKeys config_json_keys();
 
 // Unsupported for fields of a generation_config.json that forbid, force or weigh tokens, UnknownKey for unknown ones.
 Result<void> check_generation_config(const Json& generation_config);
+// Unsupported for such fields in a config.json, where transformers reads them if there is no generation_config.json.
+Result<void> check_generation_fields(const Json& config);
 
 // Adds the stop tokens of generation_config.json to config's (engine X-23). Errors of check_generation_config().
 Result<void> add_generation_config(ModelConfig& config, const Json& generation_config);

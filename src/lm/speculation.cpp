@@ -8,9 +8,9 @@
 namespace loom {
 namespace {
 
-// A row more in a pass, in passes of one row: measured with weights of 4 bits on one thread (docs/benchmarks.md,
-// "Speculation"), where rows beyond the second are bound by arithmetic. Wider weights and more threads make them
-// cheaper.
+// A row more in a pass, in passes of one row: measured with weights of 4 bits on one thread
+// (docs/benchmarks/speculation.md), where rows beyond the second are bound by arithmetic. Wider weights and more
+// threads make them cheaper.
 constexpr double kFirstRow = 0.25, kNextRow = 0.45;
 // What drafts may cost beyond what they save: at the beginning, and for each token.
 constexpr double kCredit = 0.5, kCreditPerToken = 0.02;

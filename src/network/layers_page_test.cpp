@@ -1,5 +1,5 @@
-// docs/layers.md has every key of networks and layers with its default and meaning, as the schema has them, and what
-// each kind computes; its examples run.
+// docs/reference/layers.md has every key of networks and layers with its default and meaning, as the schema has them,
+// and what each kind computes; its examples run.
 
 #include <algorithm>
 #include <set>
@@ -14,7 +14,7 @@
 namespace loom::layers_page_test {
 namespace {
 
-constexpr const char* kPage = "docs/layers.md";
+constexpr const char* kPage = "docs/reference/layers.md";
 constexpr std::string_view kHeader = "| Key | Default | Meaning |\n| --- | --- | --- |\n";
 
 // The page's sections by heading; what stands in front has none.

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "layers/adapter.h"
-#include "layers/graph/folding.h"
+#include "layers/graph/folding_budget.h"
 #include "layers/lora/lora.h"
 #include "layers/tween.h"
 #include "network/merge.h"

@@ -55,10 +55,17 @@ void visit_settings(ConfigVisitor& visit, NetworkSettings& s) {
   visit_dtype(visit, {"default_dtype", "Type of the weights of layers that name none"}, s.default_dtype);
 }
 
+bool draws_matrices(Layer& layer) {
+  bool any = false;
+  layer.visit_weights([&](Weight& weight) { any = any || weight.role() == WeightRole::Matrix; });
+  return any;
+}
+
 bool any_reads_init_scale(const Network& network) {
-  bool any = reads_init_scale(network.settings.init);
-  network.each_layer(
-      [&](std::size_t, const std::string&, Layer& layer) { any = any || reads_init_scale(layer.common.init); });
+  bool any = false;
+  network.each_layer([&](std::size_t, const std::string&, Layer& layer) {
+    any = any || (reads_init_scale(layer.common.init) && draws_matrices(layer));
+  });
   return any;
 }
 

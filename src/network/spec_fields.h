@@ -32,6 +32,8 @@ inline constexpr std::array<std::size_t, 3> kGroupSizes = {32, 64, 128};
 inline constexpr double kMaxInitScale = 1e6;  // 0 is the rule's own
 // Returns whether weights drawn by that rule have a size to choose; elsewhere init_scale has no say.
 constexpr bool reads_init_scale(std::string_view init) { return init == "uniform" || init == "normal"; }
+// Returns whether a layer has matrices of its own, which an init draws; vectors begin as their kind says.
+bool draws_matrices(Layer& layer);
 bool any_reads_init_scale(const Network& network);
 
 // {"name": [numbers]} of a layer: for tests (engine J-11).

@@ -29,6 +29,12 @@ struct Findings : ConfigFindings {
     const Json* values;
     Steps place;
   };
+  struct GivenShare {
+    const Json* spec;
+    Steps place;
+    std::array<std::size_t, 4> target;
+  };
+  std::vector<GivenShare> shares;     // compared with their targets when all cells stand
   std::vector<GivenWeights> weights;  // read when all layers stand: what wraps a layer may give it more weights
   DType default_dtype = DType::float32;
   std::string init;
@@ -175,9 +181,22 @@ void read_hints(Findings& findings, JsonReader& reader, const Steps& place, std:
 }
 
 void complain_of_unread_scale(JsonReader& reader, std::string_view init) {
+  if (reads_init_scale(init))
+    return reader.complain(Code::InvalidConfig, "init_scale",
+                           "it is the size of the matrices that are drawn, and no layer draws one; leave it out");
   reader.complain(
       Code::InvalidConfig, "init_scale",
       fmt::format("only the inits uniform and normal read it, not {}", init.empty() ? "auto" : printable(init)));
+}
+
+// An init of its own for a layer that draws no matrix would change nothing.
+void complain_of_unread_init(Findings& findings, JsonReader& reader, Layer& layer) {
+  const CommonSettings& common = layer.common;
+  const bool has_init = common.init != findings.init, has_scale = common.init_scale != findings.init_scale;
+  if (!findings.options.initialise || (!has_init && !has_scale) || draws_matrices(layer)) return;
+  reader.complain(Code::InvalidConfig, has_init ? "init" : "init_scale",
+                  fmt::format("it draws matrices, and a layer of type {} has none of its own; leave it out",
+                              layer.kind_row().name));
 }
 
 // Settings of every layer, and that none of those given is without effect.
@@ -232,8 +251,9 @@ LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind&
   auto built = layer->build();
   if (built) built = attach_adapters(*layer);
   if (!built) return findings.add(std::move(built.error().under(place))), nullptr;
+  complain_of_unread_init(findings, reader, *layer);
   if (weights != nullptr) findings.weights.push_back({layer.get(), weights, below(place, "weights")});
-  return layer;
+  return findings.errors.size() == before ? std::move(layer) : nullptr;
 }
 
 // Weights are read only where no error was found, since the layers may be gone after one.
@@ -286,8 +306,8 @@ const LayerKind* read_kind(Findings& findings, JsonReader& reader) {
   return *kind;
 }
 
-// A remote link. What shares another cell's operation has none of its own: type, sizes and weights beside it are
-// ignored (V-20). A cell of the grid keeps its operation, because the step mesh, or link_mode feed, runs it.
+// A remote link. What shares another cell's operation has none of its own: type, sizes and weights beside it do nothing
+// (V-20), so they may only say what the target says (check_shares). A cell of the grid keeps its operation, because the step mesh, or link_mode feed, runs it.
 Cell read_link(Findings& findings, JsonReader& reader, const Json& spec, const Steps& place, bool is_cell) {
   auto link = std::make_unique<Link>();
   const std::size_t before = findings.errors.size();
@@ -297,7 +317,10 @@ Cell read_link(Findings& findings, JsonReader& reader, const Json& spec, const S
   if (!is_cell && link->feeds())
     return findings.add(Code::InvalidConfig, place, "a feed link stands in a cell of the grid, not inside a container"),
            Cell();
-  if (!is_cell || link->share.mode() == Share::Mode::Share) return {nullptr, std::move(link)};
+  if (!is_cell || link->share.mode() == Share::Mode::Share) {
+    findings.shares.push_back({&spec, place, link->share.address()});
+    return {nullptr, std::move(link)};
+  }
   if (find(spec, "type") == nullptr) {
     reader.take("type");
     read_hints(findings, reader, place, kHintKeys);
@@ -417,6 +440,43 @@ std::vector<std::size_t> read_cells(Findings& findings, Network& network, const 
   return cells;
 }
 
+// The keys that a link reads which shares an operation.
+constexpr std::array<std::string_view, 14> kShareKeys = {
+    "z",        "y",        "x",         "l",          "is_remote_link", "target_z",    "target_y",
+    "target_x", "target_l", "link_mode", "link_merge", "name",           "is_disabled", "scatter_to"};
+
+// The item of the list that stands at an address; null for none.
+const Json* item_at(const Json& layers, bool is_list, const std::array<std::size_t, 4>& address) {
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (!layers[i].is_object()) continue;
+    std::array<std::size_t, 4> at{0, 0, 0, i};
+    if (!is_list || !is_unplaced(layers[i]))
+      for (std::size_t k = 0; k < 4; ++k) {
+        const Json* given = find(layers[i], kPlacement[k]);
+        at[k] = given == nullptr ? ~std::size_t{0} : static_cast<std::size_t>(as_int(*given).value_or(-1));
+      }
+    if (at == address) return &layers[i];
+  }
+  return nullptr;
+}
+
+// A link that shares runs the operation of its target: what it says of an operation is refused unless the target says
+// the same.
+void check_shares(Findings& findings, const Json& layers, bool is_list) {
+  for (const Findings::GivenShare& share : findings.shares) {
+    const Json* const target = item_at(layers, is_list, share.target);
+    for (const auto& [key, value] : share.spec->items()) {
+      const bool is_hint = std::ranges::any_of(kHintKeys, [&](const Key& hint) { return hint.names == key; });
+      if (is_hint || std::ranges::find(kShareKeys, key) != kShareKeys.end()) continue;
+      const Json* const said = target == nullptr ? nullptr : find(*target, key);
+      if (said != nullptr && *said == value) continue;
+      findings.object_to(said == nullptr ? Code::UnknownKey : Code::InvalidConfig, below(share.place, key),
+                         fmt::format("a link that shares runs the operation of its target, which says {}; leave it out",
+                                     said == nullptr ? "nothing of it" : shown(*said)));
+    }
+  }
+}
+
 // SizeOverflow, OutOfMemory: before a weight is drawn. Weights know their types from here on.
 Result<void> check_sizes(Network& network, const SpecOptions& options) {
   std::uint64_t elements = 0;
@@ -469,6 +529,7 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   if (is_list) size = {1, 1, 1, std::max<std::size_t>(layers->size(), 1)};
   LOOM_TRY(Network network, Network::create(size));
   const std::vector<std::size_t> cells = read_cells(findings, network, *layers, is_list);
+  check_shares(findings, *layers, is_list);
   network.settings = std::move(settings);
   if (options.initialise && network.settings.init_scale != 0 && !any_reads_init_scale(network))
     complain_of_unread_scale(reader, network.settings.init);

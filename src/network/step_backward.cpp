@@ -216,8 +216,8 @@ void StepMesh::backward_cell(Run& run, const Captured& slot, std::size_t i, std:
   }
   const std::uint32_t consumers = back_.counts[back % 2 * cells_.size() + i];
   if (way.tween != nullptr && consumers > 1) scale(exec, dy, 1 / static_cast<double>(consumers), dy);  // engine W-31
+  exec.arena.clear();  // a cell that only joins what it reads takes memory for the parts, too
   if (plan.cell.operation == nullptr) return pass_back(exec, slot, i, back, dy, way);
-  exec.arena.clear();
   back_.tape.clear();
   const ConstView x{slot.memory + plan.captured, plan.cell.input, element()};
   run.watch = way.carrier;

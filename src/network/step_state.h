@@ -49,9 +49,9 @@ class StepState {
   Result<StepState> fork() const;
   // Becomes a copy of another state of the same mesh, without allocating. InvalidArgument.
   Result<void> restore(const StepState& from);
-  // The same as bytes that any machine reads, for a mesh of the same shapes: see docs/step_mesh.md. restore() checks
-  // all of them: CorruptData; Unsupported; ShapeMismatch for another mesh. After an error the state is as reset()
-  // leaves it.
+  // The same as bytes that any machine reads, for a mesh of the same shapes: see docs/guide/step_mesh.md. restore()
+  // checks all of them: CorruptData; Unsupported; ShapeMismatch for another mesh. After an error the state is as
+  // reset() leaves it.
   std::vector<std::byte> snapshot() const;
   Result<void> restore(std::span<const std::byte> snapshot);
   // Hash of the whole state: equal states have equal hashes, on every machine.

@@ -1,6 +1,6 @@
 #pragma once
 // The inner loop of every contraction of floats: rows of a against one panel of sixteen columns by chain64
-// (docs/numerics.md), f32 or f64.
+// (docs/internals/numerics.md), f32 or f64.
 
 #include "simd/simd64.h"
 

@@ -1,6 +1,6 @@
 #pragma once
-// The tests of ops share this code: numbers, the two orders of sums by their definition (docs/numerics.md), and runs
-// with every instruction set of this machine and several numbers of threads.
+// The tests of ops share this code: numbers, the two orders of sums by their definition (docs/internals/numerics.md),
+// and runs with every instruction set of this machine and several numbers of threads.
 
 #include <gtest/gtest.h>
 

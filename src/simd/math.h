@@ -1,9 +1,9 @@
 #pragma once
 // Elementary functions in f32 as written sequences of + - * / sqrt, compares, integer operations and bit casts
 // (numerics 3), so that every target and the GPU compute the same bits. At most 2 ulp from the true value over every
-// input; the measured worst errors are in docs/math_errors.md. Common rules: a subnormal input counts as 0, a result
-// below 2^-126 in size is +0 and no result is -0, NaN gives 0x7fc00000. No operation whose result would be subnormal
-// can change a result bit (tested with FTZ+DAZ).
+// input; the measured worst errors are in docs/internals/math_errors.md. Common rules: a subnormal input counts as 0, a
+// result below 2^-126 in size is +0 and no result is -0, NaN gives 0x7fc00000. No operation whose result would be
+// subnormal can change a result bit (tested with FTZ+DAZ).
 //
 // Polynomials come from tools/fit_math.py. There is no fused multiply-add: where one rounding is too many, a value is
 // kept as an unevaluated sum of two floats (Dekker 1971, Knuth's TwoSum).

@@ -1,9 +1,9 @@
 #pragma once
 // Elementary functions in f64, for f64 tensors, angles of rotary embeddings, sampling and statistics: libm differs
 // between systems. Scalar, written sequences of + - * /, compares, integers and bit casts; at most 2 ulp (measured:
-// docs/math_errors.md). The rules of math.h hold: a subnormal input counts as 0, a result below 2^-1022 in size is +0,
-// no result is -0, NaN is 0x7ff8000000000000. No operation whose result would be subnormal can change a result bit
-// (tested with FTZ+DAZ).
+// docs/internals/math_errors.md). The rules of math.h hold: a subnormal input counts as 0, a result below 2^-1022 in
+// size is +0, no result is -0, NaN is 0x7ff8000000000000. No operation whose result would be subnormal can change a
+// result bit (tested with FTZ+DAZ).
 
 namespace loom {
 

@@ -1,7 +1,8 @@
 #pragma once
-// The contract of docs/numerics.md in code, its only copy: what every stored value passes (snap) and the two orders of
-// sums (chain64, lanes16). For one number at a time everywhere; simd.h, simd64.h and rows.h have the same names for
-// sixteen lanes. A kernel that keeps an order in a loop of its own, for its tiles' sake, takes the constants from here.
+// The contract of docs/internals/numerics.md in code, its only copy: what every stored value passes (snap) and the two
+// orders of sums (chain64, lanes16). For one number at a time everywhere; simd.h, simd64.h and rows.h have the same
+// names for sixteen lanes. A kernel that keeps an order in a loop of its own, for its tiles' sake, takes the constants
+// from here.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// docs/training.md lists every key that a config may have, each with its default and its meaning, as the schema has
-// them; and no others.
+// docs/guide/training.md lists every key that a config may have, each with its default and its meaning, as the schema
+// has them; and no others.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace loom {
 namespace {
 
 TEST(ConfigDocs, T_01_every_key_stands_in_the_manual_with_its_default) {
-  test::expect_documented(train_schema(), "docs/training.md", 100);
+  test::expect_documented(train_schema(), "docs/guide/training.md", 100);
   test::expect_described(train_schema());
 }
 

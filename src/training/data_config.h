@@ -1,5 +1,5 @@
 #pragma once
-// Source of a training's samples: the "data" object of a config (docs/training.md has every key).
+// Source of a training's samples: the "data" object of a config (docs/guide/training.md has every key).
 
 #include <memory>
 #include <optional>

@@ -1,5 +1,5 @@
 #pragma once
-// A training as a JSON file says it (docs/training.md lists every key). Unknown keys are errors.
+// A training as a JSON file says it (docs/guide/training.md lists every key). Unknown keys are errors.
 
 #include <optional>
 #include <string>

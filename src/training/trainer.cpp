@@ -12,6 +12,7 @@
 #include "core/checked.h"
 #include "core/fp_environment.h"
 #include "core/nearest.h"
+#include "dtypes/packing.h"
 #include "learning/clip.h"
 #include "ops/all.h"
 #include "ops/finite.h"
@@ -120,6 +121,24 @@ Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const Trainer
   LOOM_TRY_VOID(config.tween ? t->create_tween() : t->create_workers());
   if (config.session.mixed == Mixed::f16) t->state_.loss_scale = kFirstLossScale;
   return t;
+}
+
+Result<void> Trainer::check_effects() const {
+  if (config_.commit_meta) return {};  // a layer may ask for another type later
+  const auto has_a_scale = [](const Weight* w) {
+    return (w->role() == WeightRole::Matrix || w->role() == WeightRole::TypedVector) && has_scales(w->dtype());
+  };
+  if (config_.frozen_scales && std::ranges::none_of(trained_.weights, has_a_scale))
+    return fail_at({"qat_scale"}, Code::InvalidConfig,
+                   "\"frozen\" has no effect: no weight that is trained has a type with scales; give a dtype such as "
+                   "int8, or leave qat_scale out");
+  const auto has_limit = [](const std::optional<double>& limit) { return limit.has_value(); };
+  if (config_.clamp_master.rule == MasterClamp::Rule::Limit && std::ranges::none_of(trained_.limits, has_limit))
+    return fail_at({"clamp_master"}, Code::InvalidConfig,
+                   "{} has no effect: no weight that is trained is a binary or ternary matrix; give such a dtype, or "
+                   "leave clamp_master out",
+                   config_.clamp_master.limit);
+  return {};
 }
 
 // What no device runs stays here.

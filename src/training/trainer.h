@@ -81,6 +81,10 @@ class Trainer {
   // train or without masters; Unsupported for mixed precision of a network that computes in f64.
   static Result<std::unique_ptr<Trainer>> create(Network& network, const TrainerConfig& config);
 
+  // InvalidConfig at the key of a setting that nothing in this network reads: frozen scales where no type has scales, a
+  // limit of masters where none is of a binary or ternary matrix.
+  Result<void> check_effects() const;
+
   // One update from one batch. A step that is skipped leaves weights, optimiser, running statistics and states of
   // layers as they were (by targets, velocities begin anew). InvalidState after max_skipped batches in a row that were
   // not finite; ShapeMismatch. Setting `*cancel` from any thread ends the step with Cancelled before weights move: all

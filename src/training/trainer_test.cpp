@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "dtypes/packing.h"
 #include "training/training_test.h"
 
 namespace loom::training_test {
@@ -506,6 +507,32 @@ TEST(Trainer, D_36_limits_of_lbfgs_of_zeros_and_of_checkpoints) {
   EXPECT_EQ(slots[0].name, "layers.0.weight.limit");
   *slots[0].values.as<double>() = -1;
   EXPECT_EQ((*trainer)->restore((*trainer)->state()).error().code, Code::CorruptData);
+}
+
+// Settings of types that no weight has are refused by name, whichever way the network came to its types.
+TEST(Trainer, SettingsThatNoTypeReadsAreRefused) {
+  for (std::size_t t = 0; t < kNumTypes; ++t) {
+    const auto type = static_cast<DType>(t);
+    SCOPED_TRACE(name(type));
+    TrainerConfig config;
+    config.frozen_scales = true;
+    Pulled scales(std::string(name(type)), config);
+    const auto frozen = scales.learner.trainer->check_effects();
+    EXPECT_EQ(frozen.has_value(), has_scales(type));
+    if (!frozen) {
+      EXPECT_EQ(pointer_text(frozen.error().place.steps()), "/qat_scale");
+    }
+    config.frozen_scales = false, config.clamp_master = {MasterClamp::Rule::Limit, 0.5};
+    Pulled limits(std::string(name(type)), config);
+    const auto clamped = limits.learner.trainer->check_effects();
+    EXPECT_EQ(clamped.has_value(), type == DType::binary || type == DType::ternary);
+    if (!clamped) {
+      EXPECT_EQ(pointer_text(clamped.error().place.steps()), "/clamp_master");
+    }
+    config.clamp_master = {MasterClamp::Rule::None, 0};
+    EXPECT_TRUE(Pulled(std::string(name(type)), config).learner.trainer->check_effects())
+        << "nothing is clamped, as it says";
+  }
 }
 
 TEST(Trainer, D_37_scales_follow_the_masters_or_stay_as_they_were) {

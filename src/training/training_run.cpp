@@ -255,6 +255,8 @@ Result<void> TrainingRun::start_trainer() {
   if (options_.shards)
     if (auto divides = trainer_->check_divides(); !divides) return at(config_.source, std::move(divides).error());
   if (!resumed_)
+    if (auto has = trainer_->check_effects(); !has) return at(config_.source, std::move(has).error());
+  if (!resumed_)
     if (auto has = check_effect(); !has) return at(config_.source, std::move(has).error());
   LOOM_TRY_VOID(look_over_settings());
   if (checkpoint_) {

@@ -4,6 +4,7 @@
 
 #include "layers/all.h"
 #include "network/spec.h"
+#include "network/spec_fields.h"
 
 namespace loom {
 
@@ -18,6 +19,13 @@ std::optional<Shape> shape_behind(const Json& spec, const Shape& input) {
 
 std::optional<RandomLayer> finished(Site& site, Json spec) {
   add_common(site, spec);
+  // An init is refused where there is no matrix to draw.
+  if (spec.contains("init")) {
+    Json plain = spec;
+    for (const char* key : {"init", "init_scale"}) plain.erase(key);
+    const auto layer = layer_from_json(plain);
+    if (!layer || !draws_matrices(**layer)) spec = std::move(plain);
+  }
   const auto shape = shape_behind(spec, site.input);
   if (!shape || shape->elements() > 200'000) return std::nullopt;
   return RandomLayer{std::move(spec), *shape};

@@ -39,6 +39,12 @@ bool is_of_language(const Trial& trial);
 // The case of that number: the same everywhere. `rejected` counts drafts that the engine refused to build.
 Trial random_trial(std::uint64_t seed, std::uint32_t number, std::size_t* rejected = nullptr);
 
+// The case of that number among those where two features meet (rule_trials.cpp), drawn from a stream of their own:
+// learning rules with the kinds, types and stops that random_trial() seldom puts together. options["combination"] is
+// one of rule_combinations().
+Trial random_rule_trial(std::uint64_t seed, std::uint32_t number, std::size_t* rejected = nullptr);
+std::vector<std::string> rule_combinations();
+
 Json trial_to_json(const Trial& trial);
 Result<Trial> trial_from_json(const Json& json);
 

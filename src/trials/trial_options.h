@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/json.h"
 
@@ -20,6 +21,13 @@ inline std::string text_option(const Json& options, std::string_view key, const 
   const Json* found = find(options, key);
   const std::string* text = found == nullptr ? nullptr : as_string(*found);
   return text == nullptr ? fallback : *text;
+}
+
+inline std::vector<std::size_t> list_option(const Json& options, std::string_view key) {
+  std::vector<std::size_t> list;
+  if (const Json* found = find(options, key); found != nullptr && found->is_array())
+    for (const Json& item : *found) list.push_back(static_cast<std::size_t>(as_int(item).value_or(0)));
+  return list;
 }
 
 }  // namespace loom

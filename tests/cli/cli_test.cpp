@@ -313,6 +313,14 @@ TEST_F(Cli, arguments_need_not_be_utf8) {
   EXPECT_EQ(missing.status, 3);
   expect_one_line(missing, temp("\\xff\\xfe.gguf"));
   EXPECT_EQ(loom({"generate", tiny(), "-p", "a", "-n", "3", "--stop", "\xff"}).status, 0);
+  for (const std::vector<std::string>& stops :
+       {std::vector<std::string>{"--stop", ""}, {"--stop", "x", "--stop", ""}}) {
+    std::vector<std::string> args = {"generate", tiny(), "-p", "a", "-n", "3"};
+    args.insert(args.end(), stops.begin(), stops.end());
+    const auto refused = loom(args);
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_NE(refused.err.find("--stop: an empty text"), std::string::npos) << refused.err;
+  }
   EXPECT_EQ(loom({"generate", tiny(), "-p", "a", "--isa", "\xff"}).status, 2);
 }
 

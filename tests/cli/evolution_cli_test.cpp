@@ -101,6 +101,12 @@ TEST_F(EvolutionCli, E_04_dna_refuses_wrong_files_and_usage) {
   expect_error({"dna", file("a.json")}, 2, {"two networks", "--journal"});
   expect_error({"dna"}, 2, {"two networks", "--journal"});
   expect_error({"dna", file("a.json"), "--journal", file("c.run")}, 2, {"--journal"});
+  for (const std::vector<std::string>& option :
+       {std::vector<std::string>{"--nested"}, {"--lenient"}, {"--max-memory", "1G"}}) {
+    std::vector<std::string> args = {"dna", "--journal", file("c.run")};
+    args.insert(args.end(), option.begin(), option.end());
+    expect_error(args, 2, {option[0], "no effect", "--journal"});
+  }
   expect_error({"dna", file("a.json"), file("b.json"), file("a.json"), "--svg", file("x.svg")}, 2, {"--svg"});
 }
 

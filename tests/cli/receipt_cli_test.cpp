@@ -1,6 +1,7 @@
 // Receipts of the program: every command that writes one, and replay on the result.
 
 #include <algorithm>
+#include <filesystem>
 
 #include "../support/program.h"
 #include "../support/small_model.h"
@@ -46,6 +47,62 @@ TEST_F(ReceiptCli, EveryCommandWritesAReceiptThatReplayComputesAgain) {
       receipt_of({"embed", test::data_path("minilm"), "It rains.", "--prompt", "query: "}, "prompted.json");
   EXPECT_EQ(prompted["text_prompt"], "query: ");
   receipt_of({"run", demo(), "--seed", "7", "--batch", "2"}, "drawn.json");
+}
+
+// Every command names what computed its result, and a replay uses the same where it is there.
+TEST_F(ReceiptCli, TheInstructionSetAndTheDeviceOfEveryCommandAreRecordedAndUsedAgain) {
+  test::write_all(temp("graph.json"), R"({"input_shape":[2],"layers":[{"type":"graph","graph":{"opset":17,
+    "inputs":[{"name":"x","type":"float32","shape":[-1,2]}],"outputs":["y"],"constants":[],
+    "nodes":[{"op":"Neg","inputs":["x"],"outputs":["y"],"attributes":{}}]}}]})");
+  ASSERT_EQ(loom({"export", temp("graph.json"), temp("graph.onnx"), "-q"}).status, 0);
+  const std::vector<Args> commands = {{"generate", tiny(), "-p", "abc", "-n", "3", "--raw"},
+                                      {"logits", tiny(), "--ids", "1,2,3"},
+                                      {"embed", test::data_path("minilm"), "It rains."},
+                                      {"run", demo()},
+                                      {"run", temp("graph.onnx")}};
+  for (const Args& command : commands)
+    for (const std::string isa : {"scalar", ""}) {
+      SCOPED_TRACE(command[0] + " " + command[1] + " " + isa);
+      Args args = command;
+      args.insert(args.end(), {"-t", "1"});
+      if (!isa.empty()) args.insert(args.end(), {"--isa", isa});
+      const Json receipt = receipt_of(args, "machine.json");
+      EXPECT_EQ(receipt["machine"]["device"], "cpu");
+      EXPECT_EQ(receipt["machine"]["threads"], 1);
+      const std::string used = receipt["machine"]["isa"];
+      EXPECT_TRUE(isa.empty() ? !used.empty() : used == isa) << used;
+      const auto replayed = [&](const Args& more) {
+        Args replay = {"replay", temp("machine.json"), "--json"};
+        replay.insert(replay.end(), more.begin(), more.end());
+        return parse_json(loom(replay).out).value_or(Json::object());
+      };
+      EXPECT_EQ(replayed({})["isa"], used);
+      EXPECT_EQ(replayed({})["device"], "cpu");
+      EXPECT_EQ(replayed({"--isa", "scalar"})["isa"], "scalar");
+    }
+}
+
+TEST_F(ReceiptCli, KeysAndValuesThatAnAnswerWentOnFromAreNamed) {
+  const Args ask = {"generate", tiny(), "-p", "abc abc", "-n", "3", "--raw"};
+  const auto with = [&](Args more) {
+    more.insert(more.begin(), ask.begin(), ask.end());
+    return more;
+  };
+  const Json plain = receipt_of(ask, "plain.json");
+  EXPECT_TRUE(plain["kv"].empty());
+  const Json saved = receipt_of(with({"--save-kv", temp("kv.entity")}), "saved.json");
+  EXPECT_TRUE(saved["kv"].empty()) << "it was written, not read";
+  const Json receipt = receipt_of(with({"--kv", temp("kv.entity")}), "kv.json");
+  ASSERT_EQ(receipt["kv"].size(), 1u);
+  EXPECT_EQ(receipt["kv"][0]["path"], temp("kv.entity"));
+  const std::string hash = receipt["kv"][0]["sha256"];
+  EXPECT_EQ(hash.size(), 64u);
+  EXPECT_EQ(receipt["result"], plain["result"]);
+  // Written anew by the same command: the hash is that of what was read.
+  const Json both = receipt_of(with({"--kv", temp("kv.entity"), "--save-kv", temp("kv.entity")}), "both.json");
+  EXPECT_EQ(both["kv"][0]["sha256"], hash);
+  std::filesystem::remove(temp("kv.entity"));
+  EXPECT_EQ(loom({"replay", temp("kv.json")}).status, 0) << "a replay reads the whole prompt";
 }
 
 TEST_F(ReceiptCli, LogitsOfAChatAreThoseOfThePromptThatGenerateShows) {

@@ -151,13 +151,15 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"audit", {"--json", "--include-network"}},
       {"gpu", {}},
   };
-  const std::string help = loom({"--help"}).out, readme = test::read_all(source_path("README.md"));
+  const std::string help = loom({"--help"}).out;
+  const std::string page = test::read_all(source_path("docs/reference/commands.md"));
   std::set<std::string> listed;
   for (const std::string& command : commands()) {
     SCOPED_TRACE(command);
     listed.insert(command);
     EXPECT_NE(help.find("\n  " + command + " "), std::string::npos) << help;
-    EXPECT_NE(readme.find("| `loom " + command), std::string::npos) << "README's table lacks the command";
+    EXPECT_NE(page.find("| `loom " + command + "` |"), std::string::npos)
+        << "docs/reference/commands.md lacks the command";
     ASSERT_TRUE(wanted.contains(command)) << "this test lacks the command";
     const auto options = options_of({command});
     for (const std::string& flag : wanted.at(command)) EXPECT_TRUE(options.contains(flag)) << flag;

@@ -461,10 +461,10 @@ def model_memory(loom, path):
 
 
 def served_names(table):
-    """How many of the 379 names do something; docs/bindings.md says it."""
+    """How many of the 379 names do something; docs/guide/bindings.md says it."""
     served = sum(status != "unsupported" for _, _, _, status in table["names"])
-    page = " ".join((ROOT / "docs/bindings.md").read_text().split())
-    expect(f"{served} of them are served" in page, f"docs/bindings.md to say: {served} of them are served")
+    page = " ".join((ROOT / "docs/guide/bindings.md").read_text().split())
+    expect(f"{served} of them are served" in page, f"docs/guide/bindings.md to say: {served} of them are served")
 
 
 def main():

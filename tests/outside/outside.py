@@ -1,6 +1,6 @@
 """The scripts of this folder share this module: it runs the program, holds every run to the rules below, and makes temporary folders.
 
-The rules of a run (README.md, "Exit codes"; SECURITY.md): it ends by itself with one of the documented codes, says what is wrong in one line that
+The rules of a run (docs/reference/commands.md, "Exit codes"; SECURITY.md): it ends by itself with one of the documented codes, says what is wrong in one line that
 begins "loom: " and names the file, takes no more time and memory than its input is worth, and leaves no temporary file.
 """
 

@@ -261,6 +261,21 @@ class Encoders(unittest.TestCase):
         timer.join()
         self.assertEqual(len(plain(self.encoder.embed("It rains."))), 384)
 
+    def test_a_prompt_is_chosen_by_text_or_by_name(self):
+        def vector(text, **options):
+            encoder = welvet.Encoder(ROOT / "tests/golden/encoders/prompts", threads=1, **options)
+            return list(plain(encoder.embed(text)))
+
+        query, bare = vector("query: hello", prompt=""), vector("hello", prompt="")
+        self.assertNotEqual(query, bare)
+        self.assertEqual(vector("hello"), query, "the folder's default prompt")
+        self.assertEqual(vector("hello", prompt_name="query"), query)
+        self.assertEqual(vector("hello", prompt_name="document"), bare)
+        self.assertEqual(vector("hello", prompt="query: "), query)
+        for options in ({"prompt_name": "passage"}, {"prompt_name": ""}, {"prompt": "a", "prompt_name": "query"}):
+            with self.assertRaises(welvet.LoomError, msg=options):
+                vector("hello", **options)
+
     def test_what_is_wrong_is_an_exception(self):
         with self.assertRaises(ValueError):
             self.encoder.embed([])

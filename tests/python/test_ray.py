@@ -349,7 +349,7 @@ class Checks(unittest.TestCase):
                     welvet.ray.train(config(**more), folder=SPIRALS.parent)
 
     def test_the_tutorials_first_command_names_a_config_with_shards(self):
-        text = (ROOT / "docs" / "tutorial-ray.md").read_text()
+        text = (ROOT / "docs" / "guide" / "tutorial-ray.md").read_text()
         path = re.search(r"python -m welvet.ray train (\S+)", text).group(1)
         self.assertGreater(json.loads((ROOT / path).read_text())["shards"], 1)
 
@@ -357,7 +357,7 @@ class Checks(unittest.TestCase):
 class Tutorial(Case):
 
     def test_every_block_runs(self):
-        text = (ROOT / "docs" / "tutorial-ray.md").read_text()
+        text = (ROOT / "docs" / "guide" / "tutorial-ray.md").read_text()
         blocks = re.findall(r"```python\n(.*?)```", text, re.S)
         self.assertEqual(len(blocks), 4)
         names, printed = {"__name__": "tutorial"}, io.StringIO()

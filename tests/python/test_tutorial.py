@@ -1,5 +1,5 @@
-"""Runs every block of docs/tutorial-python.md and of the pages in docs/guide, one after the other, in a folder with the
-models that they name."""
+"""Runs every block of docs/guide/tutorial-python.md, and those of the other pages in docs/guide that show what they
+print, one after the other, in a folder with the models that they name."""
 
 import contextlib
 import io
@@ -19,7 +19,7 @@ MINILM = pathlib.Path(os.environ["LOOM_DATA"], "minilm")
 class Tutorial(unittest.TestCase):
 
     def test_every_block_runs_and_prints_what_it_says(self):
-        text = (ROOT / "docs" / "tutorial-python.md").read_text()
+        text = (ROOT / "docs" / "guide" / "tutorial-python.md").read_text()
         blocks = re.findall(r"```python\n(.*?)```", text, re.S)
         self.assertGreater(len(blocks), 8)
         names, printed = {"__name__": "tutorial"}, io.StringIO()
@@ -37,7 +37,7 @@ class Tutorial(unittest.TestCase):
         pages = sorted((ROOT / "docs" / "guide").glob("*.md"))
         count = 0
         for page in pages:
-            blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", page.read_text(), re.S)
+            blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page.read_text(), re.S)
             for block, expected in blocks:
                 with self.subTest(page=page.name), tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
                     pathlib.Path(MODEL.name).symlink_to(MODEL)

@@ -383,7 +383,7 @@ GLOSSARY = ("<!-- The mission's names: made by tools/gen_bindings.py -->\n", "<!
 
 
 def glossary(api, text):
-    """docs/glossary.md with the table of the mission's names."""
+    """docs/reference/glossary.md with the table of the mission's names."""
     begin, end = GLOSSARY
     rows = [f"| `{word}` | {f'`loom::{target}`' if target else 'waits for its function of loom.h'} |\n"
             for word, target, _ in aliases(api)]
@@ -403,4 +403,4 @@ def test_program(api):
 
 def outputs(api):
     return {"include/loom/loom.hpp": library(api), "bindings/cpp/names.cpp": test_program(api),
-            "docs/glossary.md": glossary(api, (api.root / "docs/glossary.md").read_text())}
+            "docs/reference/glossary.md": glossary(api, (api.root / "docs/reference/glossary.md").read_text())}

@@ -27,6 +27,8 @@ NORMALIZERS = [({"type": t}, "", "") for t in ("NFC", "NFD", "NFKC", "NFKD", "Lo
 # With a mark of class 1 behind: where it ends up shows the combining class.
 NORMALIZERS += [({"type": "NFD"}, "a", "\u0334"), ({"type": "NFC"}, "a", "\u0334\u0301"), ({"type": "StripAccents"}, "a", "")]
 NORMALIZERS += [(dict(BERT, **{k: True}), "a", "a") for k in ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")]
+# All assigned code points in one text, each after such a prefix: where UnicodeScripts cuts.
+SCRIPT_PREFIXES = ["", "a", "\u6f22", "\u0301", "1", " "]
 TOKENIZERS = ["llama3", "qwen3", "gpt4o", "deepseek_v3"]
 
 
@@ -107,6 +109,12 @@ def main():
             if len(pieces) != 1:
                 row.add(u32(c) + u32(len(pieces)))
         write("pieces", name(spec), row)
+    for prefix in SCRIPT_PREFIXES:
+        row, step = Row(), pre_tokenizers.UnicodeScripts()
+        for at in range(0, len(assigned), CHUNK):
+            for piece, _ in step.pre_tokenize_str("".join(prefix + chr(c) for c in assigned[at:at + CHUNK])):
+                row.add(u32(ord(piece[0])) + u32(len(piece)))
+        write("scripts", name(prefix), row)
     for each in TOKENIZERS:
         row, tok = Row(), Tokenizer.from_file(f"{sys.argv[1]}/tokenizers/{each}/tokenizer.json")
         for c in assigned:

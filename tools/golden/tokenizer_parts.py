@@ -36,7 +36,26 @@ def file(model, tokens=(), **parts):
 LEVEL = {"type": "WordLevel", "vocab": WORDS, "unk_token": "[UNK]"}
 PIECE = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": WORDS}
 STRIPPING = [added("<s>", rstrip=True), added("  ", lstrip=True)]
+CTC = {"type": "CTC", "pad_token": "<pad>", "word_delimiter_token": "|", "cleanup": True}
+SOUNDS = {"type": "WordLevel", "vocab": {t: i for i, t in enumerate(["<pad>", "h", "|", "e", "'", "m", ".", "n't", "a|b", "x<pad>y", "?"])}, "unk_token": "?"}
+HEARD = "h h <pad> h | | e <pad> ' m | . | n't a|b a|b x<pad>y ? <pad> <pad>"
+SCRIPTS = {"type": "UnicodeScripts"}
+LETTERS = {"type": "WordLevel", "unk_token": "?", "vocab": {t: i for i, t in enumerate(
+    ["?", "hello", "hello ", "\u043c\u0438\u0440", "\u6f22\u3072\u30ab\u30fc", "1", "!1 ", "a", "\u3002"])}}
 CASES = [
+    ("CTC", file(SOUNDS, pre_tokenizer=SPACES, decoder=CTC), HEARD),
+    ("CTC without cleanup", file(SOUNDS, pre_tokenizer=SPACES, decoder={**CTC, "cleanup": False}), HEARD),
+    ("CTC of another padding", file(SOUNDS, pre_tokenizer=SPACES, decoder={**CTC, "pad_token": "h"}), HEARD),
+    ("CTC without padding", file(SOUNDS, pre_tokenizer=SPACES, decoder={**CTC, "pad_token": ""}), HEARD),
+    ("CTC of another delimiter", file(SOUNDS, pre_tokenizer=SPACES, decoder={**CTC, "word_delimiter_token": "e"}), HEARD),
+    ("CTC without a delimiter", file(SOUNDS, pre_tokenizer=SPACES, decoder={**CTC, "word_delimiter_token": ""}), HEARD),
+    ("CTC, then another step", file(SOUNDS, pre_tokenizer=SPACES, decoder={"type": "Sequence", "decoders": [
+        CTC, {"type": "Strip", "content": "h", "start": 1, "stop": 0}, CTC]}), HEARD),
+    ("CTC of one text", file(SOUNDS, pre_tokenizer=SPACES, decoder={"type": "Sequence", "decoders": [{"type": "Fuse"}, CTC]}), "h e h"),
+    ("UnicodeScripts", file(LETTERS, pre_tokenizer=SCRIPTS), "hello \u043c\u0438\u0440\u6f22\u3072\u30ab\u30fca!1 \u3002a"),
+    ("UnicodeScripts after spaces", file(LETTERS, pre_tokenizer=SCRIPTS), "  hello1"),
+    ("UnicodeScripts of spaces", file(LETTERS, pre_tokenizer=SCRIPTS), "   "),
+    ("UnicodeScripts of words", file(LETTERS, pre_tokenizer={"type": "Sequence", "pretokenizers": [SPACES, SCRIPTS]}), " hello a1 \u043c\u0438\u0440"),
     ("WordLevel", file(LEVEL, pre_tokenizer=SPACES), "hello world nope  ab"),
     ("WordLevel without unk", file({**LEVEL, "unk_token": "missing"}, pre_tokenizer=SPACES), "hello world"),
     ("WordLevel that needs its missing unk", file({**LEVEL, "unk_token": "missing"}, pre_tokenizer=SPACES), "hello nope"),

@@ -326,8 +326,8 @@ public final class Abi {
         JAVA_INT.withName("speculate"),
         MemoryLayout.paddingLayout(4),
         JAVA_LONG.withName("draft_model"),
+        JAVA_INT.withName("plain_text"),
         JAVA_INT.withName("prompt_only"),
-        MemoryLayout.paddingLayout(4),
         ADDRESS.withName("bias_ids"),
         JAVA_LONG.withName("bias_ids_count"),
         ADDRESS.withName("biases"),
@@ -369,8 +369,13 @@ public final class Abi {
     public static final long GENERATION_OPTIONS_SPECULATE = 88;
     /** a smaller model with the same tokens that drafts instead */
     public static final long GENERATION_OPTIONS_DRAFT_MODEL = 96;
+    /**
+     * control tokens in a question or in messages (as &lt;|im_end|&gt;) are read as text: for texts of strangers.
+     * Those of the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
+     */
+    public static final long GENERATION_OPTIONS_PLAIN_TEXT = 104;
     /** max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is INVALID_ARGUMENT */
-    public static final long GENERATION_OPTIONS_PROMPT_ONLY = 104;
+    public static final long GENERATION_OPTIONS_PROMPT_ONLY = 108;
     /** tokens whose logits change before each draw */
     public static final long GENERATION_OPTIONS_BIAS_IDS = 112;
     public static final long GENERATION_OPTIONS_BIAS_IDS_COUNT = 120;
@@ -786,7 +791,9 @@ public final class Abi {
         MemoryLayout.paddingLayout(4),
         ADDRESS.withName("isa"),
         ADDRESS.withName("dtype"),
-        ADDRESS.withName("device")).withName("encoder_options");
+        ADDRESS.withName("device"),
+        ADDRESS.withName("prompt"),
+        ADDRESS.withName("prompt_name")).withName("encoder_options");
     /** shared workers; 0: workers of its own */
     public static final long ENCODER_OPTIONS_THREADS = 8;
     /** of its own workers; 0: one per physical core */
@@ -797,6 +804,12 @@ public final class Abi {
     public static final long ENCODER_OPTIONS_DTYPE = 32;
     /** where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; with the same bits. NULL: cpu */
     public static final long ENCODER_OPTIONS_DEVICE = 40;
+    /** put before every text; the empty text puts nothing. NULL: the prompt that prompt_name names */
+    public static final long ENCODER_OPTIONS_PROMPT = 48;
+    /**
+     * a prompt of the folder by its name, such as query; not beside prompt. NULL: the folder's default one, if any
+     */
+    public static final long ENCODER_OPTIONS_PROMPT_NAME = 56;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout LOAD_OPTIONS = MemoryLayout.structLayout(
@@ -812,7 +825,7 @@ public final class Abi {
         ADDRESS.withName("dtype"),
         JAVA_INT.withName("lenient"),
         MemoryLayout.paddingLayout(4)).withName("load_options");
-    /** a JSON file of what the shapes of bare tensors do not say (docs/formats.md); NULL: none */
+    /** a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL: none */
     public static final long LOAD_OPTIONS_HINTS = 8;
     /** workers for loading, and of an encoder; 0: workers of its own */
     public static final long LOAD_OPTIONS_THREADS = 16;
@@ -847,7 +860,7 @@ public final class Abi {
     public static final long EXPORT_OPTIONS_INPUT_SHAPE_COUNT = 16;
     /** networks: integer weights as the float32 values that they stand for */
     public static final long EXPORT_OPTIONS_DEQUANTIZE = 24;
-    /** of a file of bare tensors: a JSON file (docs/formats.md); NULL: none */
+    /** of a file of bare tensors: a JSON file (docs/reference/formats.md); NULL: none */
     public static final long EXPORT_OPTIONS_HINTS = 32;
     /** language models: matrices to this type, by name; NULL: as stored */
     public static final long EXPORT_OPTIONS_DTYPE = 40;
@@ -1160,7 +1173,7 @@ public final class Abi {
      * Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with
      * device ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the reason in one line where
      * there is none. The name of a card, or auto, with :fast behind it (gpu:0:fast) is that card without exactness:
-     * its results are those of no other device (docs/gpu.md).
+     * its results are those of no other device (docs/guide/gpu.md).
      */
     public static int gpuReport(MemorySegment report) {
         try {

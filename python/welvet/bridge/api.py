@@ -120,7 +120,7 @@ def stream(model: object, sample: Numbers, **options: Any) -> Network:
     the model branches on them. A tuple of such for a model with several inputs: its network takes them side by side,
     as pack() lays them.
     options: output: which of several outputs of the model the network gives, a number or a name; and those of the
-    framework's reader (docs/bridge-python.md).
+    framework's reader (docs/guide/bridge-python.md).
     Unsupported names everything in the model that Loom has no layer for, and a layer whose answer for the sample is not
     that of the model.
     """

@@ -2,7 +2,7 @@
 
 A node is one layer with the nodes that it reads. Shapes have the batch in front, as tensors of the network have. Kinds
 are those of
-docs/layers.md and three that become links of cells: "input", "add" (two nodes) and "concat" (two nodes, by their last
+docs/reference/layers.md and three that become links of cells: "input", "add" (two nodes) and "concat" (two nodes, by their last
 axis).
 """
 

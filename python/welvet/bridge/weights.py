@@ -140,6 +140,6 @@ def float32(array):
 
 
 def snapped(array):
-    """The values as a network keeps them: sizes below 2^-51 and the negative zero are 0 (docs/numerics.md)."""
+    """The values as a network keeps them: sizes below 2^-51 and the negative zero are 0 (docs/internals/numerics.md)."""
     array = float32(array)
     return numpy.where(numpy.abs(array) < numpy.float32(2.0**-51), numpy.float32(0), array)

@@ -6,7 +6,7 @@
     map        a model's outputs for a Ray dataset
     connect    the cluster: one that is running, or a local one
 
-`python -m welvet.ray train CONFIG --workers 5` does the first from a shell, `evolve` the second. docs/tutorial-ray.md is the way in.
+`python -m welvet.ray train CONFIG --workers 5` does the first from a shell, `evolve` the second. docs/guide/tutorial-ray.md is the way in.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m welvet.ray",
         description="Loom over the workers of a Ray cluster, with the bits of one process.",
-        epilog="docs/tutorial-ray.md shows what else the package does.")
+        epilog="docs/guide/tutorial-ray.md shows what else the package does.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     train = commands.add_parser(
         "train", help="train a network by a config, as `loom train` does",

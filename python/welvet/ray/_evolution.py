@@ -88,7 +88,7 @@ def evolve(config: Json | Path, workers: int = 2, *, out: Path | None = None, fo
            progress: Tick | None = None) -> Json:
     """Runs a whole evolution whose networks are judged by the workers of a Ray cluster; returns its outcome, a dict.
 
-    config: as of `loom evolve` (docs/evolution.md), a dict or the path of a file, with islands or without. The hash is
+    config: as of `loom evolve` (docs/guide/evolution.md), a dict or the path of a file, with islands or without. The hash is
     that of welvet.evolve, whatever the number of workers and whether some are lost.
     workers: processes, with a thread each, that read the task's data from the same paths. A lost one is replaced, or
     given up where the cluster has no room for a minute; workers.jsonl in `out` then says which and when.

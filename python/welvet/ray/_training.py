@@ -135,7 +135,7 @@ def train(config: Json | Path, workers: int = 2, *, out: Path | None = None, fol
           progress: Tick | Literal[False] | None = None) -> training.Run:
     """Runs a whole training over the workers of a Ray cluster and returns a Run, as welvet.train does in one process.
 
-    config: a dict with the keys of docs/training.md, or the path of such a file; its `shards`, 2 or more, are what is
+    config: a dict with the keys of docs/guide/training.md, or the path of such a file; its `shards`, 2 or more, are what is
     divided, and the weights do not depend on the number of workers. Each worker reads the data from the same paths.
     workers: processes, with a thread each; no more than shards can be of use. One that is lost is replaced, or given up
     where the cluster has no room for a minute; workers.jsonl in the run's folder then says which and when.

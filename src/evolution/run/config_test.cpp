@@ -32,7 +32,7 @@ TEST(EvolutionConfig, defaults_and_every_key) {
 }
 
 TEST(EvolutionConfig, E_25_every_key_stands_in_the_manual_with_its_default) {
-  test::expect_documented(evolution_schema(), "docs/evolution.md", 50);
+  test::expect_documented(evolution_schema(), "docs/guide/evolution.md", 50);
   test::expect_described(evolution_schema());
   EXPECT_GE(test::expect_examples_fit(evolution_schema(), "examples/evolve",
                                       [](const Json& file) { return find(file, "population") != nullptr; }),

@@ -1,7 +1,7 @@
 #pragma once
 // Files of Loom 0.8x, the earlier program of the same name (engine 4.5, 10.2, 10.3): JSON checkpoints and .entity of
 // version 1. write.h writes the latter. The network computes what the file says with today's equations
-// (docs/formats.md lists what is set for old files); every value is the one that the old program decoded.
+// (docs/reference/formats.md lists what is set for old files); every value is the one that the old program decoded.
 
 #include <span>
 

@@ -7,7 +7,7 @@
 #include "layers/adapter.h"
 #include "layers/lengths.h"
 #include "layers/tween.h"
-#include "ops/for_rows.h"
+#include "ops/until_cancelled.h"
 
 namespace loom {
 namespace {
@@ -160,13 +160,13 @@ void Conv::sums(const Run& run, const Plan& plan, const ConstView& x, const View
   // Quantised types: im2col (unfold), then a quantised matmul.
   const std::size_t positions = plan.forward.positions(), size = bytes_of(x.element);
   std::byte* stored = run.take<std::byte>(plan.forward.in_place() ? 0 : n.channels * plan.forward.plane() * size);
-  for (std::size_t i = 0; i < n.samples * n.groups; ++i) {
+  for (std::size_t i = 0; i < n.samples * n.groups && !is_cancelled(run); ++i) {
     const std::byte* planes = x.as<std::byte>() + i * n.channels * plan.forward.input_plane() * size;
     if (!plan.forward.in_place()) {
       store_planes(run, plan.forward, planes, n.channels, x.element, stored);
       planes = stored;
     }
-    for (std::size_t first = 0; first < positions; first += kChunk) {
+    for (std::size_t first = 0; first < positions && !is_cancelled(run); first += kChunk) {
       const ArenaScope chunk(run.arena());
       const std::size_t rows = std::min(kChunk, positions - first);
       const Tensor patches = run.tensor(rows, weight_.cols(), x.element);

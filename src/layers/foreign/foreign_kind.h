@@ -1,7 +1,7 @@
 #pragma once
-// Layer kinds that a host registers (docs/adding.md, "A layer kind of your own"). A foreign kind is a description, and
-// callbacks that declare weights and call ops on references to tensors (foreign_pass.h). All networks of the process
-// share one list; built-in kinds come first, so that no name of theirs changes its meaning.
+// Layer kinds that a host registers (docs/internals/adding.md, "A layer kind of your own"). A foreign kind is a
+// description, and callbacks that declare weights and call ops on references to tensors (foreign_pass.h). All networks
+// of the process share one list; built-in kinds come first, so that no name of theirs changes its meaning.
 
 #include <atomic>
 #include <functional>

@@ -1,5 +1,5 @@
 #pragma once
-// Graphs as JSON, the way that a layer's spec holds them (docs/layers.md, "graph"):
+// Graphs as JSON, the way that a layer's spec holds them (docs/reference/layers.md, "graph"):
 //   {"opset", "inputs": [{"name", "type", "shape"}], "outputs": [names], "constants": [{"name", "type", "shape"}],
 //    "nodes": [{"op", "inputs", "outputs", "name", "domain", "attributes": {key: {"i": 1}}}]}
 // An extent of -1 in an input's shape is any. A constant has "values", a flat list of numbers, or "data", the Base64 of

@@ -6,11 +6,11 @@
 
 #include "layers/graph/products.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/for_rows.h"
 #include "ops/formula/formula.h"
 #include "ops/gemm/gemm_each.h"
 #include "ops/matmul/matmul.h"
 #include "ops/non_finite.h"
+#include "ops/until_cancelled.h"
 
 namespace loom::graph {
 namespace {
@@ -73,27 +73,11 @@ std::optional<std::size_t> step_of_all(const std::vector<std::size_t>& offsets) 
   return step;
 }
 
-constexpr std::size_t kAtOnce = std::size_t{1} << 30;  // multiply-adds between two looks at cancel
-
-bool is_cancelled(const Exec& exec) { return exec.cancel != nullptr && exec.cancel->load(std::memory_order_relaxed); }
-
-// f(first, count) over rows of n outputs of k terms each, a part at a time where there is much to do.
-template <class F>
-void for_parts(const Exec& exec, std::size_t rows, std::size_t n, std::size_t k, F&& f) {
-  const std::size_t each =
-      std::max<std::size_t>(kAtOnce / std::max<std::size_t>(1, std::min(kAtOnce, n) * std::min(kAtOnce, k)), 64);
-  for (std::size_t first = 0; first < rows && !is_cancelled(exec); first += each)
-    f(first, std::min(each, rows - first));
-}
-
 template <class T>
 void multiply_stacks(const Exec& exec, const Product& p, const T* a, const T* b, T* y) {
   if (p.m == 0 || p.n == 0 || p.a.empty()) return;
   const auto step_a = step_of_all(p.a), step_b = step_of_all(p.b);
-  const double work =
-      static_cast<double>(p.a.size()) * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  const bool is_short = exec.gpu() != nullptr || work <= static_cast<double>(kAtOnce);
-  if (step_a && step_b && p.k != 0 && is_short)
+  if (step_a && step_b && p.k != 0)
     return gemm_each(exec, {{a, p.k, 1}, *step_a}, {{b, p.n, 1}, *step_b}, p.a.size(), p.k,
                      {y, p.a.size() * p.m, p.n, element_of<T>});
   for (std::size_t i = 0; i < p.a.size() && !is_cancelled(exec); ++i) {
@@ -101,27 +85,10 @@ void multiply_stacks(const Exec& exec, const Product& p, const T* a, const T* b,
     const Tensor to{y + i * p.m * p.n, p.m, p.n, element_of<T>};
     if (p.k == 0)
       fill_zero(exec, to);
-    else if (is_short)
-      gemm(exec, {a + p.a[i], p.k, 1}, {b + p.b[i], p.n, 1}, p.k, to);
     else
-      for_parts(exec, p.m, p.n, p.k, [&](std::size_t first, std::size_t count) {
-        const ArenaScope part(exec.arena);
-        gemm(exec, {a + p.a[i] + first * p.k, p.k, 1}, {b + p.b[i], p.n, 1}, p.k,
-             {y + (i * p.m + first) * p.n, count, p.n, element_of<T>});
-      });
+      gemm(exec, {a + p.a[i], p.k, 1}, {b + p.b[i], p.n, 1}, p.k, to);
     if (exec.rehearsal() && i == 1) break;  // every product takes the same memory
   }
-}
-
-void multiply_by_matrix(const Exec& exec, const Matrix& matrix, const ConstTensor& a, const Tensor& y) {
-  const double work = static_cast<double>(a.rows) * static_cast<double>(a.cols) * static_cast<double>(y.cols);
-  if (exec.gpu() != nullptr || work <= static_cast<double>(kAtOnce))
-    return loom::matmul(exec, a, std::array{MatmulJob{&matrix, y}});
-  for_parts(exec, a.rows, y.cols, a.cols, [&](std::size_t first, std::size_t count) {
-    const ArenaScope part(exec.arena);
-    loom::matmul(exec, {a.row<float>(first), count, a.cols},
-                 std::array{MatmulJob{&matrix, {y.row<float>(first), count, y.cols}}});
-  });
 }
 
 Result<void> multiply(Op& op, const Value& a, const Value& b, Value& y, const Product& p) {
@@ -129,7 +96,7 @@ Result<void> multiply(Op& op, const Value& a, const Value& b, Value& y, const Pr
     LOOM_TRY(const Matrix* const matrix, packed_matrix(op, b, false));
     op.has_form(matrix != nullptr ? 1 : 3);
     if (matrix != nullptr && b.rank() == 2 && a.elements() != 0) {
-      multiply_by_matrix(op.exec, *matrix, tensor_of(a, p.k), tensor_of(y, p.n));
+      loom::matmul(op.exec, tensor_of(a, p.k), std::array{MatmulJob{matrix, tensor_of(y, p.n)}});
     } else {
       multiply_stacks(op.exec, p, a.as<float>(), b.as<float>(), y.as<float>());
     }

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "layers/graph/operation.h"
-#include "ops/for_rows.h"
+#include "ops/until_cancelled.h"
 
 namespace loom::graph {
 namespace {
@@ -100,7 +100,7 @@ AxisPlan plan_axis(const Setting& s, std::size_t axis, std::size_t in, std::size
 template <class T>
 void resize_last(const Exec& exec, const AxisPlan& p, std::size_t rows, const T* x, T* y) {
   for_rows(exec, rows, p.out * p.taps, [&](std::size_t row) {
-    if (exec.cancel != nullptr && exec.cancel->load(std::memory_order_relaxed)) return;
+    if (is_cancelled(exec)) return;
     const T* const from = x + row * p.in;
     T* const to = y + row * p.out;
     if (p.taps == 1) {
@@ -120,7 +120,7 @@ template <class T>
 void resize_axis(const Exec& exec, const AxisPlan& p, std::size_t outer, std::size_t inner, const T* x, T* y) {
   if (inner == 1) return resize_last(exec, p, outer, x, y);
   for_rows(exec, outer * p.out, inner * p.taps, [&](std::size_t row) {
-    if (exec.cancel != nullptr && exec.cancel->load(std::memory_order_relaxed)) return;
+    if (is_cancelled(exec)) return;
     const std::size_t o = row % p.out, before = row / p.out;
     T* const to = y + row * inner;
     if (p.taps == 1) {

@@ -202,10 +202,13 @@ Result<void> TweenSession::step(const TweenTarget& target, double learning_rate,
   auto done = run(target, cancel);
   if (done) done = finish();
   records_.fused = false;
-  if (!done) return roll_back(done.error().code), done;
-  if (has_feedback()) descent_->forget();
+  if (!done)
+    roll_back(done.error().code);
+  else if (has_feedback())
+    descent_->forget();
+  // Segments ran again from the last one on; a step that was not finite lists its uses too.
   if (config_.recompute_every > 0) std::ranges::stable_sort(records_.metrics, {}, &TweenUse::cell);
-  return {};
+  return done;
 }
 
 Result<void> TweenSession::backward(const TweenTarget& target) {

@@ -1,6 +1,6 @@
 #pragma once
-// Training by target propagation (engine 7; equations, options and figures in docs/tween.md). Every cell, children of
-// containers too, is given a target for its output and moves its own weights towards it.
+// Training by target propagation (engine 7; equations, options and figures in docs/guide/tween.md). Every cell,
+// children of containers too, is given a target for its output and moves its own weights towards it.
 //   chain      gaps travel by the derivatives; cells near the input take larger steps, cells whose output disagrees
 //     with its target none
 //   layerwise  gaps travel by the rules of the kinds (layers/tween.h): no derivative is taken

@@ -84,7 +84,7 @@ class TweenFeedback : public TargetMap {
 };
 
 // Mode mirror: V is a model of W, a weight mirror (Akrout et al. 2019) that takes W's steps.
-//   target of x = x + V^T e', e' the layer's gap by its slopes (docs/tween.md)
+//   target of x = x + V^T e', e' the layer's gap by its slopes (docs/guide/tween.md)
 //   sigma n into the layer before its activation and into the model, r = the layer's sums - the model's;
 //   V += q / sigma^2 * mean over rows of r (sigma n)^T,  c += q * mean of r,
 //   q = feedback_learning_rate / (1 + sqrt(inputs of a unit / rows))^2, the largest eigenvalue of the noise: stable
@@ -92,7 +92,8 @@ class TweenFeedback : public TargetMap {
 // Meulemans et al. 2020 and Ernoult et al. 2022 show that feedback whose Jacobian is the forward's transpose is what
 // makes targets as good as gradients. V predicts what the layer answers to noise, an error that is 0 once V = W, and
 // takes every step that W takes (Kolen & Pollack 1994: both synapses see the same two cells). Without those steps V
-// lags where W moves most, which costs deep networks ten points (docs/tween.md). Other kinds keep their layerwise rule.
+// lags where W moves most, which costs deep networks ten points (docs/guide/tween.md). Other kinds keep their layerwise
+// rule.
 class TweenMirror final : public TweenFeedback {
  public:
   TweenMirror(const TweenConfig& config, const TweenRules& rules, std::uint64_t seed, Element element);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "learning/names.h"
 #include "learning/tween/tween.h"
+#include "learning/names.h"
 #include "learning/tween/tween_descent.h"
 #include "ops/velocity/velocity.h"
 

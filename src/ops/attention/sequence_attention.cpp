@@ -5,7 +5,7 @@
 #include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
-#include "ops/for_rows.h"
+#include "ops/until_cancelled.h"
 #include "ops/gemm/gemm.h"
 
 namespace loom {
@@ -71,7 +71,10 @@ struct Sequences {
     if (samples * config.heads * steps * keys * dim() < 4 * kWorthSharing)
       for (std::size_t i = 0; i < parts; ++i) f(i, 0);
     else
-      exec.pool.run(parts, f);
+      exec.pool.run(parts, [&](std::size_t part, int worker) {
+        if (!is_cancelled(exec)) f(part, worker);
+      });
+    keep_cancel(exec);
   }
 };
 

@@ -11,6 +11,7 @@
 #include "ops/for_rows.h"
 #include "ops/permute/permute.h"
 #include "ops/slices/slices.h"
+#include "ops/until_cancelled.h"
 #include "simd/orders.h"
 
 namespace loom {
@@ -22,13 +23,23 @@ constexpr std::size_t kStored = 65536;
 constexpr std::size_t kMostPitched = 4096;  // positions of a plane that is computed with what lies between its rows
 constexpr std::size_t kChunkRows = 256;     // rows of g that stay in the first-level cache while all columns pass
 
-// f(begin, end, worker) over parts of [0, n), as for_ranges.
+// f(begin, end, worker) over parts of [0, n), as for_ranges_until_cancelled.
 template <class F>
 void for_ranges_by_worker(const Exec& exec, std::size_t n, std::size_t cost, F&& f) {
   if (!exec.computes() || n == 0) return;
-  if (n * cost < kWorthSharing || exec.pool.threads() == 1) return f(std::size_t{0}, n, 0);
-  const std::size_t parts = std::min<std::size_t>(n, static_cast<std::size_t>(exec.pool.threads()) * 4);
-  exec.pool.run(parts, [&](std::size_t part, int worker) { f(part * n / parts, (part + 1) * n / parts, worker); });
+  const std::size_t each = items_per_look(std::min(cost, kElementsPerLook) * 8);
+  const auto until_cancelled = [&](std::size_t begin, std::size_t end, int worker) {
+    for (; begin < end && !is_cancelled(exec); begin += each) f(begin, std::min(end, begin + each), worker);
+  };
+  if (n * cost < kWorthSharing || exec.pool.threads() == 1) {
+    until_cancelled(0, n, 0);
+  } else {
+    const std::size_t parts = std::min<std::size_t>(n, static_cast<std::size_t>(exec.pool.threads()) * 4);
+    exec.pool.run(parts, [&](std::size_t part, int worker) {
+      until_cancelled(part * n / parts, (part + 1) * n / parts, worker);
+    });
+  }
+  keep_cancel(exec);
 }
 
 // Direct convolution. A tile is up to 16 positions of y, one per lane; a kernel call computes it for all filters of a
@@ -64,7 +75,7 @@ class Convolution {
     const std::size_t batch =
         layout_.in_place() ? n_.samples : std::clamp<std::size_t>(kStored / stored, 1, n_.samples);
     T* room = exec_.arena.template take<T>(layout_.in_place() ? 0 : batch * stored);
-    for (std::size_t first = 0; first < n_.samples; first += batch) {
+    for (std::size_t first = 0; first < n_.samples && !is_cancelled(exec_); first += batch) {
       const std::size_t count = std::min(batch, n_.samples - first);
       const T* from = x + first * planes * layout_.input_plane();
       if (!layout_.in_place()) store_planes(exec_, layout_, from, count * planes, element_of<T>, room);
@@ -119,6 +130,23 @@ class Convolution {
         });
   }
 
+  // A call of the kernel, or several where it is long: filters and tiles are independent of each other.
+  void compute(const ConvTask<T>& task, const ConvTile<T>* tiles, std::size_t n) const {
+    if (is_cancelled(exec_)) return;
+    if (n * kLanes * n_.filters <= kProductsPerLook / k_) return kernels_.tiles(task, tiles, n);
+    const bool is_one = n * kLanes * kernels_.tile > kProductsPerLook / k_;
+    const std::size_t tiles_at_once = is_one ? 1 : n, least = is_one ? 1 : kernels_.tile;
+    const std::size_t fit = kProductsPerLook / k_ / (tiles_at_once * kLanes),
+                      each = std::max(least, fit / kernels_.tile * kernels_.tile);
+    for (std::size_t first = 0; first < n; first += tiles_at_once)
+      for (std::size_t f = 0; f < n_.filters && !is_cancelled(exec_); f += each) {
+        ConvTask<T> part = task;
+        part.w += f * k_, part.y += f * task.positions, part.filters = std::min(each, n_.filters - f);
+        if (task.bias != nullptr) part.bias += f;
+        kernels_.tiles(part, tiles + first, tiles_at_once);
+      }
+  }
+
   void rows(const ConvTask<T>& task, const T* x, std::size_t begin, std::size_t end) const {
     std::array<ConvTile<T>, kMaxTile> tiles;
     std::size_t n = 0;
@@ -129,11 +157,11 @@ class Convolution {
         const std::size_t column = std::min(at, width - kLanes);
         tiles[n++] = {row + column, r * width + column, 0, kLanes};
         if (n < together_) continue;
-        kernels_.tiles(task, tiles.data(), n);
+        compute(task, tiles.data(), n);
         n = 0;
       }
     }
-    if (n != 0) kernels_.tiles(task, tiles.data(), n);
+    if (n != 0) compute(task, tiles.data(), n);
   }
 
   // A plane whose rows are too narrow for tiles, as if what lies between them were positions too.
@@ -147,7 +175,7 @@ class Convolution {
       const std::size_t first = std::min(at, positions - kLanes);
       tiles[n++] = {x + first, first, 0, kLanes};
       if (n < together_ && at + kLanes < positions) continue;
-      kernels_.tiles(task, tiles.data(), n);
+      compute(task, tiles.data(), n);
       n = 0;
     }
     for (std::size_t f = 0; f < n_.filters; ++f)
@@ -169,7 +197,7 @@ class Convolution {
     const std::size_t positions = layout_.positions(), width = layout_.width();
     const auto flush = [&](Group& group) {
       task.offsets = group.offsets;
-      if (group.n != 0) kernels_.tiles(task, group.tiles.data(), group.n);
+      if (group.n != 0) compute(task, group.tiles.data(), group.n);
       group.n = 0;
     };
     for (std::size_t unit = begin; unit < end; ++unit) {
@@ -232,15 +260,17 @@ void convolve_depthwise(const Exec& exec, const PatchLayout& layout, const ConvS
       from = to;
     }
     const std::size_t group = plane % n.groups;
-    exec.kernels.conv.of<T>().depthwise({.x = from + offsets[0],
-                                         .pitch = offsets[cols] - offsets[0],
-                                         .w = w + group * taps,
-                                         .bias = bias == nullptr ? nullptr : bias + group,
-                                         .kernel_rows = layout.geometry().kernel[1],
-                                         .kernel_cols = cols,
-                                         .y = y + plane * positions,
-                                         .rows = layout.rows(),
-                                         .width = layout.width()});
+    const std::size_t pitch = offsets[cols] - offsets[0], each = items_per_look(taps * layout.width());
+    for (std::size_t row = 0; row < layout.rows() && !is_cancelled(exec); row += each)
+      exec.kernels.conv.of<T>().depthwise({.x = from + offsets[0] + row * pitch,
+                                           .pitch = pitch,
+                                           .w = w + group * taps,
+                                           .bias = bias == nullptr ? nullptr : bias + group,
+                                           .kernel_rows = layout.geometry().kernel[1],
+                                           .kernel_cols = cols,
+                                           .y = y + plane * positions + row * layout.width(),
+                                           .rows = std::min(each, layout.rows() - row),
+                                           .width = layout.width()});
   };
   for_ranges_by_worker(exec, n.samples * n.groups, taps * positions / 8 + 1,
                        [&](std::size_t begin, std::size_t end, int worker) {
@@ -256,7 +286,7 @@ void convolve_phases(const Exec& exec, const PatchLayout& layout, const ConvSize
   const SlicesKernels<T>& slices = exec.kernels.slices.of<T>();
   const std::size_t filters = n.groups * n.filters, all = n.channels * layout.taps();
   const ConvGeometry::Axes whole = layout.extents(), spread = layout.spread();
-  for (std::size_t i = 0; i < layout.phases(); ++i) {
+  for (std::size_t i = 0; i < layout.phases() && !is_cancelled(exec); ++i) {
     const ArenaScope scope(exec.arena);
     const ConvGeometry::Axes out = layout.phase_extents(i), start = layout.phase_start(i);
     const std::size_t positions = ConvGeometry::product(out);
@@ -344,14 +374,15 @@ class WeightGradient {
       num_runs = write_runs(layout_, samples, lanewise_ ? layout_.plane() : planes_ * layout_.plane(), runs_);
     });
     const std::size_t tiles = ceil_div(columns_, kernels_.tile);
-    for_ranges(exec_, panels_ * tiles, rows * kernels_.tile * 2, [&](std::size_t begin, std::size_t end) {
-      while (begin < end) {
-        const std::size_t panel = begin / tiles, first = begin % tiles, last = std::min(tiles, first + end - begin);
-        columns(stored, samples, panel, first * kernels_.tile, std::min(last * kernels_.tile, columns_), num_runs,
-                reversed, d);
-        begin += last - first;
-      }
-    });
+    for_ranges_until_cancelled(
+        exec_, panels_ * tiles, rows * kernels_.tile * 2, [&](std::size_t begin, std::size_t end) {
+          while (begin < end) {
+            const std::size_t panel = begin / tiles, first = begin % tiles, last = std::min(tiles, first + end - begin);
+            columns(stored, samples, panel, first * kernels_.tile, std::min(last * kernels_.tile, columns_), num_runs,
+                    reversed, d);
+            begin += last - first;
+          }
+        });
     if (d_bias == nullptr) return;
     for_ranges(exec_, panels_, rows * kLanes, [&](std::size_t begin, std::size_t end) {
       for (std::size_t p = begin; p < end; ++p) {
@@ -395,6 +426,7 @@ class WeightGradient {
       std::size_t rows = 0, stop = run;
       do rows += runs_[stop++].count;
       while (stop < num_runs && (rows < kChunkRows || !runs_[stop - 1].ends_block));
+      if (is_cancelled(exec_)) return;
       kernels_.gradient({x, g, offsets_, runs_ + run, stop - run, total, lanewise_}, begin, end);
       g += rows * kLanes;
       run = stop;
@@ -466,7 +498,7 @@ void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const
   const ArenaScope scope(exec.arena);
   with_element(element, [&]<class T>() {
     WeightGradient<T> gradient(exec, layout, n);
-    for (std::size_t b = 0; b < n.samples; b += kSampleBlock)
+    for (std::size_t b = 0; b < n.samples && !is_cancelled(exec); b += kSampleBlock)
       gradient.add_block(static_cast<const T*>(x) + b * n.groups * n.channels * layout.input_plane(),
                          static_cast<const T*>(g) + b * n.groups * n.filters * layout.positions(),
                          std::min(kSampleBlock, n.samples - b), reversed, static_cast<T*>(d), static_cast<T*>(d_bias));

@@ -1,6 +1,6 @@
 #pragma once
-// Ops of target propagation (docs/tween.md, engine 7) beside those of backward passes. A gap is a target minus the
-// value it is for: it has the shape of that value, and takes the place of a gradient. Sums along all elements of a
+// Ops of target propagation (docs/guide/tween.md, engine 7) beside those of backward passes. A gap is a target minus
+// the value it is for: it has the shape of that value, and takes the place of a gradient. Sums along all elements of a
 // tensor or a group are lanes16 in the element type, over rows of a matrix chain64; every stored value is snapped.
 // Nothing here divides by 0: such entries become 0, "no signal". A figure of a whole tensor is left in a tensor of a
 // few elements, of the element type, which later ops read.

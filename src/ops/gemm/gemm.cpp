@@ -6,6 +6,7 @@
 #include "ops/all.h"
 #include "ops/for_rows.h"
 #include "ops/slices/slices.h"
+#include "ops/until_cancelled.h"
 #include "simd/orders.h"
 
 namespace loom {
@@ -17,7 +18,7 @@ Operand rows_of(const Exec& exec, const Operand& a, std::size_t m, std::size_t k
   constexpr std::size_t kTile = 64;  // terms at a time: what lies together in a is read together
   if (a.col_stride == 1 || k <= kTile) return a;
   T* rows = exec.arena.take<T>(m * k);
-  for_ranges(exec, (k + kTile - 1) / kTile, kTile * m, [&](std::size_t begin, std::size_t end) {
+  for_ranges_until_cancelled(exec, (k + kTile - 1) / kTile, kTile * m, [&](std::size_t begin, std::size_t end) {
     const std::size_t first = begin * kTile, count = std::min(end * kTile, k) - first;
     exec.kernels.gemm.of<T>().lay_out(static_cast<const T*>(a.data) + first * a.col_stride, a.row_stride, a.col_stride,
                                       m, count, rows + first, k);
@@ -29,7 +30,7 @@ template <class T>
 PackedOperand pack_of(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n) {
   const std::size_t panels = (n + 15) / 16, all = parts.size() * k;
   T* packed = exec.arena.take<T>(panels * all * 16);
-  for_ranges(exec, panels, all * 16, [&](std::size_t begin, std::size_t end) {
+  for_ranges_until_cancelled(exec, panels, all * 16, [&](std::size_t begin, std::size_t end) {
     for (std::size_t p = begin; p < end; ++p)
       for (std::size_t i = 0; i < parts.size(); ++i)
         pack_panel(exec, static_cast<const T*>(parts[i].data) + p * 16 * parts[i].col_stride, parts[i].row_stride,
@@ -57,14 +58,17 @@ void gemm_of(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor 
   // Bands of rows that keep a panel's chunk in the first-level cache, times groups of panels.
   constexpr std::size_t kBand = 96;
   const std::size_t bands = (m + kBand - 1) / kBand;
-  for_ranges(exec, panels * bands, k * 16 * std::min(kBand, m) / kTermsOfElement + 1,
-             [&](std::size_t begin, std::size_t end) {
-               for (std::size_t i = begin; i < end;) {
-                 const std::size_t band = i / panels, first = i % panels, last = std::min(panels, first + end - i);
-                 kernels.panels(task, first, last, band * kBand, std::min(kBand, m - band * kBand));
-                 i += last - first;
-               }
-             });
+  const std::size_t each = std::max<std::size_t>(4, items_per_look(16 * k));  // rows, which share a pass over a panel
+  for_ranges_until_cancelled(
+      exec, panels * bands, k * 16 * std::min(kBand, m) / kTermsOfElement + 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end;) {
+          const std::size_t band = i / panels, first = i % panels, last = std::min(panels, first + end - i);
+          const std::size_t stop = std::min(m, (band + 1) * kBand);
+          for (std::size_t row = band * kBand; row < stop && !is_cancelled(exec); row += each)
+            kernels.panels(task, first, last, row, std::min(each, stop - row));
+          i += last - first;
+        }
+      });
 }
 
 // So few rows, or so few terms, that packing b would cost more than it saves. Chains that end up added to c, longer
@@ -91,11 +95,12 @@ void direct_gemm(const Exec& exec, const Operand& a, const Operand& b, std::size
                                into};
   constexpr std::size_t kColumns = 96;
   if (m <= 4)
-    for_ranges(exec, (n + kColumns - 1) / kColumns, k * kColumns * m / 4 + 1, [&](std::size_t begin, std::size_t end) {
-      exec.kernels.gemm.of<T>().direct(task, 0, m, begin * kColumns, std::min(end * kColumns, n));
-    });
+    for_ranges_until_cancelled(
+        exec, (n + kColumns - 1) / kColumns, k * kColumns * m / 4 + 1, [&](std::size_t begin, std::size_t end) {
+          exec.kernels.gemm.of<T>().direct(task, 0, m, begin * kColumns, std::min(end * kColumns, n));
+        });
   else
-    for_ranges(exec, m, n, [&](std::size_t begin, std::size_t end) {
+    for_ranges_until_cancelled(exec, m, n, [&](std::size_t begin, std::size_t end) {
       exec.kernels.gemm.of<T>().direct(task, begin, end - begin, 0, n);
     });
 }

@@ -1,6 +1,7 @@
 #include "ops/gemm/gemm_each.h"
 
 #include "backend/webgpu/call.h"
+#include "ops/until_cancelled.h"
 
 namespace loom {
 namespace {
@@ -25,7 +26,7 @@ void gemm_each(const Exec& exec, const Operands& a, const Operands& b, std::size
   });
   if (call.is_done()) return;
   const std::size_t rehearsed = exec.rehearsal() ? 1 : count;  // each takes the same memory
-  for (std::size_t i = 0; i < rehearsed; ++i) {
+  for (std::size_t i = 0; i < rehearsed && !is_cancelled(exec); ++i) {
     const ArenaScope scope(exec.arena);
     auto* const to = static_cast<std::byte*>(c.data) + i * m * n * bytes_of(c.element);
     gemm(exec, matrix(a, i, c.element), matrix(b, i, c.element), k, {to, m, n, c.element});

@@ -1,9 +1,12 @@
 #include "ops/matmul/matmul.h"
 
+#include <algorithm>
+#include <array>
+
 #include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
-#include "ops/for_rows.h"
+#include "ops/until_cancelled.h"
 
 namespace loom {
 
@@ -51,11 +54,13 @@ struct QuantizedInputs {
   }
 };
 
-}  // namespace
+// Rows that share a pass over the panels: fewer, with a look at cancel between them, only where that is long.
+std::size_t rows_at_once(const Exec& exec, ConstTensor x) {
+  constexpr std::size_t kLeast = 64;
+  return exec.cancel == nullptr ? x.rows : std::max(kLeast, items_per_look(kPanelRows * x.cols));
+}
 
-void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
-  const gpu::Call call(exec, [&] { gpu::matmul(exec, x, jobs); });
-  if (call.is_done()) return;
+void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   const ArenaScope scope(exec.arena);
   QuantizedInputs inputs;
   std::size_t panels = 0, bytes = 0, outputs = 0;
@@ -74,7 +79,9 @@ void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
         const PanelKind kind = job.weight->layout().kind;
         const QuantizedRows* const quantized = inputs.find(input_form(exec, job.weight->layout(), job.input_floor));
         const MatmulTask task{job.weight, x.as(), x.rows, x.cols, quantized, job.y.as(), job.bias};
-        exec.kernels.matmul.panels[static_cast<std::size_t>(kind)](task, begin, end < n ? end : n);
+        const std::size_t stop = end < n ? end : n, each = items_per_look(kPanelRows * x.rows * x.cols);
+        for (std::size_t first = begin; first < stop && !is_cancelled(exec); first += each)
+          exec.kernels.matmul.panels[static_cast<std::size_t>(kind)](task, first, std::min(first + each, stop));
       }
       begin = begin > n ? begin - n : 0;
       end = end > n ? end - n : 0;
@@ -88,6 +95,25 @@ void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   parts = parts < work ? parts : work;
   parts = parts < panels ? parts : panels;
   exec.run(parts, [&](std::size_t part) { run_panels(part * panels / parts, (part + 1) * panels / parts); });
+}
+
+}  // namespace
+
+void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
+  const gpu::Call call(exec, [&] { gpu::matmul(exec, x, jobs); });
+  if (call.is_done()) return;
+  const std::size_t each = rows_at_once(exec, x);
+  if (x.rows <= each) {
+    matmul_rows(exec, x, jobs);
+  } else {
+    for (std::size_t first = 0; first < x.rows && !is_cancelled(exec); first += each)
+      for (const MatmulJob& job : jobs) {
+        const std::size_t rows = std::min(each, x.rows - first);
+        matmul_rows(exec, {x.row(first), rows, x.cols},
+                    std::array{MatmulJob{job.weight, {job.y.row(first), rows, job.y.cols}, job.bias, job.input_floor}});
+      }
+  }
+  keep_cancel(exec);
 }
 
 }  // namespace loom

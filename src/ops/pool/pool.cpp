@@ -5,7 +5,7 @@
 #include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
-#include "ops/for_rows.h"
+#include "ops/until_cancelled.h"
 
 namespace loom {
 
@@ -76,7 +76,7 @@ const T* counts_of(const Exec& exec, const PoolGeometry& g, const Axes& out) {
 template <class F>
 void for_output_rows(const Exec& exec, const PoolGeometry& g, const Axes& out, std::size_t planes, F&& f) {
   const std::size_t rows = out[0] * out[1];
-  for_ranges(exec, planes * rows, out[2] * volume(g.kernel), [&](std::size_t begin, std::size_t end) {
+  for_ranges_until_cancelled(exec, planes * rows, out[2] * volume(g.kernel), [&](std::size_t begin, std::size_t end) {
     std::size_t plane = begin / rows, oz = begin % rows / out[1], oy = begin % out[1];
     for (std::size_t r = begin; r < end; ++r) {
       f(plane, oz, oy, r * out[2]);

@@ -1,7 +1,7 @@
 #pragma once
-// Sums over all elements of a tensor by lanes16 (docs/numerics.md), in the tensor's element type. Threads share out the
-// blocks of kLaneBlock elements, each of which leaves sixteen partial sums; what is left of it is one number per sum,
-// in a small tensor that later ops read.
+// Sums over all elements of a tensor by lanes16 (docs/internals/numerics.md), in the tensor's element type. Threads
+// share out the blocks of kLaneBlock elements, each of which leaves sixteen partial sums; what is left of it is one
+// number per sum, in a small tensor that later ops read.
 
 #include "ops/all.h"
 #include "ops/for_rows.h"

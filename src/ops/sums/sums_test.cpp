@@ -1,4 +1,4 @@
-// The two orders of sums by their definition (docs/numerics.md), and sums that threads share out.
+// The two orders of sums by their definition (docs/internals/numerics.md), and sums that threads share out.
 
 #include "ops/sums/sums.h"
 

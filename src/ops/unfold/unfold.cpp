@@ -6,7 +6,7 @@
 #include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
-#include "ops/for_rows.h"
+#include "ops/until_cancelled.h"
 #include "ops/slices/slices.h"
 
 namespace loom {
@@ -177,7 +177,7 @@ void store_planes(const Exec& exec, const PatchLayout& layout, const void* x, st
   if (call.is_done()) return;
   const StoredPlane stored = layout.stored();
   with_element(element, [&]<class T>() {
-    for_rows(exec, n, layout.plane(), [&](std::size_t i) {
+    for_rows_until_cancelled(exec, n, layout.plane(), [&](std::size_t i) {
       exec.kernels.unfold.of<T>().store(stored, static_cast<const T*>(x) + i * layout.input_plane(),
                                         static_cast<T*>(to) + i * layout.plane());
     });

@@ -1,5 +1,5 @@
 #pragma once
-// Weights follow target propagation (docs/tween.md, engine W-11) in three steps: a rate that figures of the pass
+// Weights follow target propagation (docs/guide/tween.md, engine W-11) in three steps: a rate that figures of the pass
 // decide, a velocity, and the weight. A rate is a tensor of two elements, its value and whether there is a move at all
 // (1 or 0), in the element type of the weight; where there is none, nothing that is written here changes.
 

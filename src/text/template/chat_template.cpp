@@ -1,6 +1,7 @@
 #include "text/template/chat_template.h"
 
 #include "text/template/interpreter.h"
+#include "text/template/lexer.h"
 #include "text/template/parser.h"
 #include "text/template/unicode.h"
 
@@ -54,6 +55,16 @@ Result<TemplateTime> parse_template_date(std::string_view text) {
 }
 
 const std::string& ChatTemplate::source() const { return program_->data.source; }
+
+std::string ChatTemplate::literal_text() const {
+  std::string out;
+  const auto tokens = jinja::tokenize(program_->data.source);  // it parsed before
+  if (!tokens) return out;
+  for (const jinja::Token& token : *tokens)
+    if (token.kind == jinja::TokenKind::Data || token.kind == jinja::TokenKind::String)
+      out.append(out.empty() ? 0 : 1, '\0').append(token.text);
+  return out;
+}
 
 namespace {
 

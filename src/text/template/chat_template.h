@@ -54,6 +54,8 @@ class ChatTemplate {
                              const std::optional<TemplateTime>& now = {}) const;
 
   const std::string& source() const;
+  // Texts that the template writes: its text outside of tags and its strings, joined by null characters.
+  std::string literal_text() const;
 
  private:
   struct Program;

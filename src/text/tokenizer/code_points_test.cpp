@@ -106,6 +106,33 @@ PointRow pieces_row(const Json& spec) {
   return row;
 }
 
+PointRow scripts_row(const Json& prefix) {
+  std::vector<std::uint32_t> assigned;
+  for_assigned([&](std::uint32_t c) { assigned.push_back(c); });
+  const PreTokenizerPtr step = make_unicode_scripts();
+  PointRow row;
+  Words words;
+  constexpr std::size_t kChunk = 4096;
+  for (std::size_t from = 0; from < assigned.size(); from += kChunk) {
+    std::string text;
+    for (std::size_t i = from; i < std::min(from + kChunk, assigned.size()); ++i)
+      append_utf8(text += *as_string(prefix), assigned[i]);
+    words.text = text;
+    words.spans.assign(1, {0, text.size()});
+    EXPECT_TRUE(step->apply(words).has_value());
+    for (const Span& s : words.spans) {
+      std::uint32_t first = 0, count = 0;
+      for_each_code_point(words.text.substr(s.begin, s.end - s.begin), [&](std::uint32_t c) {
+        if (count++ == 0) first = c;
+      });
+      row.add(first);
+      row.add(count);
+      ++row.count;
+    }
+  }
+  return row;
+}
+
 PointRow ids_row(const std::string& name) {
   const auto tokenizer = value_of(Tokenizer::from_json(read_file(data_path("tokenizers/" + name + "/tokenizer.json"))));
   PointRow row;
@@ -128,6 +155,7 @@ TEST(CodePoints, X_01_X_04_every_one_is_treated_as_the_tokenizers_package_treats
     const PointRow row = kind == "pattern"      ? pattern_row(name)
                          : kind == "normalizer" ? normalizer_row(value_of(parse_json(name)))
                          : kind == "pieces"     ? pieces_row(value_of(parse_json(name)))
+                         : kind == "scripts"    ? scripts_row(value_of(parse_json(name)))
                                                 : ids_row(name);
     EXPECT_EQ(fmt::format("{}\t{}\t{}\t{:016x}", kind, name, row.count, row.hash), line);
   }

@@ -41,7 +41,17 @@ Result<std::string> bytes_of(std::string_view token, bool) {
   return other ? std::string(token) : out;
 }
 
+// An empty `from` stands between all characters and at both ends.
 void replace_text(std::string& text, std::string_view from, std::string_view to) {
+  if (from.empty()) {
+    std::string out(to);
+    for_each_code_point(text, [&](std::uint32_t c) {
+      append_utf8(out, c);
+      out += to;
+    });
+    text = std::move(out);
+    return;
+  }
   Finder finder(from);
   std::size_t at = finder.find(text);
   if (at == std::string::npos) return;
@@ -160,6 +170,29 @@ class SuffixStep final : public DecodeStep {
   std::string suffix_;
 };
 
+// Outputs of connectionist temporal classification: tokens that repeat the one before and padding go.
+class CtcStep final : public DecodeStep {
+ public:
+  CtcStep(std::string pad, std::string delimiter, bool cleanup)
+      : pad_(std::move(pad)), delimiter_(std::move(delimiter)), cleanup_(cleanup) {}
+  Result<void> push(std::string_view token, DecodeState& state, std::vector<std::string>& out) const override {
+    if (state.holds && state.held == token) return {};
+    state.held = token, state.holds = true;
+    std::string text(token);
+    if (!pad_.empty()) replace_text(text, pad_, "");
+    if (cleanup_) {
+      clean_up(text);
+      replace_text(text, delimiter_, " ");
+    }
+    if (!text.empty()) out.push_back(std::move(text));
+    return {};
+  }
+
+ private:
+  std::string pad_, delimiter_;
+  bool cleanup_;
+};
+
 Result<void> word_piece_steps(const Json& spec, std::vector<DecodeStepPtr>& steps) {
   LOOM_TRY(auto prefix, json_text(spec, "prefix", "##"));
   LOOM_TRY(const bool cleanup, json_bool(spec, "cleanup", true));
@@ -205,15 +238,28 @@ struct Building {
 };
 
 // Decoding has no way to fail, so what could grow without bound is refused here.
-Result<void> grow(Building& b, const PatternSpec& pattern, std::string_view content) {
+Result<void> grow_by(Building& b, std::size_t times, std::string_view type) {
   constexpr std::size_t kMost = 1024;
+  if (times <= kMost) b.growth *= std::max<std::size_t>(times, 1);  // both are at most kMost
+  if (times > kMost || b.growth > kMost)
+    return fail(Code::LimitExceeded, "decoder {}: the steps together can make a text more than {} times as long", type,
+                kMost);
+  return {};
+}
+
+Result<void> grow(Building& b, const PatternSpec& pattern, std::string_view content) {
   const std::size_t least = pattern.regex ? 1 : std::max<std::size_t>(pattern.literal.size(), 1);
   // a pattern may match between all bytes
   const std::size_t times = (content.size() + least - 1) / least + (pattern.regex ? 1 : 0);
-  if (times <= kMost) b.growth *= std::max<std::size_t>(times, 1);  // both are at most kMost
-  if (times > kMost || b.growth > kMost)
-    return fail(Code::LimitExceeded, "decoder Replace: the steps together can make a text more than {} times as long",
-                kMost);
+  return grow_by(b, times, "Replace");
+}
+
+Result<void> ctc_steps(const Json& spec, Building& b) {
+  LOOM_TRY(auto pad, json_text(spec, "pad_token", "<pad>"));
+  LOOM_TRY(auto delimiter, json_text(spec, "word_delimiter_token", "|"));
+  LOOM_TRY(const bool cleanup, json_bool(spec, "cleanup", true));
+  if (delimiter.empty()) LOOM_TRY_VOID(grow_by(b, 3, "CTC"));  // a space around each character
+  b.steps.push_back(std::make_unique<CtcStep>(std::move(pad), std::move(delimiter), cleanup));
   return {};
 }
 
@@ -237,6 +283,7 @@ Result<void> add_steps(const Json& spec, Building& b, int depth) {
   if (type == "ByteFallback") return steps.push_back(make_byte_fallback_decoder()), Result<void>();
   if (type == "Metaspace") return metaspace_steps(spec, steps);
   if (type == "WordPiece") return word_piece_steps(spec, steps);
+  if (type == "CTC") return ctc_steps(spec, b);
   if (type == "BPEDecoder") {
     LOOM_TRY(auto suffix, json_text(spec, "suffix", "</w>"));
     steps.push_back(std::make_unique<SuffixStep>(std::move(suffix)));

@@ -3,6 +3,7 @@
 #include "text/tokenizer/parts.h"
 
 #include "core/json.h"
+#include "text/tokenizer/json_members.h"
 
 namespace loom::text {
 namespace {
@@ -226,6 +227,18 @@ Result<std::vector<AddedToken>> added_from_json(const Json& list) {
   return out;
 }
 
+Result<std::vector<std::string>> control_tokens_from_json(const Json& list) {
+  std::vector<std::string> out;
+  if (!list.is_array())
+    return fail(Code::CorruptData, "chat_control_tokens is {}, expected a list of texts", list.type_name());
+  for (const Json& text : list) {
+    if (!as_string(text))
+      return fail(Code::CorruptData, "chat_control_tokens holds {}, expected texts", text.type_name());
+    out.push_back(*as_string(text));
+  }
+  return out;
+}
+
 // A member that is there and not null.
 const Json* component(const Json& root, std::string_view key) {
   const Json* v = find(root, key);
@@ -236,7 +249,13 @@ const Json* component(const Json& root, std::string_view key) {
 
 Result<Tokenizer> Tokenizer::from_json(std::string_view text) {
   LOOM_TRY(const auto root, parse_json(text, {kMaxJson, 256}));
+  LOOM_TRY_VOID(check_members(root));
   auto parts = std::make_unique<Parts>();
+  // Settings of tokenizer_config.json that a tokenizer.json has no member for; written here by Loom alone.
+  LOOM_TRY(parts->encode_special_tokens, json_bool(root, "encode_special_tokens", false));
+  if (const Json* spec = component(root, "chat_control_tokens")) {
+    LOOM_TRY(parts->control_tokens, control_tokens_from_json(*spec));
+  }
   if (const Json* spec = component(root, "normalizer")) {
     LOOM_TRY(parts->normalizer, Normalizer::from_json(*spec));
   }

@@ -17,6 +17,8 @@ struct Tokenizer::Parts {
   std::vector<TokenId> prefix, suffix;  // what the post-processor puts around a text
   std::vector<DecodeStepPtr> decoders;
   std::vector<AddedToken> added;
+  std::optional<std::vector<std::string>> control_tokens;  // chat_control_tokens
+  bool encode_special_tokens = false;                      // special tokens in a text are never markers
   TokenMatcher raw_matcher, normalized_matcher;  // over the text before and after normalisation; values index `added`
   Vocab added_vocab;
   std::vector<bool> special;  // by id

@@ -266,6 +266,7 @@ Result<void> pre_tokenizers_from_json(const Json& spec, std::vector<PreTokenizer
     steps.push_back(char_split(is_bert_punctuation, behavior));
     return {};
   }
+  if (type == "UnicodeScripts") return steps.push_back(make_unicode_scripts()), Result<void>();
   if (type == "WhitespaceSplit") return steps.push_back(make_white_space_split()), Result<void>();
   if (type == "BertPreTokenizer") {
     steps.push_back(make_white_space_split());

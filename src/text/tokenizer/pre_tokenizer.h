@@ -38,6 +38,7 @@ enum class SplitBehavior : std::uint8_t { Removed, Isolated, MergedWithPrevious,
 PreTokenizerPtr make_split(PatternSpec pattern, SplitBehavior behavior, bool invert);
 PreTokenizerPtr make_bert_pre_tokenizer();
 PreTokenizerPtr make_white_space_split();
+PreTokenizerPtr make_unicode_scripts();
 PreTokenizerPtr make_metaspace(std::string replacement, bool prepend_always, bool prepend_first, bool split);
 // GPT-2's own pattern.
 extern const char* const kGpt2Pattern;

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "text/tokenizer/parts.h"
+#include "text/unicode/unicode.h"
 #include "text/unicode/utf8.h"
 
 namespace loom::text {
@@ -139,7 +140,11 @@ Result<Encoded> Tokenizer::encode(std::string_view text, EncodeOptions options, 
   if (text.size() / p.longest_token > options.max_tokens) return too_many_tokens(options.max_tokens);
   if (options.add_special_tokens) ids = p.prefix;
   EncodeState state;
-  split_at_tokens(text, p.raw_matcher, p.added, options.parse_special, state.stretches);
+  const bool parses_special = options.parse_special && !p.encode_special_tokens;
+  if (options.parse_added)
+    split_at_tokens(text, p.raw_matcher, p.added, parses_special, state.stretches);
+  else if (!text.empty())
+    state.stretches.push_back({0, text.size(), kNoToken});
   for (const Stretch& outer : state.stretches) {
     if (outer.id != kNoToken) {
       ids.push_back(outer.id);
@@ -159,7 +164,10 @@ Result<Encoded> Tokenizer::encode(std::string_view text, EncodeOptions options, 
       part = state.normalized;
     }
     state.inner.clear();
-    split_at_tokens(part, p.normalized_matcher, p.added, options.parse_special, state.inner);
+    if (options.parse_added)
+      split_at_tokens(part, p.normalized_matcher, p.added, parses_special, state.inner);
+    else if (!part.empty())
+      state.inner.push_back({0, part.size(), kNoToken});
     for (const Stretch& inner : state.inner) {
       if (inner.id != kNoToken) {
         ids.push_back(inner.id);
@@ -195,6 +203,24 @@ std::optional<std::int32_t> Tokenizer::id_of(std::string_view text) const {
   return id == kNoToken ? std::nullopt : std::optional(id);
 }
 bool Tokenizer::is_special(std::int32_t id) const { return parts_->is_special(id); }
+bool Tokenizer::is_added(std::string_view text) const {
+  return std::ranges::find(parts_->added, text, &AddedToken::content) != parts_->added.end();
+}
+std::vector<std::string> Tokenizer::control_tokens(std::string_view template_text) const {
+  const auto is_blank = [](std::string_view text) {
+    bool blank = true;
+    for_each_code_point(text, [&](std::uint32_t c) { blank = blank && is_white_space(c); });
+    return blank;
+  };
+  const auto& listed = parts_->control_tokens;
+  std::vector<std::string> out;
+  for (const AddedToken& t : parts_->added) {
+    const bool counts = listed ? std::ranges::find(*listed, t.content) != listed->end()
+                               : template_text.find(t.content) != template_text.npos && !is_blank(t.content);
+    if (!t.content.empty() && (t.special || counts)) out.push_back(t.content);
+  }
+  return out;
+}
 std::optional<std::int32_t> Tokenizer::bos() const { return parts_->bos; }
 std::optional<std::int32_t> Tokenizer::eos() const { return parts_->eos; }
 

@@ -37,6 +37,8 @@ struct EncodeOptions {
   bool add_special_tokens = true;  // what the vocabulary puts around a text (<s> and the like)
   // "<|im_end|>" in the text is the marker; false: it is ordinary text (texts from users)
   bool parse_special = true;
+  // false: no added token is looked for, special or not
+  bool parse_added = true;
   // Room of the caller: encoding stops with ContextFull once there are more tokens, and does not begin with a text that
   // is longer than so many of the longest token.
   std::size_t max_tokens = static_cast<std::size_t>(-1);
@@ -76,6 +78,10 @@ class Tokenizer {
   std::string_view token_text(std::int32_t id) const;  // as the vocabulary spells it; empty for an unknown id
   std::optional<std::int32_t> id_of(std::string_view text) const;
   bool is_special(std::int32_t id) const;
+  bool is_added(std::string_view text) const;  // whether an added token has this text
+  // Texts that steer a model: special tokens, and other added tokens that tokenizer_config.json lists as
+  // chat_control_tokens or, without such a list, that `template_text` contains.
+  std::vector<std::string> control_tokens(std::string_view template_text) const;
   std::optional<std::int32_t> bos() const;
   std::optional<std::int32_t> eos() const;
 

@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "kept_trials.h"
+#include "dtypes/dtype.h"
 #include "layers/all.h"
+#include "support/divided.h"
 #include "support/environment.h"
 #include "support/files.h"
 #include "trials/random_network.h"
@@ -55,6 +58,92 @@ TEST(RandomNetworks, every_way_gives_the_same_bits) {
     const Trial trial = random_trial(seed, k);
     const TrialVerdict verdict = check_trial(trial, trial_ways(trial, k));
     EXPECT_TRUE(verdict.passed()) << "loom verify --random 1 --seed " << seed << " --case " << k << "\n"
+                                  << verdict.difference;
+  }
+}
+
+TEST(RuleTrials, ACaseIsAFunctionOfSeedAndNumber) {
+  for (std::uint32_t k = 0; k < 20; ++k) {
+    const Trial trial = random_rule_trial(kSeed, k);
+    EXPECT_EQ(dump_json(trial_to_json(trial)), dump_json(trial_to_json(random_rule_trial(kSeed, k))));
+    const auto again = trial_from_json(trial_to_json(trial));
+    ASSERT_TRUE(again) << again.error().text();
+    EXPECT_EQ(dump_json(trial_to_json(*again)), dump_json(trial_to_json(trial)));
+  }
+}
+
+// What a trial draws, by name: combinations, and within them the modes, types and stops.
+std::set<std::string> drawn_by(const Trial& trial) {
+  std::set<std::string> drawn;
+  const std::string name = trial.options["combination"];
+  drawn.insert(name);
+  drawn.insert(name + ", mode " + trial.mode);
+  if (const Json* type = find(trial.options, "type")) drawn.insert("type " + type->get<std::string>());
+  for (const char* key : {"mask", "lengths", "external", "backward", "backward_each_step", "rewinds", "history"})
+    if (trial.options.contains(key)) drawn.insert(name + ", " + key);
+  const Json* config = find(trial.options, "config");
+  const Json* tween = find(config == nullptr ? trial.options : *config, "tween");
+  if (tween != nullptr) drawn.insert(name + ", " + tween->at("mode").get<std::string>());
+  if (config != nullptr && config->contains("tbptt_steps")) drawn.insert(name + ", tbptt_steps");
+  for (const Json& variant : trial.variants)
+    for (const auto& [key, value] : variant.items()) drawn.insert(name + ", variant " + key);
+  any_layer(trial.network, [&](const Json& layer) {
+    for (const char* key : {"meta_effect", "meta_source", "op"})
+      if (layer.contains(key)) drawn.insert(name + ", " + layer[key].get<std::string>());
+    return false;
+  });
+  drawn.insert(fmt::format("batch {}", trial.input[0]));
+  return drawn;
+}
+
+TEST(RuleTrials, EveryCombinationIsDrawn) {
+  std::map<std::string, std::size_t> drawn;
+  constexpr std::uint32_t kDraws = 1500;
+  std::size_t rejected = 0;
+  for (std::uint32_t k = 0; k < kDraws; ++k)
+    for (const std::string& what : drawn_by(random_rule_trial(kSeed, k, &rejected))) ++drawn[what];
+  std::vector<std::string> expected = rule_combinations();
+  const auto add = [&](const std::string& before, std::initializer_list<const char*> names) {
+    for (const char* name : names) expected.push_back(before + name);
+  };
+  add("targets of a watched layer, ", {"chain", "layerwise", "mirror", "dtp", "variant save_after", "none", "gate",
+                                       "noise", "intervention", "input", "stats", "history", "activations"});
+  add("a mesh that goes back, ",
+      {"chain", "layerwise", "backward", "backward_each_step", "rewinds", "history", "variant through_snapshot"});
+  add("float64 resumed, ", {"mode train", "mode tween", "variant save_after", "chain", "layerwise", "mirror", "dtp"});
+  add("any type resumed, ", {"mode train", "mode tween", "variant save_after"});
+  add("einsum, ", {"mode forward", "mode mesh", "mode train", "mode tween", "variant save_after", "Einsum"});
+  add("loops of graphs, ", {"mode forward", "mode mesh", "mode train", "mode tween", "Loop", "Scan", "If"});
+  add("masks, ", {"mask", "backward", "variant part"});
+  add("lengths, ", {"lengths", "backward", "variant part"});
+  add("cross-attention, ", {"external", "mask", "backward", "variant part"});
+  add("fused and unfused targets, ", {"variant unfused", "chain", "layerwise"});
+  add("carried states, ", {"tbptt_steps", "variant save_after"});
+  add("divided tensors, ", {"mode train", "mode tween", "variant save_after"});
+  for (std::size_t t = 0; t < kNumTypes; ++t) expected.push_back("type " + std::string(name(static_cast<DType>(t))));
+  for (const std::size_t batch : {1, 2, 3, 5, 16, 17}) expected.push_back(fmt::format("batch {}", batch));
+  for (const std::string& what : expected) EXPECT_GT(drawn[what], 0u) << what << ": never in " << kDraws << " draws";
+  EXPECT_LT(rejected, 5 * kDraws) << "drafts that the engine refused to build";
+}
+
+TEST(RuleTrials, ThreadsDivideLargeTensors) {
+  const test::ExpectDivided expect(2);
+  for (std::uint32_t k = 0, left = 2; left > 0; ++k) {
+    const Trial trial = random_rule_trial(kSeed, k);
+    if (trial.options["combination"] != "divided tensors") continue;
+    const TrialVerdict verdict = check_trial(trial, {{best_isa(), 1, 0}, {best_isa(), 2, 0}});
+    EXPECT_TRUE(verdict.passed()) << verdict.difference;
+    --left;
+  }
+}
+
+TEST(RuleTrials, EveryWayGivesTheSameBits) {
+  const std::uint64_t seed = test::asked_for("LOOM_TRIALS_SEED", kSeed);
+  const auto cases = static_cast<std::uint32_t>(test::asked_for("LOOM_TRIALS", kCases));
+  for (std::uint32_t k = 0; k < cases; ++k) {
+    const Trial trial = random_rule_trial(seed, k);
+    const TrialVerdict verdict = check_trial(trial, trial_ways(trial, k));
+    EXPECT_TRUE(verdict.passed()) << "loom verify --random 1 --seed " << seed << " --case " << k << " --combinations\n"
                                   << verdict.difference;
   }
 }

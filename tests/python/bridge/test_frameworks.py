@@ -158,10 +158,10 @@ class Framework:
 
 
 class Page(unittest.TestCase):
-    """The examples of docs/bridge-python.md that need no framework but those that are here."""
+    """The examples of docs/guide/bridge-python.md that need no framework but those that are here."""
 
     def test_examples(self):
-        page = (HERE.parent.parent.parent / "docs" / "bridge-python.md").read_text()
+        page = (HERE.parent.parent.parent / "docs" / "guide" / "bridge-python.md").read_text()
         here = os.getcwd()
         for example in re.findall(r"```python\n(.*?)```", page, re.S):
             needed = {line.split()[1].split(".")[0] for line in example.splitlines() if line.startswith("import ")}
@@ -170,7 +170,7 @@ class Page(unittest.TestCase):
             with self.subTest(example.splitlines()[0]), tempfile.TemporaryDirectory() as folder:
                 os.chdir(folder)
                 try:
-                    exec(compile(example, "docs/bridge-python.md", "exec"), {"__name__": "example"})
+                    exec(compile(example, "docs/guide/bridge-python.md", "exec"), {"__name__": "example"})
                 finally:
                     os.chdir(here)
 

@@ -1,11 +1,12 @@
-// What every shader begins with: the arithmetic of floats, with the bits of the CPU kernels (docs/numerics.md). WGSL lets a compiler fuse
-// and reassociate, flush subnormals, take NaN, infinities and -0 for absent, and be inexact in / and sqrt. So no operator stands between
-// floats outside of this folder (tools/wgsl_lint.py): sums and products are hidden from the compiler as they are made, and all else goes by
-// bits. add_plain() of a sum is in sums_left.wgsl or sums_kept.wgsl, one of which follows this file.
+// What every shader begins with: the arithmetic of floats, with the bits of the CPU kernels
+// (docs/internals/numerics.md). WGSL lets a compiler fuse and reassociate, flush subnormals, take NaN, infinities and
+// -0 for absent, and be inexact in / and sqrt. So no operator stands between floats outside of this folder
+// (tools/wgsl_lint.py): sums and products are hidden from the compiler as they are made, and all else goes by bits.
+// add_plain() of a sum is in sums_left.wgsl or sums_kept.wgsl, one of which follows this file.
 //
-// Subnormals: no stored value is one, and none is promised here. An operand below 2^-126 may count as 0; div() and root() say what they do.
-// NaN and infinity: every function gives one where the CPU does, but that a compiler may take x * 0 for 0 where it knows the 0; the payload of
-// a NaN is promised only by snap(), div() and root().
+// Subnormals: no stored value is one, and none is promised here. An operand below 2^-126 may count as 0; div() and
+// root() say what they do. NaN and infinity: every function gives one where the CPU does, but that a compiler may take
+// x * 0 for 0 where it knows the 0; the payload of a NaN is promised only by snap(), div() and root().
 
 // Always 0, which no compiler can know: the entry point sets it from a word of its parameters before all else.
 var<private> opaque_zero: u32;
@@ -63,17 +64,20 @@ fn select_f(m: bool, a: f32, b: f32) -> f32 { return bitcast<f32>(select(bitcast
 fn min_f(a: f32, b: f32) -> f32 { return select_f(less(a, b), a, b); }
 fn max_f(a: f32, b: f32) -> f32 { return select_f(greater(a, b), a, b); }
 
-// Nearest even. WGSL does not say how integers above 2^24 are rounded: both halves and the product are exact, the sum is rounded.
+// Nearest even. WGSL does not say how integers above 2^24 are rounded: both halves and the product are exact, the sum
+// is rounded.
 fn to_float_i(x: i32) -> f32 { return keep(f32(x >> 12u) * 4096.0f + f32(x & 0xfff)); }
 fn to_float_u(x: u32) -> f32 { return keep(f32(x >> 12u) * 4096.0f + f32(x & 0xfffu)); }
 // Nearest even for |x| <= 2^22; other values are undefined.
 fn round_to_int(x: f32) -> i32 { return bitcast<i32>(add(x, 12582912.0f)) - 0x4b400000; }
 
-// a / b, correctly rounded. A subnormal operand counts as 0, a quotient below 2^-126 is 0, both with their sign, as on hardware that flushes.
+// a / b, correctly rounded. A subnormal operand counts as 0, a quotient below 2^-126 is 0, both with their sign, as on
+// hardware that flushes.
 //
-// With the significands as integers of 24 bits, the quotient is floor(dividend 2^k / divisor), k = 23 or 24, so that it has 24 bits too.
-// Floats only estimate it. Its remainder is small and therefore known exactly from the low 32 bits of both terms; it tells by how much the
-// estimate is off (up to 2^6 would do), and how to round. A quotient of two floats never lies halfway between two others.
+// With the significands as integers of 24 bits, the quotient is floor(dividend 2^k / divisor), k = 23 or 24, so that it
+// has 24 bits too. Floats only estimate it. Its remainder is small and therefore known exactly from the low 32 bits of
+// both terms; it tells by how much the estimate is off (up to 2^6 would do), and how to round. A quotient of two floats
+// never lies halfway between two others.
 fn div(a: f32, b: f32) -> f32 {
   let sign = (bitcast<u32>(a) ^ bitcast<u32>(b)) & 0x80000000u;
   let a_size = magnitude_of(a);
@@ -108,8 +112,9 @@ fn div(a: f32, b: f32) -> f32 {
   return bitcast<f32>(select(sign | bits, 0x7fc00000u, no_number));
 }
 
-// The square root, correctly rounded, as div() finds its quotient: floor(sqrt(significand 2^23)), or of 2^24 where the exponent is odd, and
-// what is left of its square. A subnormal operand counts as 0; zeros keep their sign, what is less is NaN.
+// The square root, correctly rounded, as div() finds its quotient: floor(sqrt(significand 2^23)), or of 2^24 where the
+// exponent is odd, and what is left of its square. A subnormal operand counts as 0; zeros keep their sign, what is less
+// is NaN.
 fn root(a: f32) -> f32 {
   let size = magnitude_of(a);
   let odd = 1u - ((size >> 23u) & 1u);  // of the exponent less its bias of 127

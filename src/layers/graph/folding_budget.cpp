@@ -1,0 +1,35 @@
+#include "layers/graph/folding_budget.h"
+
+namespace loom::graph {
+namespace {
+
+thread_local void* shared_total = nullptr;  // of the outermost scope of this thread
+
+std::uint64_t sum_or_most(std::uint64_t a, std::uint64_t b) { return a > ~b ? ~std::uint64_t{0} : a + b; }
+std::uint64_t product_or_most(std::uint64_t a, std::uint64_t b) {
+  return b != 0 && a > ~std::uint64_t{0} / b ? ~std::uint64_t{0} : a * b;
+}
+
+}  // namespace
+
+FoldingBudget::FoldingBudget() : total_(shared_total != nullptr ? static_cast<Total*>(shared_total) : &own_) {
+  if (total_ == &own_) shared_total = total_;
+}
+FoldingBudget::~FoldingBudget() {
+  if (total_ == &own_) shared_total = nullptr;
+}
+
+void FoldingBudget::bring(std::uint64_t elements) {
+  total_->most = sum_or_most(total_->most, product_or_most(elements, kFoldedPerElement));
+}
+
+Result<void> FoldingBudget::spend(std::uint64_t work) {
+  if (work > total_->most - total_->spent)
+    return fail(Code::LimitExceeded,
+                "computing constants takes {} multiply-adds, expected at most {} (of {} for all graphs of a network)",
+                work, total_->most - total_->spent, total_->most);
+  total_->spent += work;
+  return {};
+}
+
+}  // namespace loom::graph

@@ -1,0 +1,38 @@
+#pragma once
+// The limit of what plans of graphs compute of constants (layers/graph/folding.h says what an operation costs).
+
+#include <cstdint>
+
+#include "core/error.h"
+
+namespace loom::graph {
+
+// What the graphs that are planned in a scope may compute of constants, together: kMostFolded, and kFoldedPerElement
+// for each element of a constant that a graph brings along. Scopes inside of another one on the same thread share its
+// budget, so that a network of many graphs has one.
+class FoldingBudget {
+ public:
+  static constexpr std::uint64_t kMostFolded = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t kFoldedPerElement = 64;
+
+  FoldingBudget();
+  ~FoldingBudget();
+  FoldingBudget(const FoldingBudget&) = delete;
+  FoldingBudget& operator=(const FoldingBudget&) = delete;
+
+  // The constants of a graph whose planning begins.
+  void bring(std::uint64_t elements);
+  // LimitExceeded where `work` is beyond what is left.
+  Result<void> spend(std::uint64_t work);
+  std::uint64_t spent() const { return total_->spent; }
+  std::uint64_t most() const { return total_->most; }
+
+ private:
+  struct Total {
+    std::uint64_t most = kMostFolded, spent = 0;
+  };
+  Total own_;
+  Total* total_;
+};
+
+}  // namespace loom::graph
