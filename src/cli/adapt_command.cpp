@@ -97,7 +97,7 @@ Result<int> run_adapt(const AdaptFlags& o) {
   }
   if (!o.output.empty()) LOOM_TRY_VOID(save_network(o.output, network).map([](const Digest&) {}));
   o.common.json ? print_json(to_json(result)) : print_adaptation(o, result);
-  return kOk;
+  return result.stopped ? kInterrupted : kOk;
 }
 
 Result<void> check_adapt_flags(const AdaptFlags& o) {

@@ -124,6 +124,7 @@ Result<int> run_mesh_command(const MeshFlags& o) {
   if (!o.save_state.empty()) LOOM_TRY_VOID(write_file_atomically(o.save_state, std::as_bytes(std::span(run.snapshot))));
   if (!o.output.empty()) LOOM_TRY_VOID(save_network(o.output, network).map([](const Digest&) {}));
   o.common.json ? print_json(to_json(run)) : print_end(o, run);
+  if (run.stopped) return kInterrupted;
   for (const MeshTick& tick : run.ticks)
     if (!tick.is_finite) return fail(Code::NonFinite, "{}: the output of tick {} is not finite", o.network, tick.tick);
   return kOk;

@@ -39,7 +39,11 @@ class TaskStream {
     for (std::size_t t = 0; t < tasks_.size(); ++t) {
       out.tasks.push_back(tasks_[t].name);
       if (t > 0) tracker.mark_task_change(tasks_[t].name);
-      for (std::size_t i = 0; i < outputs_of(tasks_[t]); ++i) LOOM_TRY_VOID(one_sample(t, i, tracker, out));
+      for (std::size_t i = 0; i < outputs_of(tasks_[t]) && !out.stopped; ++i) {
+        out.stopped = o_.cancel != nullptr && o_.cancel->load();
+        if (!out.stopped) LOOM_TRY_VOID(one_sample(t, i, tracker, out));
+      }
+      if (out.stopped) break;
     }
     tracker.finish();
     take_over(tracker, out);
@@ -93,13 +97,13 @@ class TaskStream {
     Samples batch;
     batch.inputs = {x_.data(), Network::with_batch(sample_, 1), Element::f32};
     LOOM_TRY(const bool has_classes, give_targets(task, at_sample, batch));
-    LOOM_TRY(const Trainer::Evaluation answer, trainer_->evaluate(batch, o_.cancel));
+    LOOM_TRY(const Trainer::Evaluation answer, trainer_->evaluate(batch));
     const std::vector<double> y(answer.output.as<float>(), answer.output.as<float>() + answer.output.shape.elements());
     const auto given = row_classes(y, answer.output.shape.cols());
     const auto wanted = has_classes ? classes_ : row_classes(targets_, answer.output.shape.cols());
     tracker.record(given == wanted);
     if (o_.learns) {
-      LOOM_TRY(const StepReport step, trainer_->step(batch, o_.cancel));
+      LOOM_TRY(const StepReport step, trainer_->step(batch));
       out.skipped_steps += step.skipped ? 1 : 0;
     }
     ++done_;
@@ -157,7 +161,7 @@ Json to_json(const AdaptResult& r) {
   out.update(adaptation_json(r.windows, r.changes));
   out["outputs"] = r.outputs, out["accuracy"] = r.accuracy, out["throughput"] = r.throughput;
   out["availability"] = r.availability, out["score"] = r.score;
-  out["skipped_steps"] = r.skipped_steps, out["weights_hash"] = to_hex(r.weights);
+  out["stopped"] = r.stopped, out["skipped_steps"] = r.skipped_steps, out["weights_hash"] = to_hex(r.weights);
   return out;
 }
 

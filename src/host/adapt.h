@@ -27,7 +27,7 @@ struct AdaptOptions {
   std::size_t outputs_per_task = 0;   // 0: the samples of each task; more begin again with the first one
   std::size_t window = 50;            // outputs of a window, on a clock that counts outputs: equal on every machine
   std::optional<double> window_ms{};  // in place of that, windows of this machine's time
-  const std::atomic<bool>* cancel = nullptr;  // set from any thread: the call ends with Cancelled
+  const std::atomic<bool>* cancel = nullptr;  // set from any thread: no further sample begins
   std::function<void(std::size_t done, std::size_t total)> progress{};
 };
 
@@ -39,7 +39,8 @@ struct AdaptResult {
   double accuracy = 0, throughput = 0, availability = 0, score = 0;
   bool counts_outputs = true;  // the clock does: milliseconds are outputs
   double window_ms = 0;
-  Digest weights{};  // after the stream
+  bool stopped = false;  // the cancel came: the figures are those of the samples before
+  Digest weights{};      // after the stream
 };
 
 // Each sample is answered, judged by its class (host/right_answers.h) and then learned from. InvalidArgument without

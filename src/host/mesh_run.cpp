@@ -45,6 +45,12 @@ Digest hash_of_view(const ConstView& view) {
   return hash.finish();
 }
 
+std::vector<double> numbers_of(const ConstView& view) {
+  std::vector<double> out(view.shape.elements());
+  with_element(view.element, [&]<class T>() { std::copy_n(view.as<T>(), out.size(), out.begin()); });
+  return out;
+}
+
 // One run of a mesh, tick by tick.
 class MeshRunner {
  public:
@@ -59,11 +65,15 @@ class MeshRunner {
       if (auto restored = state.restore(std::as_bytes(std::span(o_.state))); !restored)
         return at(o_.state_name, std::move(restored).error());
     for (std::size_t i = 0; i < ticks_; ++i) {
-      LOOM_TRY(MeshTick tick, one_tick(state, i));
-      if (on_tick) on_tick(tick);
-      run_.ticks.push_back(std::move(tick));
+      auto tick = one_tick(state, i);
+      run_.stopped = !tick && tick.error().code == Code::Cancelled && i > 0;
+      if (run_.stopped) break;
+      if (!tick) return tl::make_unexpected(std::move(tick).error());
+      if (on_tick) on_tick(*tick);
+      run_.ticks.push_back(*std::move(tick));
     }
-    if (o_.backward) LOOM_TRY_VOID(go_back(state));
+    if (const auto y = state.output(); y && run_.ticks.back().has_output) run_.ticks.back().values = numbers_of(*y);
+    if (o_.backward && !run_.stopped) LOOM_TRY_VOID(go_back(state));
     if (o_.learn) run_.weights = weight_hash(network_);
     const std::vector<std::byte> saved = state.snapshot();
     run_.snapshot.assign(reinterpret_cast<const char*>(saved.data()), saved.size());
@@ -143,7 +153,7 @@ class MeshRunner {
     if (y) LOOM_TRY_VOID(look(*y, i, tick));
     if (y && o_.learn) {
       LOOM_TRY(const ConstView target, target_of(*y, i));
-      LOOM_TRY_VOID(tween_->step(state, {.values = target}, o_.learning_rate, o_.cancel));
+      LOOM_TRY_VOID(tween_->step(state, {.values = target}, o_.learning_rate));
     }
     LOOM_TRY_VOID(commit(state));
     tick.state_hash = state.hash();
@@ -167,8 +177,7 @@ class MeshRunner {
   Result<void> look(const ConstView& y, std::size_t i, MeshTick& tick) {
     run_.output_shape = y.shape;
     tick.has_output = true, tick.shape = y.shape, tick.output_hash = hash_of_view(y);
-    std::vector<double> values(y.shape.elements());
-    with_element(y.element, [&]<class T>() { std::copy_n(y.as<T>(), values.size(), values.begin()); });
+    std::vector<double> values = numbers_of(y);
     double sum = 0;
     for (const double v : values) sum += v, tick.is_finite = tick.is_finite && std::isfinite(v);
     const auto [least, largest] = std::ranges::minmax(values);
@@ -179,7 +188,7 @@ class MeshRunner {
       for (std::size_t k = 0; k < values.size(); ++k) squares += (values[k] - targets[k]) * (values[k] - targets[k]);
       tick.error = squares / static_cast<double>(values.size());
     }
-    if (o_.outputs || i + 1 == ticks_) tick.values = std::move(values);
+    if (o_.outputs) tick.values = std::move(values);
     return {};
   }
 
@@ -271,6 +280,7 @@ Json to_json(const MeshRun& run) {
   out["ticks"] = std::move(ticks);
   if (!run.gradients.empty()) out["gradients"] = std::move(gradients);
   if (run.weights) out["weights_hash"] = to_hex(*run.weights);
+  out["stopped"] = run.stopped;
   out["hash"] = run.ticks.empty() ? std::string() : to_hex(run.ticks.back().state_hash);
   return out;
 }

@@ -33,7 +33,7 @@ struct MeshRunOptions {
   bool keeps_input = false;     // the state reads what it held; the inputs give the shape alone. Needs a state
   std::string input_name{}, targets_name{}, state_name{};  // of files, for errors
   std::uint64_t max_bytes = std::uint64_t{4} << 30;        // of the state and its captured ticks
-  const std::atomic<bool>* cancel = nullptr;               // set from any thread: the call ends with Cancelled
+  const std::atomic<bool>* cancel = nullptr;               // set from any thread: no further tick begins
 };
 
 struct MeshTick {
@@ -62,6 +62,7 @@ struct MeshRun {
   std::vector<MeshGradient> gradients;  // by weight, with backward
   std::optional<Digest> weights;        // after learning
   std::string snapshot;                 // of the state after the last tick
+  bool stopped = false;                 // the cancel came between two ticks: what is here is that of the ticks before
 };
 
 // Prepares the network for ticks and runs them. `on_tick` hears of each. InvalidArgument for options that contradict

@@ -132,10 +132,23 @@ TEST_F(MeshCli, BackwardGivesGradientsThroughTheTicks) {
   ASSERT_FALSE(run["gradients"].empty());
   EXPECT_EQ(run["gradients"][0]["weight"], "layers.0.weight");
   EXPECT_NEAR(run["gradients"][0]["norm"].get<double>(), std::abs(2 * (y - 1) * 5), 1e-5);
-  file("u.json", "[[1,2]]");
-  EXPECT_NE(json_of({"mesh", file("n.json", kNet), "--ticks", "4", "--targets", file("u.json"), "--backward",
-                     "--through", "1"})["gradients"],
-            json_of({"mesh", file("n.json"), "--ticks", "4", "--targets", file("u.json"), "--backward"})["gradients"]);
+  const std::string net = file("n.json", kNet), u = file("u.json", "[[1,2]]");
+  EXPECT_NE(json_of({"mesh", net, "--ticks", "4", "--targets", u, "--backward", "--through", "1"})["gradients"],
+            json_of({"mesh", net, "--ticks", "4", "--targets", u, "--backward"})["gradients"]);
+}
+
+TEST_F(MeshCli, CtrlCKeepsTheStateOfTheTicksBefore) {
+  const std::string net = file("n.json", kNet), state = file("state");
+  test::Program run({test::loom_binary(), "mesh", net, "--ticks", "1000000", "--save-state", state, "-q"});
+  run.start();
+  ASSERT_TRUE(run.wait_for_text("tick 3 "));
+  run.interrupt();
+  const Outcome outcome = run.finish();
+  EXPECT_EQ(outcome.status, 130) << outcome.err;
+  const std::size_t ticks = static_cast<std::size_t>(std::ranges::count(outcome.out, '\n')) - 1;  // and the output
+  ASSERT_GT(ticks, 2u);
+  const Json straight = json_of({"mesh", net, "--ticks", std::to_string(ticks + 1)});
+  EXPECT_EQ(json_of({"mesh", net, "--state", state, "--ticks", "1"})["hash"], straight["hash"]);
 }
 
 TEST_F(MeshCli, ContradictionsAreRefusedInOneLine) {

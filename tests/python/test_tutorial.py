@@ -38,7 +38,7 @@ class Tutorial(unittest.TestCase):
         pages = [ROOT / "docs" / "guide" / f"{name}.md" for name in PAGES]
         count = 0
         for page in pages:
-            blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", page.read_text(), re.S)
+            blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page.read_text(), re.S)
             for block, expected in blocks:
                 with self.subTest(page=page.name), tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
                     pathlib.Path(MODEL.name).symlink_to(MODEL)
