@@ -327,6 +327,7 @@ public final class Abi {
         MemoryLayout.paddingLayout(4),
         JAVA_LONG.withName("draft_model"),
         JAVA_INT.withName("prompt_only"),
+        MemoryLayout.paddingLayout(4),
         ADDRESS.withName("bias_ids"),
         JAVA_LONG.withName("bias_ids_count"),
         ADDRESS.withName("biases"),
@@ -369,7 +370,7 @@ public final class Abi {
     /** a smaller model with the same tokens that drafts instead */
     public static final long GENERATION_OPTIONS_DRAFT_MODEL = 96;
     /** max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is INVALID_ARGUMENT */
-    public static final long GENERATION_OPTIONS_PROMPT_ONLY = 108;
+    public static final long GENERATION_OPTIONS_PROMPT_ONLY = 104;
     /** tokens whose logits change before each draw */
     public static final long GENERATION_OPTIONS_BIAS_IDS = 112;
     public static final long GENERATION_OPTIONS_BIAS_IDS_COUNT = 120;
