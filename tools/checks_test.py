@@ -339,6 +339,17 @@ class PlainWords(unittest.TestCase):
             plain_words.lower(root, {})
             self.assertEqual(plain_words.faults(root, {}), [])
 
+    def test_places_since_a_revision(self):
+        with Tree({"docs/a.md": "It begins anew.\n", "docs/b.md": "x\n"}) as root:
+            git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+            for arguments in (["add", "-A"], ["commit", "-qm", "a: b"]):
+                subprocess.run([*git, *arguments], cwd=root, check=True)
+            with open(os.path.join(root, "docs/a.md"), "a", encoding="utf-8") as file:
+                file.write("It ends behind it. It begins anew.\n")
+            self.assertEqual([place[:3] for place in plain_words.new_since(root, "HEAD")], [("docs/a.md", 1, "behind"), ("docs/a.md", 1, "anew")])
+            with self.assertRaises(SystemExit):
+                list(plain_words.new_since(root, "gone"))
+
     def test_the_check_of_the_pages_runs_it(self):
         self.assertIn("README.md: 1 words or openings to avoid, 0 allowed", faults_of("It begins anew.")[0])
 

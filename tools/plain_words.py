@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Counts words and sentence openings that readers have to translate first, and compares each folder with its allowance.
 
-usage: plain_words.py            compare the counts with tools/plain_words.tsv
-       plain_words.py FOLDER     list the places of one folder: docs/guide, src/lm, README.md
-       plain_words.py --lower    write lower counts into tools/plain_words.tsv; a count above its allowance stays a fault
+usage: plain_words.py                    compare the counts with tools/plain_words.tsv
+       plain_words.py FOLDER             list the places of one folder: docs/guide, src/lm, README.md
+       plain_words.py --new [REVISION]   list the places that the files have since a revision, HEAD by default
+       plain_words.py --lower            write lower counts into tools/plain_words.tsv; a count above its allowance stays a fault
 
 Reads the prose of pages (without code, quoted text and generated parts), comments, and string literals that hold more than one word. Literals of
 tests are inputs and expected texts, so they do not count; names do not count either. Generated files count where they come from: api/*.json and
@@ -43,12 +44,14 @@ WORDS = (  # name, pattern, write instead
 )
 OPENINGS = (  # of a sentence, a comment or a literal; questions do not count
     ("What ...", r"What\b", "begin with the thing or a verb"),
-    ("The same ...", r"The same(?=[.,:;]| (?:as|at|but|by|for|from|goes|holds|if|in|of|on|over|to|when|where|with|without)\b)", "name the function: Like `prepare()`, for ..."),
+    ("The same ...", r"The same(?=[.,:;]| (?:as|at|but|by|for|from|goes|holds|if|in|of|on|over|to|when|where|with|without)\b)",
+     "name the function: Like `prepare()`, for ..."),
     ("Of the ...", r"Of the\b", "begin with the thing or a verb"),
     ("Those that ...", r"Those (?:that|who|which|of)\b", "begin with the thing or a verb"),
     ("Whose ...", r"Whose\b", "begin with the thing or a verb"),
 )
-WORD = re.compile(r"(?<![\w./-])(?:" + "|".join(rf"(?P<w{i}>(?:{pattern})\b)" for i, (_, pattern, _) in enumerate(WORDS)) + r")(?![/(]|\.\w)", re.IGNORECASE)
+WORD = re.compile(r"(?<![\w./-])(?:" + "|".join(rf"(?P<w{i}>(?:{pattern})\b)" for i, (_, pattern, _) in enumerate(WORDS)) + r")(?![/(]|\.\w)",
+                  re.IGNORECASE)
 OPENING = re.compile("|".join(f"(?P<w{i}>{pattern})" for i, (_, pattern, _) in enumerate(OPENINGS)))
 SENTENCE = re.compile(r"(?<=[.!?:;])\s+(?=[\"'(]?[A-Z])")
 
@@ -197,6 +200,23 @@ def found_in(root):
     return found
 
 
+def new_since(root, revision):
+    """Yields (file, line number, word, write instead, sentence) of the sentences that a file did not have at a revision."""
+    def git(*arguments):
+        return subprocess.run(["git", *arguments], cwd=root, check=False, capture_output=True, text=True)
+
+    listed = git("diff", "--name-only", "--no-renames", "--diff-filter=d", revision)
+    if listed.returncode:
+        sys.exit(f"plain_words.py: {revision}: expected a revision of this repository")
+    for name in (n for n in listed.stdout.split("\n")[:-1] if folder_of(n)):
+        before = collections.Counter((word, sentence) for _, word, _, sentence in places(name, git("show", f"{revision}:{name}").stdout))
+        with open(os.path.join(root, name), encoding="utf-8") as file:
+            for number, word, instead, sentence in places(name, file.read()):
+                before[word, sentence] -= 1
+                if before[word, sentence] < 0:
+                    yield name, number, word, instead, sentence
+
+
 def allowances(root):
     """{folder: allowed count} by the table; without a table nothing is allowed."""
     path = os.path.join(root, ALLOWANCES)
@@ -213,8 +233,9 @@ def faults(root=ROOT, found=None):
     for folder in sorted({*found, *allowed}):
         hits, limit = found.get(folder, []), allowed.get(folder, 0)
         if len(hits) > limit:
-            words = "; ".join(f"{name}:{line}: \"{word}\" (write: {instead})" for name, line, word, instead, _ in hits[:12])
-            wrong.append(f"{folder}: {len(hits)} words or openings to avoid, {limit} allowed: {words}" + (" ..." if len(hits) > 12 else ""))
+            words = "; ".join(f"{name}:{line}: \"{word}\" (write: {instead})" for name, line, word, instead, _ in hits[:5])
+            more = " ...; tools/plain_words.py --new REVISION lists those that a change adds" if len(hits) > 5 else ""
+            wrong.append(f"{folder}: {len(hits)} words or openings to avoid, {limit} allowed: {words}{more}")
         elif len(hits) < limit:
             wrong.append(f"{folder}: {len(hits)} words or openings to avoid, {limit} allowed: lower it with tools/plain_words.py --lower")
         elif folder in allowed and not limit:
@@ -235,9 +256,9 @@ def main():
         lower(ROOT, found)
     elif len(sys.argv) > 1:
         folder = sys.argv[1].rstrip("/")
-        if folder not in {*found, *allowances(ROOT)}:
-            sys.exit(f"plain_words.py: {folder}: expected --lower or one of {', '.join(sorted(found))}")
-        for name, line, word, instead, sentence in found.get(folder, []):
+        if folder != "--new" and folder not in {*found, *allowances(ROOT)}:
+            sys.exit(f"plain_words.py: {folder}: expected --new, --lower or one of {', '.join(sorted(found))}")
+        for name, line, word, instead, sentence in new_since(ROOT, [*sys.argv, "HEAD"][2]) if folder == "--new" else found.get(folder, []):
             print(f"{name}:{line}: {word} (write: {instead}): {sentence[:200]}")
         return
     wrong = faults(ROOT, found)
