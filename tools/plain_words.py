@@ -183,7 +183,7 @@ def places(name, text):
             for sentence in SENTENCE.split(" ".join(paragraph.split())):
                 opening = OPENING.match(sentence.lstrip("\"'(*_[- "))
                 hits = [OPENINGS[int(opening.lastgroup[1:])]] if opening and not sentence.endswith("?") else []
-                hits += [WORDS[int(match.lastgroup[1:])] for match in WORD.finditer(sentence)]
+                hits += [WORDS[int(match.lastgroup[1:])] for match in WORD.finditer(sentence) if not match[0].isupper()]  # capitals are names
                 yield from ((number, hit[0], hit[2], sentence) for hit in hits)
 
 
