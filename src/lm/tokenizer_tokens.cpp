@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "core/config_reader.h"
 #include "core/nearest.h"
@@ -205,22 +206,13 @@ class TokenAdder {
  public:
   TokenAdder(const Json& file, bool replaces) {
     const Json* const model = find(file, "model");
-    const Json* const vocab = model ? find(*model, "vocab") : nullptr;
-    if (vocab && vocab->is_object()) {
-      for (const auto& [text, id] : vocab->items()) ids_.emplace(text, as_int(id).value_or(-1));
-    } else if (vocab && vocab->is_array()) {
-      for (std::size_t i = 0; i < vocab->size(); ++i)
-        if ((*vocab)[i].is_array() && !(*vocab)[i].empty() && as_string((*vocab)[i][0]))
-          ids_.emplace(*as_string((*vocab)[i][0]), i);
-    }
-    vocab_size_ = static_cast<std::int64_t>(ids_.size());
+    vocab_ = model ? find(*model, "vocab") : nullptr;
     if (replaces) return;
     if (const auto own = list_of(file, "added_tokens", false))
       for (std::size_t i = 0; i < own->size(); ++i) {
         FolderToken token = (*own)[i];
-        const auto known = ids_.find(token.content);
         const Json* const id = find(file["added_tokens"][i], "id");
-        token.id = known != ids_.end() ? known->second : id ? as_int(*id).value_or(-1) : -1;
+        token.id = id ? as_int(*id).value_or(-1) : -1;
         place_[token.content] = tokens_.size();
         tokens_.push_back(std::move(token));
       }
@@ -253,15 +245,28 @@ class TokenAdder {
   }
 
  private:
-  std::int64_t next_id(const std::string& content) const {
+  // Few folders have tokens that tokenizer.json does not list: the vocabulary is read for the first of them.
+  void read_vocab() {
+    if (std::exchange(is_read_, true) || !vocab_) return;
+    if (vocab_->is_object()) {
+      for (const auto& [text, id] : vocab_->items()) ids_.emplace(text, as_int(id).value_or(-1));
+    } else if (vocab_->is_array()) {
+      for (std::size_t i = 0; i < vocab_->size(); ++i)
+        if (const Json& piece = (*vocab_)[i]; piece.is_array() && !piece.empty() && as_string(piece[0]))
+          ids_.emplace(*as_string(piece[0]), i);
+    }
+  }
+  std::int64_t next_id(const std::string& content) {
+    read_vocab();
     if (const auto known = ids_.find(content); known != ids_.end()) return known->second;
     std::int64_t most = -1;
     for (const FolderToken& token : tokens_) most = std::max(most, token.id);
-    return std::max(most + 1, vocab_size_);
+    return std::max(most + 1, static_cast<std::int64_t>(ids_.size()));
   }
 
+  const Json* vocab_ = nullptr;
+  bool is_read_ = false;
   std::unordered_map<std::string, std::int64_t> ids_;
-  std::int64_t vocab_size_ = 0;
   std::vector<FolderToken> tokens_;
   std::unordered_map<std::string, std::size_t> place_;
 };
