@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "core/file_set.h"
 #include "core/json.h"
 #include "lm/tokenizer_files.h"
 #include "support/files.h"
@@ -67,7 +68,7 @@ TEST_F(HostExport, AFolderKeepsItsTokenizerAndSpecialTokens) {
                   R"({"tokenizer_class":"GPT2Tokenizer","add_prefix_space":true,"split_special_tokens":true,)"
                   R"("chat_control_tokens":["a"],"pad_token":"<pad>","extra_special_tokens":{"image":"<img>"}})");
   ASSERT_TRUE(export_file(from, to, {}));
-  const auto before = read_folder_tokenizer(from), after = read_folder_tokenizer(to);
+  const auto before = read_folder_tokenizer(FileSet::folder(from)), after = read_folder_tokenizer(FileSet::folder(to));
   ASSERT_TRUE(before) << before.error().text();
   ASSERT_TRUE(after) << after.error().text();
   EXPECT_EQ(after->json, before->json);
