@@ -45,7 +45,7 @@ Result<FolderToken> token_from_json(const Json& value, bool special) {
   if (!content || !as_string(*content))
     return fail(Code::InvalidConfig, "{}", expected("a token: a text, or an object with \"content\"", value));
   out.content = *as_string(*content);
-  out.special = special;
+  out.special = out.is_compared = special;
   for (const auto& [key, member] : value.items())
     if (key != "content" && key != "__type" && key != "id" && !member.is_null())
       LOOM_TRY_VOID(read_flag(key, member, out));
@@ -111,6 +111,9 @@ Result<TokenList> list_of(const Json& config, const char* key, bool special) {
 bool has_content(const TokenList& list, std::string_view content) {
   return std::ranges::find(list, content, &FolderToken::content) != list.end();
 }
+bool has_compared(const TokenList& list, std::string_view content) {
+  return std::ranges::any_of(list, [&](const FolderToken& t) { return t.is_compared && t.content == content; });
+}
 bool has_list(const Json& config, const char* key) {
   const Json* const list = find(config, key);
   return list && list->is_array();
@@ -132,7 +135,9 @@ Result<ExtraTokens> extra_tokens(const TokenizerFolder& folder, const TokenizerC
   if (given) {
     LOOM_TRY(extra, list_of(folder.config, "extra_special_tokens", false));
   }
-  if (extra.empty() && has_list(folder.config, "additional_special_tokens")) {
+  const Json* const names = find(folder.config, "extra_special_tokens");
+  const bool has_names = names && names->is_object() && !names->empty();  // the other list then waits for the map
+  if (extra.empty() && !has_names && has_list(folder.config, "additional_special_tokens")) {
     LOOM_TRY(extra, list_of(folder.config, "additional_special_tokens", false));
     given = true;
   }
@@ -143,8 +148,10 @@ Result<ExtraTokens> extra_tokens(const TokenizerFolder& folder, const TokenizerC
     given = true;
   }
   if (given) return out;
-  if (reads_map) {
+  if (reads_map && has_list(folder.tokens_map, "additional_special_tokens")) {
     LOOM_TRY(extra, list_of(folder.tokens_map, "additional_special_tokens", true));
+  } else if (has_names) {
+    LOOM_TRY(extra, list_of(folder.config, "additional_special_tokens", false));
   }
   if (tokenizer && tokenizer->more_tokens)
     for (std::string& text : tokenizer->more_tokens(folder.config)) {
@@ -184,9 +191,9 @@ Result<TokensById> older_tokens(const TokenizerFolder& folder, const std::vector
       if (!id) return fail_at({printable(text)}, Code::InvalidConfig, "{}", expected("a token id", value));
       FolderToken token;
       token.content = text;
-      token.special = (extra.makes_special && has_content(extra.list, text)) ||
+      token.special = (extra.makes_special && has_compared(extra.list, text)) ||
                       std::ranges::any_of(names, [&](const NamedToken& n) {
-                        return is_standard_token(n.name) && n.token.content == text;
+                        return is_standard_token(n.name) && n.token.is_compared && n.token.content == text;
                       });
       token.normalized = !token.special;
       out[*id] = std::move(token);
