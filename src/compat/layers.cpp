@@ -203,8 +203,8 @@ char* loss_gradient(int64_t y, int64_t target, std::string_view loss) {
   return json_text(Json(values));
 }
 
-// {"Data": [...]} or a list: the numbers of the layer's weights, in the order of their names' list, or of its first one.
-// clip 0: none.
+// {"Data": [...]} or a list: the numbers of the layer's weights, in the order of their names' list, or of its first
+// one. clip 0: none.
 char* apply_gradients(int64_t n, int li, const char* gradients, float rate, float clip) {
   const Json given = Json::parse(words(gradients), nullptr, false);
   const Json& list = given.is_object() && given.contains("Data") ? given["Data"] : given;

@@ -71,8 +71,9 @@ class TextEncoder {
  public:
   // `folder` holds config.json, model.safetensors (or shards), tokenizer.json and, as sentence-transformers write them,
   // modules.json, the config of the pooling, folders of Dense modules, sentence_bert_config.json and
-  // config_sentence_transformers.json; without modules.json the mean of the tokens is taken. Strict (engine F-51): a missing, unknown or mis-sized tensor, and a
-  // key that is not known, is an error that names it. UnknownName for a prompt's name.
+  // config_sentence_transformers.json; without modules.json the mean of the tokens is taken. Strict (engine F-51): a
+  // missing, unknown or mis-sized tensor, and a key that is not known, is an error that names it. UnknownName for a
+  // prompt's name.
   static Result<TextEncoder> load(const std::string& folder, const EncoderOptions& options = {});
 
   const EncoderConfig& config() const { return config_; }

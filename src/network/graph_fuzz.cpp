@@ -1,5 +1,5 @@
-// Any text as a graph in a layer's spec: an Error, or a plan that worked no more on constants than its budget allows, by
-// the planner's own account and by one that shares nothing with it.
+// Any text as a graph in a layer's spec: an Error, or a plan that worked no more on constants than its budget allows,
+// by the planner's own account and by one that shares nothing with it.
 
 #include <chrono>
 

@@ -1,7 +1,7 @@
 #pragma once
-// For tests and the fuzz target: the multiply-adds of what a graph computes from its constants, by the textbook and from
-// the JSON alone, so that this account shares no line with the planner's (layers/graph/folding.h). Operations that it
-// does not know count nothing: the sum is a lower bound.
+// For tests and the fuzz target: the multiply-adds of what a graph computes from its constants, by the textbook and
+// from the JSON alone, so that this account shares no line with the planner's (layers/graph/folding.h). Operations that
+// it does not know count nothing: the sum is a lower bound.
 
 #include <algorithm>
 #include <map>

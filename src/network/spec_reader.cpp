@@ -307,7 +307,8 @@ const LayerKind* read_kind(Findings& findings, JsonReader& reader) {
 }
 
 // A remote link. What shares another cell's operation has none of its own: type, sizes and weights beside it do nothing
-// (V-20), so they may only say what the target says (check_shares). A cell of the grid keeps its operation, because the step mesh, or link_mode feed, runs it.
+// (V-20), so they may only say what the target says (check_shares). A cell of the grid keeps its operation, because the
+// step mesh, or link_mode feed, runs it.
 Cell read_link(Findings& findings, JsonReader& reader, const Json& spec, const Steps& place, bool is_cell) {
   auto link = std::make_unique<Link>();
   const std::size_t before = findings.errors.size();

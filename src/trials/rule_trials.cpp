@@ -1,5 +1,5 @@
-// Trials in which two features meet that random_trial() seldom puts together: faults stand there. Each combination has a
-// name, and a stream of its own draws it, so that the cases of random_trial() stay what they are.
+// Trials in which two features meet that random_trial() seldom puts together: faults stand there. Each combination has
+// a name, and a stream of its own draws it, so that the cases of random_trial() stay what they are.
 
 #include "trials/drafting.h"
 #include "trials/random_graph.h"
