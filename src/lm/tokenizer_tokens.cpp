@@ -46,6 +46,7 @@ Result<FolderToken> token_from_json(const Json& value, bool special) {
     return fail(Code::InvalidConfig, "{}", expected("a token: a text, or an object with \"content\"", value));
   out.content = *as_string(*content);
   out.special = out.is_compared = special;
+  out.is_text = false;
   for (const auto& [key, member] : value.items())
     if (key != "content" && key != "__type" && key != "id" && !member.is_null())
       LOOM_TRY_VOID(read_flag(key, member, out));
@@ -314,8 +315,14 @@ Result<bool> add_folder_tokens(TokenizerFolder& folder, const TokenizerClass* to
   const Json before = folder.file.contains("added_tokens") ? folder.file["added_tokens"] : Json();
   TokenAdder adder(folder.file, replaces);
   const TokenList own = replaces ? TokenList() : list_of(folder.file, "added_tokens", false).value_or(TokenList());
+  const TokenList listed = more;
+  // A text and an object with the same content are two tokens, of which the later one counts.
   const auto is_new = [&](const FolderToken& t) {
-    return !has_content(own, t.content) && !has_content(more, t.content);
+    const auto same = [&](const FolderToken& other) {
+      return other.is_text == t.is_text && other.content == t.content;
+    };
+    return !has_content(own, t.content) && !has_content(listed, t.content) &&
+           std::none_of(more.begin() + static_cast<std::ptrdiff_t>(listed.size()), more.end(), same);
   };
   for (const NamedToken& n : names)
     if (is_new(n.token)) more.push_back(n.token);
