@@ -1856,9 +1856,10 @@ namespace Welvet
         public static extern int EncoderReceipt(ulong encoder, ulong* receipt);
 
         /// <summary>Computes what a receipt names again and compares: a JSON object with command, model, equal,
-        /// difference (the first one, or null) and hash. (model: where the model is now; NULL: as in the receipt;
-        /// folder: where relative paths start; NULL: the working folder; device: as in the options of a session;
-        /// NULL: cpu)</summary>
+        /// difference (the first one, or null), hash, and the isa and device that were used: those of the receipt
+        /// where this machine has them. (model: where the model is now; NULL: as in the receipt; folder: where
+        /// relative paths start; NULL: the working folder; device: as in the options of a session; NULL: that of the
+        /// receipt, else cpu)</summary>
         [DllImport(Library, EntryPoint = "loom_replay_receipt", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern int ReplayReceipt(void* receipt, UIntPtr receiptSize, byte* model, byte* folder,
             byte* device, ulong cancel, ulong* report);

@@ -2321,8 +2321,9 @@ func EncoderReceipt(encoder Encoder, receipt *Blob) Status {
 }
 
 // ReplayReceipt: Computes what a receipt names again and compares: a JSON object with command, model, equal,
-// difference (the first one, or null) and hash. (model: where the model is now; NULL: as in the receipt; folder:
-// where relative paths start; NULL: the working folder; device: as in the options of a session; NULL: cpu)
+// difference (the first one, or null), hash, and the isa and device that were used: those of the receipt where this
+// machine has them. (model: where the model is now; NULL: as in the receipt; folder: where relative paths start;
+// NULL: the working folder; device: as in the options of a session; NULL: that of the receipt, else cpu)
 func ReplayReceipt(receipt unsafe.Pointer, receipt_size uintptr, model *byte, folder *byte, device *byte,
 	cancel Cancel, report *Blob) Status {
 	return Status(C.loom_replay_receipt(receipt, C.size_t(receipt_size), (*C.char)(unsafe.Pointer(model)),

@@ -2217,8 +2217,9 @@ extern "C" {
     pub fn loom_encoder_receipt(encoder: Encoder, receipt: *mut Blob) -> Status;
 
     /// Computes what a receipt names again and compares: a JSON object with command, model, equal, difference (the
-    /// first one, or null) and hash. (model: where the model is now; NULL: as in the receipt; folder: where relative
-    /// paths start; NULL: the working folder; device: as in the options of a session; NULL: cpu)
+    /// first one, or null), hash, and the isa and device that were used: those of the receipt where this machine has
+    /// them. (model: where the model is now; NULL: as in the receipt; folder: where relative paths start; NULL: the
+    /// working folder; device: as in the options of a session; NULL: that of the receipt, else cpu)
     pub fn loom_replay_receipt(receipt: *const c_void, receipt_size: usize, model: *const c_char,
         folder: *const c_char, device: *const c_char, cancel: Cancel, report: *mut Blob) -> Status;
 

@@ -1325,8 +1325,9 @@ export interface Functions<Pointer = number> {
   loom_encoder_receipt(encoder: Encoder, receipt: Pointer): Status;
   /**
    * Computes what a receipt names again and compares: a JSON object with command, model, equal, difference (the first
-   * one, or null) and hash. (model: where the model is now; NULL: as in the receipt; folder: where relative paths
-   * start; NULL: the working folder; device: as in the options of a session; NULL: cpu)
+   * one, or null), hash, and the isa and device that were used: those of the receipt where this machine has them.
+   * (model: where the model is now; NULL: as in the receipt; folder: where relative paths start; NULL: the working
+   * folder; device: as in the options of a session; NULL: that of the receipt, else cpu)
    */
   loom_replay_receipt(
     receipt: Pointer,

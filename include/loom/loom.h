@@ -1404,8 +1404,9 @@ LOOM_API loom_status loom_chat_receipt(loom_chat chat, loom_blob* receipt);
 LOOM_API loom_status loom_encoder_receipt(loom_encoder encoder, loom_blob* receipt);
 
 /* Computes what a receipt names again and compares: a JSON object with command, model, equal, difference (the first
-   one, or null) and hash. (model: where the model is now; NULL: as in the receipt; folder: where relative paths
-   start; NULL: the working folder; device: as in the options of a session; NULL: cpu) */
+   one, or null), hash, and the isa and device that were used: those of the receipt where this machine has them.
+   (model: where the model is now; NULL: as in the receipt; folder: where relative paths start; NULL: the working
+   folder; device: as in the options of a session; NULL: that of the receipt, else cpu) */
 LOOM_API loom_status loom_replay_receipt(const void* receipt, size_t receipt_size, const char* model,
     const char* folder, const char* device, loom_cancel cancel, loom_blob* report);
 

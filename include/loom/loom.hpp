@@ -2316,8 +2316,9 @@ inline Result<Blob> schema(loom_file_schema file) {
 }
 
 // Computes what a receipt names again and compares: a JSON object with command, model, equal, difference (the first
-// one, or null) and hash. (model: where the model is now; NULL: as in the receipt; folder: where relative paths
-// start; NULL: the working folder; device: as in the options of a session; NULL: cpu)
+// one, or null), hash, and the isa and device that were used: those of the receipt where this machine has them.
+// (model: where the model is now; NULL: as in the receipt; folder: where relative paths start; NULL: the working
+// folder; device: as in the options of a session; NULL: that of the receipt, else cpu)
 inline Result<Blob> replay_receipt(std::string_view receipt, const char* model = nullptr, const char* folder = nullptr, const char* device = nullptr, const Cancel& cancel = {}) {
   loom_handle report = 0;
   return detail::finish<Blob>(loom_replay_receipt(receipt.data(), receipt.size(), model, folder, device, cancel.get(), &report), [&] { return Blob(report); });

@@ -8,14 +8,14 @@
 namespace loom {
 
 // Work between two looks: tens of milliseconds of one thread.
-inline constexpr std::size_t kProductsPerLook = std::size_t{1} << 26;
+inline constexpr std::size_t kProductsPerLook = std::size_t{1} << 24;
 inline constexpr std::size_t kElementsPerLook = kProductsPerLook / kTermsOfElement;
 
 // A rehearsal is never cancelled: it plans all that a pass takes.
 inline bool is_cancelled(const Exec& exec) {
   return exec.cancel != nullptr && !exec.rehearsal() && exec.cancel->load(std::memory_order_relaxed);
 }
-// Ends a pass whose operation may have left out work. Call on the thread of the pass.
+// Ends a pass whose operation may have left out work. Call on the thread of the pass, after the last look.
 inline void keep_cancel(const Exec& exec) {
   if (exec.computes() && is_cancelled(exec) && !exec.status) exec.status = Error{Code::Cancelled, "cancelled"};
 }

@@ -4360,8 +4360,9 @@ public final class Abi {
 
     /**
      * Computes what a receipt names again and compares: a JSON object with command, model, equal, difference (the
-     * first one, or null) and hash. (model: where the model is now; NULL: as in the receipt; folder: where relative
-     * paths start; NULL: the working folder; device: as in the options of a session; NULL: cpu)
+     * first one, or null), hash, and the isa and device that were used: those of the receipt where this machine has
+     * them. (model: where the model is now; NULL: as in the receipt; folder: where relative paths start; NULL: the
+     * working folder; device: as in the options of a session; NULL: that of the receipt, else cpu)
      */
     public static int replayReceipt(MemorySegment receipt, long receiptSize, MemorySegment model,
         MemorySegment folder, MemorySegment device, long cancel, MemorySegment report) {

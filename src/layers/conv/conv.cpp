@@ -176,6 +176,7 @@ void Conv::sums(const Run& run, const Plan& plan, const ConstView& x, const View
       rows_to_planes(run, filtered, positions, first, y.as<std::byte>() + i * n.filters * positions * size);
     }
   }
+  keep_cancel(run);
 }
 
 void Conv::forward(const Run& run, const ConstView& x, const View& y) const {

@@ -89,6 +89,7 @@ void multiply_stacks(const Exec& exec, const Product& p, const T* a, const T* b,
       gemm(exec, {a + p.a[i], p.k, 1}, {b + p.b[i], p.n, 1}, p.k, to);
     if (exec.rehearsal() && i == 1) break;  // every product takes the same memory
   }
+  keep_cancel(exec);
 }
 
 Result<void> multiply(Op& op, const Value& a, const Value& b, Value& y, const Product& p) {

@@ -4,6 +4,7 @@
 #include "layers/recurrent/recurrent.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/slices/slices.h"
+#include "ops/until_cancelled.h"
 
 namespace loom {
 
@@ -98,10 +99,11 @@ void Recurrent::steps_back(const Run& run, const ConstView& dy, CellBackward& ta
   }
   const PackedOperand weights = begin_steps(run, dy, task, direction);
   const std::size_t steps = task.shape.steps;
-  for (std::size_t s = run.rehearsal() ? 1 : steps; s-- > 0;) {
+  for (std::size_t s = run.rehearsal() ? 1 : steps; s-- > 0 && !is_cancelled(run);) {
     cell_backward(run, task, direction == 0 ? s : steps - 1 - s);
     if (s != 0 || run.rehearsal()) gemm(run, Operand::of(task.dstep), weights, task.dh, Into::Add);
   }
+  keep_cancel(run);
 }
 
 }  // namespace loom

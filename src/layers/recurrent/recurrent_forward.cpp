@@ -3,6 +3,7 @@
 #include "layers/recurrent/recurrent.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/slices/slices.h"
+#include "ops/until_cancelled.h"
 
 namespace loom {
 namespace {
@@ -77,10 +78,12 @@ void Recurrent::forward_direction(const Run& run, const ConstView& x, const View
     task.y = static_cast<std::byte*>(y.data) + direction * units * bytes_of(x.element);
     task.y_stride = y.shape.cols();
   }
-  for (std::size_t s = 0; s < (run.rehearsal() ? 1 : steps); ++s) {  // every step takes the same memory
+  // Every step takes the same memory.
+  for (std::size_t s = 0; s < (run.rehearsal() ? 1 : steps) && !is_cancelled(run); ++s) {
     linear(run, task.h, {recurrent.data(), gates});
     cell_forward(run, task, direction == 0 ? s : steps - 1 - s);
   }
+  keep_cancel(run);
 }
 
 }  // namespace loom

@@ -6,6 +6,7 @@
 #include "layers/recurrent/recurrent.h"
 #include "layers/tween.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/until_cancelled.h"
 
 namespace loom {
 
@@ -73,13 +74,14 @@ void Recurrent::target_steps(const Run& run, const TweenRules& rules, CellBackwa
       add_size_of_columns(run, {gate(direction, g).weight_hh.values<T>(run), units, units, element}, sums.data);
     });
   }
-  for (std::size_t s = run.rehearsal() ? 1 : steps; s-- > 0;) {
+  for (std::size_t s = run.rehearsal() ? 1 : steps; s-- > 0 && !is_cancelled(run);) {
     cell_gap(run, task, slopes, kind_ == RecurrentKind::Rnn ? 0.5 : 1, direction == 0 ? s : steps - 1 - s);
     if (s == 0 && !run.rehearsal()) return;
     gemm(run, Operand::of(task.dstep), weights, carry);
     close_gap(run, sums.data, rules.weight_threshold, rules.divides, {}, carry);
     add(run, task.dh, carry, task.dh);
   }
+  keep_cancel(run);
 }
 
 // Factors of engine L-64, L-65.

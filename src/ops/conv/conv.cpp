@@ -297,17 +297,18 @@ void convolve_phases(const Exec& exec, const PatchLayout& layout, const ConvSize
     T* kept = exec.arena.take<T>(filters * k);
     T* sums = exec.arena.take<T>(n.samples * filters * positions);
     exec.run(1, [&](std::size_t) { phase.write_columns(n.channels, columns); });
-    for_rows(exec, filters, k,
-             [&](std::size_t f) { exec.kernels.unfold.of<T>().patches(w + f * all, columns, 1, k, kept + f * k); });
+    for_rows_until_cancelled(exec, filters, k, [&](std::size_t f) {
+      exec.kernels.unfold.of<T>().patches(w + f * all, columns, 1, k, kept + f * k);
+    });
     if (k != 0)
       Convolution<T>(exec, phase, n).run(x, kept, bias, sums);
     else
-      for_rows(exec, n.samples * filters, positions, [&](std::size_t r) {
+      for_rows_until_cancelled(exec, n.samples * filters, positions, [&](std::size_t r) {
         T* const to = sums + r * positions;
         if (bias == nullptr) return exec.kernels.elementwise.of<T>().fill(T{0}, positions, to);
         slices.move({1, positions}, bias + r % filters, {.step = 0}, to, {});
       });
-    for_rows(exec, n.samples * filters, positions, [&](std::size_t r) {
+    for_rows_until_cancelled(exec, n.samples * filters, positions, [&](std::size_t r) {
       const T* from = sums + r * positions;
       T* plane = y + r * ConvGeometry::product(whole);
       for (std::size_t z = 0; z < out[0]; ++z, from += out[1] * out[2])
@@ -468,6 +469,7 @@ void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& size
     else
       convolve_phases<T>(exec, layout, sizes, from, weights, offsets, static_cast<T*>(y));
   });
+  keep_cancel(exec);
 }
 
 void reverse_weight(const Exec& exec, const ConvSizes& n, std::size_t taps, const void* w, void* to, Element element) {
@@ -503,6 +505,7 @@ void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const
                          static_cast<const T*>(g) + b * n.groups * n.filters * layout.positions(),
                          std::min(kSampleBlock, n.samples - b), reversed, static_cast<T*>(d), static_cast<T*>(d_bias));
   });
+  keep_cancel(exec);
 }
 
 void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions,

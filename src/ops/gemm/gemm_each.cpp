@@ -31,6 +31,7 @@ void gemm_each(const Exec& exec, const Operands& a, const Operands& b, std::size
     auto* const to = static_cast<std::byte*>(c.data) + i * m * n * bytes_of(c.element);
     gemm(exec, matrix(a, i, c.element), matrix(b, i, c.element), k, {to, m, n, c.element});
   }
+  keep_cancel(exec);
 }
 
 }  // namespace loom
