@@ -7,7 +7,8 @@ Looks at every Markdown file that git knows. Links: [text](relative/path#heading
 Paths: code spans that begin with a folder of the tree or of src, and names of source files; capitals are placeholders. Tables of figures (a column of
 numbers with fractions, or of hashes): a command stands in their section. Examples: lines of fenced blocks, and code spans, that begin with "loom ",
 a path that ends in it, or "./run". Commands: each has a row in a table, and each folder of src one in docs/internals/architecture.md. Pages: an index
-links to each, and those that sources name are there. "Not yet": a sentence that says so names something of MISSING that is not there.
+links to each, and those that sources name are there. "Not yet": a sentence that says so names something of MISSING that is not there. Words: a folder
+has as many words and openings to avoid as tools/plain_words.tsv allows.
 tools/check_figures.py runs the commands of the figures, tools/check_spec.py holds the ids of requirements to docs/spec, tools/checks_test.py shows that each
 of these checks can fail.
 """
@@ -17,6 +18,8 @@ import os
 import re
 import subprocess
 import sys
+
+import plain_words
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 LINK = re.compile(r"\[[^\]]*\]\(<?([^)\s>]+)>?[^)]*\)")
@@ -272,6 +275,7 @@ def faults(program=None):
     wrong += [f"loom {command}: no table of the documents has a row for it" for command in commands_without_row(program, names)]
     wrong += [f"{name}:{number}: {page}: no such page" for name, number, page in lost_pages()]
     wrong += [f"{name}: no index of docs links to it" for name in unlisted_pages(names)]
+    wrong += plain_words.faults(ROOT)
     architecture = os.path.join(ROOT, "docs/internals/architecture.md")
     if os.path.exists(architecture):
         rows = {row[0] for _, _, table in tables(architecture) for row in table if row}
@@ -284,7 +288,7 @@ def faults(program=None):
 
 def main():
     wrong = faults(os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else None)
-    print("\n".join(wrong) or "documents: no broken link, no missing file, no wrong example, no figure without its command, no command without a row")
+    print("\n".join(wrong) or "documents: no broken link, no missing file, no wrong example, no figure without its command, no command without a row, no word above its allowance")
     sys.exit(1 if wrong else 0)
 
 

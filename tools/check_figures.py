@@ -76,7 +76,7 @@ def section(page, heading):
 
 def prose(page, heading, pattern):
     """Returns the groups that a pattern finds in the section, whose lines are joined by spaces and whose code is not marked."""
-    found = re.search(pattern, " ".join(text for text, _ in section(page, heading)).replace("`", ""))
+    found = re.search(pattern, " ".join(" ".join(text for text, _ in section(page, heading)).replace("`", "").split()))
     if not found:
         raise Fault(f"{page}, \"{heading}\" no longer says {pattern}")
     return found.groups()

@@ -11,6 +11,7 @@ import check_lists
 import check_spec
 import command_page
 import decision_index
+import plain_words
 
 MAIN = 'constexpr Command kCommands[] = {\n    {"run", "What", run_command},\n    {"bench", "What", bench_command},\n};\n'
 COMMANDS = """
@@ -92,7 +93,7 @@ class Documents(unittest.TestCase):
             self.assertIn(word, found[0])
 
     def test_a_right_page_has_no_fault(self):
-        page = ("[here](#page), `src/ops/gap/gap.h`, `ops/gap`, `gap.h`, `src/NAME/NAME.h`\n\n```sh\nloom run X -o Y --json -t 2  # as it is\nloom bench matrix --csv\n"
+        page = ("[page](#page), `src/ops/gap/gap.h`, `ops/gap`, `gap.h`, `src/NAME/NAME.h`\n\n```sh\nloom run X -o Y --json -t 2  # as it is\nloom bench matrix --csv\n"
                 "./run what is --this\n./run run X --json\n./run -- run along\nbuild/bin/loom --version\nloom COMMAND --any\n```\n\nThere is no server yet: `soon`.")
         self.assertEqual(faults_of(page), [])
         self.assertEqual(faults_of(page, program=PROGRAM % ""), [])
@@ -283,6 +284,74 @@ MODEL is a file.
                     "| `--pass` | `forward` or `backward` ... | One of them |", "| `--token` | `TEXT`; or the variable `LOOM_TOKEN` | A word |"):
             self.assertIn(row, page)
         self.assertEqual(page.count("--help"), 1, page)  # that of the marker
+
+
+class PlainWords(unittest.TestCase):
+    def words(self, name, text):
+        return [word for _, word, _, _ in plain_words.places(name, text)]
+
+    def test_words_of_pages(self):
+        self.assertEqual(self.words("a.md", "It begins anew\nbehind the file, which lies there.\n"), ["anew", "behind", "lies", "there"])
+        self.assertEqual(self.words("a.md", "| A | B |\n| --- | --- |\n| x | told of it |\n\n- Here:\n- It is to\n  be had\n"), ["tells", "here", "to be had"])
+        self.assertEqual(self.words("a.md", "## There\n\nThe file is there, and so are you, behind.\n"), ["there", "there", "behind"])
+
+    def test_words_that_do_not_count(self):
+        for text in ("There is a file, and there are two: is there a third?", "`behind`, \"lies there\", [text](there.md), https://a.b/behind", "```\nanew\n```",
+                     "java.lang.foreign, a/here, there_is, any_file, foreign(), TOLD", "It lies between 0 and 1.", "<!-- anew -->", "<!-- Made by tools/x.py. -->\n\nanew\n"):
+            self.assertEqual(self.words("a.md", text), [], text)
+        part = "<!-- names: made by tools/x.py -->\nanew\n<!-- end of names -->\n"
+        self.assertEqual(self.words("a.md", part + "anew\n"), ["anew"])
+
+    def test_openings(self):
+        self.assertEqual(self.words("a.md", "It runs. What is new runs, too. Of the two\none runs.\n\nThe same for files.\n"), ["What ...", "Of the ...", "The same ..."])
+        self.assertEqual(self.words("a.md", "Those that run. Whose use is high moves.\n"), ["Those that ...", "Whose ..."])
+        self.assertEqual(self.words("a.md", "## What it does\n\nWhat does it do? The same seed gives the same bits.\n\n| What it is |\n| --- |\n| it |\n"), [])
+
+    def test_sources(self):
+        text = "// What a thing\n// lies in.\nint there = f(\"here\", \"not \"\n  \"here\", '\"', 1'000);  // anew\n/* told */\n/// It runs; the rest is\n/// behind it.\n"
+        self.assertEqual(self.words("src/a.cpp", text), ["What ...", "lies", "here", "anew", "tells", "behind"])
+        self.assertEqual(self.words("src/a_test.cpp", text), ["What ...", "lies", "anew", "tells", "behind"])
+        text = '"""What it does.\n\n    Told."""\nthere = f"{here} is here"  # anew\nx = "a" "b behind"\n'
+        self.assertEqual(self.words("python/a.py", text), ["What ...", "tells", "here", "anew", "behind"])
+        self.assertEqual(self.words("api/a.json", '{"here": "behind", "help": "it lies behind"}'), ["lies", "behind"])
+        self.assertEqual(self.words("bindings/a.c", "/* Made by tools/x.py. */ // anew\n"), [])
+
+    def test_folders(self):
+        names = ("README.md", "docs/a.md", "docs/guide/a.md", "src/a/b/c.h", "src/CMakeLists.txt", "tools/bindings/a.py", "python/welvet/a.py", "tests/a.py", "tools/a.py", "src/a/golden/b.h")
+        self.assertEqual([plain_words.folder_of(n) for n in names], ["README.md", "docs", "docs/guide", "src/a", "src", "bindings", "python", None, None, None])
+
+    def test_an_allowance_only_falls(self):
+        place = ("docs/a.md", 3, "anew", "again", "It begins anew.")
+        with tempfile.TemporaryDirectory() as root:
+            os.mkdir(os.path.join(root, "tools"))
+
+            def write(text):
+                with open(os.path.join(root, plain_words.ALLOWANCES), "w", encoding="utf-8") as file:
+                    file.write("folder\tallowed\n" + text)
+
+            self.assertIn('docs: 1 words or openings to avoid, 0 allowed: docs/a.md:3: "anew" (write: again)', plain_words.faults(root, {"docs": [place]})[0])
+            write("docs\t1\n")
+            self.assertEqual(plain_words.faults(root, {"docs": [place]}), [])
+            self.assertIn("2 words or openings to avoid, 1 allowed", plain_words.faults(root, {"docs": 2 * [place]})[0])
+            plain_words.lower(root, {"docs": 2 * [place], "src/a": [place]})
+            self.assertEqual(plain_words.allowances(root), {"docs": 1})
+            self.assertIn("0 words or openings to avoid, 1 allowed: lower it", plain_words.faults(root, {})[0])
+            plain_words.lower(root, {})
+            self.assertEqual(plain_words.faults(root, {}), [])
+
+    def test_places_since_a_revision(self):
+        with Tree({"docs/a.md": "It begins anew.\n", "docs/b.md": "x\n"}) as root:
+            git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+            for arguments in (["add", "-A"], ["commit", "-qm", "a: b"]):
+                subprocess.run([*git, *arguments], cwd=root, check=True)
+            with open(os.path.join(root, "docs/a.md"), "a", encoding="utf-8") as file:
+                file.write("It ends behind it. It begins anew.\n")
+            self.assertEqual([place[:3] for place in plain_words.new_since(root, "HEAD")], [("docs/a.md", 1, "behind"), ("docs/a.md", 1, "anew")])
+            with self.assertRaises(SystemExit):
+                list(plain_words.new_since(root, "gone"))
+
+    def test_the_check_of_the_pages_runs_it(self):
+        self.assertIn("README.md: 1 words or openings to avoid, 0 allowed", faults_of("It begins anew.")[0])
 
 
 class Decisions(unittest.TestCase):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what every language needs of the C ABI from api/loom.json.
+"""Writes the header and the declarations of every language from api/loom.json.
 
   tools/gen_bindings.py           write the files
   tools/gen_bindings.py --check   say which files differ, and fail
@@ -109,7 +109,7 @@ class Api:
         return out
 
     def fields(self, struct):
-        """The same of a struct: what is a view there is a pointer and a count."""
+        """Returns the fields of a struct in C: a view is a pointer and a count."""
         return [part[:3] for field in struct["fields"] for part in self.declare(field[0], field[1])]
 
 
@@ -125,7 +125,7 @@ def comment(text, indent=""):
 
 
 def notes(params):
-    """What stands beside a parameter's name."""
+    """The notes of parameters, by name."""
     return "; ".join(f"{p[0]}: {p[2]}" for p in params if len(p) > 2 and p[2])
 
 

@@ -211,9 +211,6 @@ namespace Welvet
         public int Speculate;
         /// <summary>a smaller model with the same tokens that drafts instead</summary>
         public ulong DraftModel;
-        /// <summary>control tokens in a question or in messages (as &lt;|im_end|&gt;) are read as text: for texts of
-        /// strangers. Those of the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids</summary>
-        public int PlainText;
         /// <summary>max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is
         /// INVALID_ARGUMENT</summary>
         public int PromptOnly;
@@ -228,6 +225,9 @@ namespace Welvet
         public UIntPtr StopIdsCount;
         /// <summary>how many of the best tokens loom_generator_logprobs() reports for each draw; 0: none</summary>
         public uint Logprobs;
+        /// <summary>control tokens in a question or in messages (as &lt;|im_end|&gt;) are read as text: for texts of
+        /// strangers. Those of the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids</summary>
+        public int PlainText;
 
         public static GenerationOptions Create()
         {

@@ -413,9 +413,6 @@ type GenerationOptions struct {
 	Speculate int32
 	// a smaller model with the same tokens that drafts instead
 	DraftModel Model
-	// control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of the
-	// chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
-	PlainText int32
 	// max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is INVALID_ARGUMENT
 	PromptOnly int32
 	// tokens whose logits change before each draw
@@ -429,6 +426,9 @@ type GenerationOptions struct {
 	StopIdsCount uintptr
 	// how many of the best tokens loom_generator_logprobs() reports for each draw; 0: none
 	Logprobs uint32
+	// control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of the
+	// chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
+	PlainText int32
 }
 
 // NewGenerationOptions sets the size of the struct.
@@ -903,7 +903,6 @@ var _ [unsafe.Offsetof(GenerationOptions{}.Stop)]byte = [unsafe.Offsetof(C.loom_
 var _ [unsafe.Offsetof(GenerationOptions{}.StopCount)]byte = [unsafe.Offsetof(C.loom_generation_options{}.stop_count)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.Speculate)]byte = [unsafe.Offsetof(C.loom_generation_options{}.speculate)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.DraftModel)]byte = [unsafe.Offsetof(C.loom_generation_options{}.draft_model)]byte{}
-var _ [unsafe.Offsetof(GenerationOptions{}.PlainText)]byte = [unsafe.Offsetof(C.loom_generation_options{}.plain_text)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.PromptOnly)]byte = [unsafe.Offsetof(C.loom_generation_options{}.prompt_only)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.BiasIds)]byte = [unsafe.Offsetof(C.loom_generation_options{}.bias_ids)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.BiasIdsCount)]byte = [unsafe.Offsetof(C.loom_generation_options{}.bias_ids_count)]byte{}
@@ -912,6 +911,7 @@ var _ [unsafe.Offsetof(GenerationOptions{}.BiasesCount)]byte = [unsafe.Offsetof(
 var _ [unsafe.Offsetof(GenerationOptions{}.StopIds)]byte = [unsafe.Offsetof(C.loom_generation_options{}.stop_ids)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.StopIdsCount)]byte = [unsafe.Offsetof(C.loom_generation_options{}.stop_ids_count)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.Logprobs)]byte = [unsafe.Offsetof(C.loom_generation_options{}.logprobs)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.PlainText)]byte = [unsafe.Offsetof(C.loom_generation_options{}.plain_text)]byte{}
 var _ [unsafe.Sizeof(NetworkOptions{})]byte = [C.sizeof_loom_network_options]byte{}
 var _ [unsafe.Offsetof(NetworkOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_network_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(NetworkOptions{}.Lenient)]byte = [unsafe.Offsetof(C.loom_network_options{}.lenient)]byte{}

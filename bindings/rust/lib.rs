@@ -444,9 +444,6 @@ pub struct GenerationOptions {
     pub speculate: i32,
     /// a smaller model with the same tokens that drafts instead
     pub draft_model: Model,
-    /// control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of
-    /// the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
-    pub plain_text: i32,
     /// max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is INVALID_ARGUMENT
     pub prompt_only: i32,
     /// tokens whose logits change before each draw
@@ -460,6 +457,9 @@ pub struct GenerationOptions {
     pub stop_ids_count: usize,
     /// how many of the best tokens loom_generator_logprobs() reports for each draw; 0: none
     pub logprobs: u32,
+    /// control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of
+    /// the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
+    pub plain_text: i32,
 }
 
 impl Default for GenerationOptions {
@@ -1064,15 +1064,15 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 76);
     assert!(core::mem::offset_of!(GenerationOptions, speculate) == 80);
     assert!(core::mem::offset_of!(GenerationOptions, draft_model) == 88);
-    assert!(core::mem::offset_of!(GenerationOptions, plain_text) == 96);
-    assert!(core::mem::offset_of!(GenerationOptions, prompt_only) == 100);
-    assert!(core::mem::offset_of!(GenerationOptions, bias_ids) == 104);
-    assert!(core::mem::offset_of!(GenerationOptions, bias_ids_count) == 108);
-    assert!(core::mem::offset_of!(GenerationOptions, biases) == 112);
-    assert!(core::mem::offset_of!(GenerationOptions, biases_count) == 116);
-    assert!(core::mem::offset_of!(GenerationOptions, stop_ids) == 120);
-    assert!(core::mem::offset_of!(GenerationOptions, stop_ids_count) == 124);
-    assert!(core::mem::offset_of!(GenerationOptions, logprobs) == 128);
+    assert!(core::mem::offset_of!(GenerationOptions, prompt_only) == 96);
+    assert!(core::mem::offset_of!(GenerationOptions, bias_ids) == 100);
+    assert!(core::mem::offset_of!(GenerationOptions, bias_ids_count) == 104);
+    assert!(core::mem::offset_of!(GenerationOptions, biases) == 108);
+    assert!(core::mem::offset_of!(GenerationOptions, biases_count) == 112);
+    assert!(core::mem::offset_of!(GenerationOptions, stop_ids) == 116);
+    assert!(core::mem::offset_of!(GenerationOptions, stop_ids_count) == 120);
+    assert!(core::mem::offset_of!(GenerationOptions, logprobs) == 124);
+    assert!(core::mem::offset_of!(GenerationOptions, plain_text) == 128);
     assert!(core::mem::size_of::<NetworkOptions>() == 24);
     assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
@@ -1286,8 +1286,7 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, stop_count) == 80);
     assert!(core::mem::offset_of!(GenerationOptions, speculate) == 88);
     assert!(core::mem::offset_of!(GenerationOptions, draft_model) == 96);
-    assert!(core::mem::offset_of!(GenerationOptions, plain_text) == 104);
-    assert!(core::mem::offset_of!(GenerationOptions, prompt_only) == 108);
+    assert!(core::mem::offset_of!(GenerationOptions, prompt_only) == 104);
     assert!(core::mem::offset_of!(GenerationOptions, bias_ids) == 112);
     assert!(core::mem::offset_of!(GenerationOptions, bias_ids_count) == 120);
     assert!(core::mem::offset_of!(GenerationOptions, biases) == 128);
@@ -1295,6 +1294,7 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, stop_ids) == 144);
     assert!(core::mem::offset_of!(GenerationOptions, stop_ids_count) == 152);
     assert!(core::mem::offset_of!(GenerationOptions, logprobs) == 160);
+    assert!(core::mem::offset_of!(GenerationOptions, plain_text) == 164);
     assert!(core::mem::size_of::<NetworkOptions>() == 24);
     assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);

@@ -281,8 +281,8 @@ export interface Layouts {
   readonly generation_options: Layout<
     'max_tokens' | 'min_tokens' | 'seed' | 'temperature' | 'top_p' | 'min_p' | 'typical_p' | 'repetition_penalty' |
     'frequency_penalty' | 'presence_penalty' | 'top_k' | 'repetition_window' | 'ignore_eos' | 'stop' | 'stop_count' |
-    'speculate' | 'draft_model' | 'plain_text' | 'prompt_only' | 'bias_ids' | 'bias_ids_count' | 'biases' |
-    'biases_count' | 'stop_ids' | 'stop_ids_count' | 'logprobs'
+    'speculate' | 'draft_model' | 'prompt_only' | 'bias_ids' | 'bias_ids_count' | 'biases' | 'biases_count' |
+    'stop_ids' | 'stop_ids_count' | 'logprobs' | 'plain_text'
   >;
   /** Fields that are 0 mean the default. */
   readonly network_options: Layout<

@@ -1,6 +1,6 @@
 // The driver of graphics cards for Loom in WebAssembly (loom_gpu.js). It needs the types of WebGPU (@webgpu/types).
 
-/** What a worker needs to know of a device; it can be posted. */
+/** Facts about a device for a worker; they can be posted. */
 export interface Opened {
   readonly memory: SharedArrayBuffer;
   /** why there is no device */

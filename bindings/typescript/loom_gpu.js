@@ -7,7 +7,7 @@
 
 const SHARED_WORDS = 5; // answer, length of its message, error, length of its message, whether the device is lost
 const MESSAGE_BYTES = 16384;
-const ANSWER = 0, TOLD = 2, LOST = 4, DONE = 1, FAILED = 2; // places there, and states
+const ANSWER = 0, TOLD = 2, LOST = 4, DONE = 1, FAILED = 2; // places in the shared words, and states
 const LIMITS = [
   'maxStorageBufferBindingSize', 'maxBufferSize', 'maxStorageBuffersPerShaderStage', 'maxComputeWorkgroupStorageSize',
   'maxComputeInvocationsPerWorkgroup', 'maxComputeWorkgroupsPerDimension',
@@ -192,7 +192,7 @@ export class GpuHost {
       this.idle.push(buffer);
       end = DONE;
     } catch (error) {
-      await Promise.race([this.device.lost, new Promise((later) => setTimeout(later, 50))]); // a loss is told as one
+      await Promise.race([this.device.lost, new Promise((later) => setTimeout(later, 50))]); // a loss is reported as one
       this.tell(String(error.message || error));
     }
     Atomics.store(state, 0, end);

@@ -20,7 +20,7 @@ static const char* const kHighway =
     "{\"key\": \"width\", \"type\": \"integer\", \"min\": 1, \"help\": \"Required. Features of a row\"},"
     "{\"key\": \"activation\", \"type\": \"activation\", \"default\": \"tanh\", \"help\": \"Of h\"}]}";
 
-/* The first error of a call is that of all calls behind it and of the layer, so that one look at the end is enough. */
+/* The first error of a call is that of all calls after it and of the layer, so that one look at the end is enough. */
 static loom_status highway_declare(void* user, loom_layer layer) {
   double width = 0;
   uint64_t square[2];

@@ -1,6 +1,6 @@
 // Does a network that learns by targets forget less? Digits come in a stream, sixteen at a time; each is answered first
-// and learned then. Half way the task changes without a word. Charted is how fast each way of learning finds back, and
-// what it still knows of the first task at the end.
+// and learned then. Half way the task changes without a word. The chart shows how fast accuracy recovers with each
+// way of learning, and what it still knows of the first task at the end.
 //   example_continual [--scenario permuted|split] [--seeds N] [--passes N] [--out FILE.html] [-t THREADS]
 //   permuted  the second task shows the same digits with their pixels shuffled
 //   split     digits 0 to 4 first, then 5 to 9

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kEggSteps = 400;
 // In the egg all is new and much is to be learned; later a lesson should be seen to work, and not to wipe out what was
-// there.
+// learned before.
 constexpr double kEggRate = 0.5, kRate = 0.09;
 
 std::string name_of(std::uint32_t seed) {

@@ -1,5 +1,5 @@
 #pragma once
-// The animal: a brain, a mood, memories, and what it does when something happens. Nothing here prints, waits or looks
+// The animal: a brain, a mood, memories, and what it does when something happens. No function prints, waits or looks
 // at a clock: a life is a function of the seed and of what was said and done, to the last bit of the brain.
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace creature {
 
-// A Lesson tells the outcome of a few steps of learning.
+// A Lesson holds the outcome of a few steps of learning.
 struct Lesson {
   enum class Kind : unsigned char { taught, praised, scolded, followed, dreamt };
   Kind kind = Kind::taught;
@@ -27,7 +27,7 @@ struct Lesson {
   std::string hash_before{}, hash_after{};
 };
 
-// A Moment tells how the animal took one thing that was said or done.
+// A Moment says how the animal took one thing that was said or done.
 struct Moment {
   Situation situation{};  // with the mood in which it was met
   Guess guess{};
@@ -54,7 +54,7 @@ class Creature {
   static loom::Result<Creature> hatch(std::uint32_t seed, const Machine& machine);
   // CorruptData for a file that is torn or no mind; NotFound, IoError.
   static loom::Result<Creature> load(const std::string& path, const Machine& machine);
-  // Atomic: the new mind is there as a whole, or the old one still is. Returns the root hash of the file.
+  // Atomic: the file holds the new mind as a whole, or still the old one. Returns the root hash of the file.
   loom::Result<loom::Digest> save(const std::string& path) const;
 
   loom::Result<Moment> hear(std::string_view words);

@@ -20,7 +20,7 @@ struct Look {
 // Lines of kPictureColumns columns each. Frames 0 and 1 take turns while it moves.
 std::array<std::string, kPictureLines> picture(const Look& look, std::size_t frame);
 
-// Columns of a text in a terminal: characters, of which none used here is wide.
+// Columns of a text in a terminal: characters, of which the creature uses no wide ones.
 std::size_t columns(std::string_view text);
 
 }  // namespace creature

@@ -1,6 +1,6 @@
 #pragma once
 // The mood is how the animal feels: five numbers in whole thousandths, 0 to 1000, so that a mood is the same on every
-// machine and in every file. Time passes by what happens, not by the clock: a life that is told again word by word is
+// machine and in every file. Time passes by what happens, not by the clock: a life that is repeated word by word is
 // the same life.
 
 #include <algorithm>

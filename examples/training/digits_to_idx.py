@@ -5,7 +5,7 @@
     examples/training/digits_to_idx.py
 
 Writes mnist10k/images-idx3-ubyte.gz and labels-idx1-ubyte.gz beside the fetched folder, once. Pixels become bytes of 0 to 255 again;
-the package has three decimals of each, so that what a byte was is certain. Ten digits follow one another in turn as long as all last.
+the package has three decimals of each, so that what a byte was is certain. The ten digits alternate as long as all last.
 """
 
 import gzip
@@ -17,7 +17,7 @@ import struct
 
 
 def convert(source, target):
-    """Paths of images and labels; makes them if they are not there."""
+    """Paths of images and labels; makes them if they do not exist."""
     images, labels = target / "images-idx3-ubyte.gz", target / "labels-idx1-ubyte.gz"
     if images.exists() and labels.exists():
         return images, labels

@@ -326,9 +326,6 @@ typedef struct loom_generation_options {
   /* drafts, what followed the same tokens before, are checked several at once: the same text in less time */
   int32_t speculate;
   loom_model draft_model; /* a smaller model with the same tokens that drafts instead */
-  /* control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of
-     the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids */
-  int32_t plain_text;
   /* max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is INVALID_ARGUMENT */
   int32_t prompt_only;
   const int32_t* bias_ids; /* tokens whose logits change before each draw */
@@ -339,6 +336,9 @@ typedef struct loom_generation_options {
   size_t stop_ids_count;
   /* how many of the best tokens loom_generator_logprobs() reports for each draw; 0: none */
   uint32_t logprobs;
+  /* control tokens in a question or in messages (as <|im_end|>) are read as text: for texts of strangers. Those of
+     the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids */
+  int32_t plain_text;
 } loom_generation_options;
 
 /* Fields that are 0 mean the default. */

@@ -260,7 +260,6 @@ class GenerationOptions(Structure):
         ("stop_count", c_size_t),
         ("speculate", c_int32),
         ("draft_model", c_uint64),
-        ("plain_text", c_int32),
         ("prompt_only", c_int32),
         ("bias_ids", POINTER(c_int32)),
         ("bias_ids_count", c_size_t),
@@ -269,6 +268,7 @@ class GenerationOptions(Structure):
         ("stop_ids", POINTER(c_int32)),
         ("stop_ids_count", c_size_t),
         ("logprobs", c_uint32),
+        ("plain_text", c_int32),
     ]
 
     def __init__(self, **values: object) -> None:

@@ -244,9 +244,9 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
                        min_p: float = 0.0, typical_p: float = 1.0, repetition_penalty: float = 1.0,
                        repetition_window: int = 64, frequency_penalty: float = 0.0, presence_penalty: float = 0.0,
                        min_tokens: int = 0, ignore_eos: bool = False, stop: str | Sequence[str] | None = (),
-                       stop_ids: Sequence[int] = (), logit_bias: Mapping[int, float] | None = None, logprobs: int = 0,
-                       seed: int = 0, speculate: Speculate = None,
-                       plain_text: bool = False) -> tuple[_abi.GenerationOptions, object]:
+                        stop_ids: Sequence[int] = (), logit_bias: Mapping[int, float] | None = None, logprobs: int = 0,
+                        seed: int = 0, speculate: Speculate = None,
+                        plain_text: bool = False) -> tuple[_abi.GenerationOptions, object]:
     """Returns the options of an answer as the library takes them, and what keeps them alive.
 
     max_tokens: most tokens of the answer; None: 128; 0: the prompt is read and nothing is drawn. min_tokens: it does

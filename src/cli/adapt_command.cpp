@@ -129,8 +129,7 @@ Run adapt_command(CLI::App& app) {
   app.add_option("--window-ms", o->window_ms, "Windows of so many milliseconds of this machine's time instead")
       ->check(number_within(0.001, 1e9))
       ->excludes(window);
-  add_path(app, "--config", o->config,
-           "JSON of a training's steps: loss, optimizer, tween... (docs/guide/training.md)");
+  add_path(app, "--config", o->config, "JSON of a training's steps: loss, optimizer, tween... (docs/guide/training.md)");
   app.add_option("--learning-rate", o->learning_rate, "In place of the config's");
   app.add_flag("--freeze", o->freeze, "Measure alone: the network does not learn");
   add_path(app, "--chart", o->chart, "Write accuracy by window as FILE.svg");

@@ -1,5 +1,6 @@
 #include "host/export_model.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/file.h"
@@ -134,13 +135,30 @@ Result<void> write_text(const std::string& path, const std::string& text) {
   return write_file_atomically(path, std::as_bytes(std::span(text)));
 }
 
-// Writes the special tokens, which templates print.
-Result<void> write_tokenizer_config(const std::string& folder, const ModelContents& contents) {
-  Json config = Json::object();
+// Moves settings that Loom keeps in a tokenizer.json to the config, where transformers has them.
+Result<std::string> tokenizer_of_export(const std::string& tokenizer_json, Json& config) {
+  constexpr std::pair<const char*, const char*> kMoved[] = {{"encode_special_tokens", "split_special_tokens"},
+                                                            {"chat_control_tokens", "chat_control_tokens"}};
+  const auto stands = [&](const auto& moved) { return tokenizer_json.find(moved.first) != std::string::npos; };
+  if (std::ranges::none_of(kMoved, stands)) return tokenizer_json;
+  LOOM_TRY(Json tokenizer, parse_json(tokenizer_json));
+  for (const auto& [from, to] : kMoved)
+    if (const Json* const value = find(tokenizer, from)) {
+      config[to] = *value;
+      tokenizer.erase(from);
+    }
+  return dump_json(tokenizer);
+}
+
+// Writes the tokenizer as it is used, so that no class changes it again, and the special tokens, which templates print.
+Result<void> write_own_tokenizer(const std::string& folder, const ModelContents& contents) {
+  Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"}};
+  LOOM_TRY(const std::string tokenizer, tokenizer_of_export(contents.tokenizer_json, config));
+  LOOM_TRY_VOID(write_text(folder + "/tokenizer.json", tokenizer));
   if (contents.bos_token && !contents.bos_token->empty()) config["bos_token"] = *contents.bos_token;
   if (contents.eos_token && !contents.eos_token->empty()) config["eos_token"] = *contents.eos_token;
-  for (const auto& [name, text] : contents.special_tokens) config[name] = text;
-  if (config.empty()) return {};
+  for (const auto& [name, text] : contents.special_tokens)
+    (name.ends_with("_token") ? config : config["model_specific_special_tokens"])[name] = text;
   return write_text(folder + "/tokenizer_config.json", dump_json(config, 1) + "\n");
 }
 
@@ -289,8 +307,7 @@ Result<std::string> config_text(const ModelConfig& c, DType dtype) {
 Result<std::vector<std::string>> write_tokenizer(const ModelContents& contents, const std::string& folder) {
   std::vector<std::string> warnings;
   if (!contents.tokenizer_json.empty()) {
-    LOOM_TRY_VOID(write_text(folder + "/tokenizer.json", contents.tokenizer_json));
-    LOOM_TRY_VOID(write_tokenizer_config(folder, contents));
+    LOOM_TRY_VOID(write_own_tokenizer(folder, contents));
     return warnings;
   }
   const auto files = contents.vocab ? text::write_tokenizer_files(*contents.vocab)

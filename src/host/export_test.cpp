@@ -2,7 +2,9 @@
 
 #include <filesystem>
 
+#include "core/file_set.h"
 #include "core/json.h"
+#include "lm/tokenizer_files.h"
 #include "support/files.h"
 #include "support/small_model_test.h"
 
@@ -57,6 +59,20 @@ TEST_F(HostExport, F_40_folders_come_back_as_folders) {
     ASSERT_TRUE(result) << result.error().text();
     EXPECT_EQ(test::model_digest(out), test::model_digest(reference(name)));
   }
+}
+
+TEST_F(HostExport, AFolderKeepsItsTokenizerAndSpecialTokens) {
+  const std::string from = folder_ / "from", to = folder_ / "to";
+  std::filesystem::copy(reference("llama2_untied"), from, std::filesystem::copy_options::recursive);
+  test::write_all(from + "/tokenizer_config.json",
+                  R"({"tokenizer_class":"GPT2Tokenizer","add_prefix_space":true,"split_special_tokens":true,)"
+                  R"("chat_control_tokens":["a"],"pad_token":"<pad>","extra_special_tokens":{"image":"<img>"}})");
+  ASSERT_TRUE(export_file(from, to, {}));
+  const auto before = read_folder_tokenizer(FileSet::folder(from)), after = read_folder_tokenizer(FileSet::folder(to));
+  ASSERT_TRUE(before) << before.error().text();
+  ASSERT_TRUE(after) << after.error().text();
+  EXPECT_EQ(after->json, before->json);
+  EXPECT_EQ(after->special_tokens, before->special_tokens);
 }
 
 TEST_F(HostExport, F_43_what_a_format_cannot_hold_is_refused_and_nothing_is_written) {

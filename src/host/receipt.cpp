@@ -110,7 +110,9 @@ void session_fields(ConfigVisitor& visit, Receipt::Settings& s) {
 
 void prompt_fields(ConfigVisitor& visit, Receipt::Prompt& p) {
   visit({"text"}, p.text);
-  visit({"is_exact", "The text gives the ids; else ids were given, or the text was no UTF-8"}, p.is_exact);
+  visit({"is_exact",
+         "The text gives the ids; else ids were given, the text was no UTF-8, or parts of it were read as plain text"},
+        p.is_exact);
   visit({"adds_special_tokens"}, p.adds_special_tokens);
   visit_ids(visit, {"ids"}, p.ids);
   visit({"template_sha256", "Of the chat template that wrote the text"}, p.template_sha256);

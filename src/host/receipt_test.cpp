@@ -176,8 +176,7 @@ TEST(Receipt, ReplayNamesTheFirstDifference) {
   EXPECT_EQ(changed([](Json& r) { r["machine"]["isa"] = "abacus", r["machine"]["threads"] = 77; }), "");
 }
 
-// What computed the answer computes it again, unless the caller asks for another; unknown names are those of machines
-// that this one is not.
+// Unless the caller asks for others. A name that is unknown here belongs to another machine.
 TEST(Receipt, ReplayUsesTheInstructionSetAndDeviceOfTheReceipt) {
   for (const Isa isa : usable_isas()) {
     Settings settings = drawn();

@@ -57,7 +57,7 @@ class Replay {
   const std::string& hash() const { return hash_; }
 
  private:
-  // What computed the result computes it again where this machine has it; no bit depends on it.
+  // The instruction set and the device of the receipt, where this machine has them; no bit depends on them.
   static Isa isa_of(const Receipt& receipt, const ReceiptReplayOptions& options) {
     if (options.isa) return *options.isa;
     const auto named = isa_from_name(receipt.machine.isa);

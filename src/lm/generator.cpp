@@ -78,12 +78,12 @@ Generator::Generator(Session& session, const LanguageModel& model, std::span<con
 Result<Generator> Generator::create(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
                                     const GenerationOptions& options) {
   LOOM_TRY_VOID(check(options.sampling, vocab_of(model)));
+  if (std::ranges::find(options.stop, "") != options.stop.end())
+    return fail(Code::InvalidArgument, "stop: an empty text, expected the text before which the answer ends");
   for (const std::int32_t id : options.stop_ids)
     if (id < 0 || static_cast<std::size_t>(id) >= vocab_of(model))
       return fail(Code::InvalidArgument, "stop_ids has {}: expected ids of the vocabulary, 0 to {}", id,
                   vocab_of(model) - 1);
-  if (std::ranges::find(options.stop, "") != options.stop.end())
-    return fail(Code::InvalidArgument, "stop: an empty text, expected the text before which the answer ends");
   const Session::Feed whole{0, prompt};
   LOOM_TRY_VOID(session.check(std::span(&whole, 1)));
   return Generator(session, model, prompt, options);

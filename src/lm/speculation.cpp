@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/nearest.h"
 #include "lm/kv_file.h"
 #include "lm/sampling.h"
 

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "core/config_reader.h"
-#include "core/file.h"
 #include "lm/tokenizer_class.h"
 #include "lm/tokenizer_parts.h"
 

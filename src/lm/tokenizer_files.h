@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/file_set.h"
 #include "core/json.h"
 #include "lm/chat_files.h"
 
@@ -27,6 +28,6 @@ struct FolderTokenizer {
 };
 // Errors carry the path of the file: CorruptData, InvalidConfig, UnknownKey; Unsupported for keys and classes whose
 // effect is not known.
-Result<FolderTokenizer> read_folder_tokenizer(const FileSet& folder);
+Result<FolderTokenizer> read_folder_tokenizer(const FileSet& files);
 
 }  // namespace loom

@@ -26,6 +26,7 @@ struct FolderToken {
   std::string content;
   bool single_word = false, lstrip = false, rstrip = false, normalized = false, special = false;
   std::int64_t id = -1;
+  bool is_compared = true;  // with the texts of added_tokens.json: not where tokenizer_config.json has an object
 };
 struct NamedToken {
   std::string name;

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "core/config_reader.h"
 #include "core/nearest.h"
@@ -44,7 +45,7 @@ Result<FolderToken> token_from_json(const Json& value, bool special) {
   if (!content || !as_string(*content))
     return fail(Code::InvalidConfig, "{}", expected("a token: a text, or an object with \"content\"", value));
   out.content = *as_string(*content);
-  out.special = special;
+  out.special = out.is_compared = special;
   for (const auto& [key, member] : value.items())
     if (key != "content" && key != "__type" && key != "id" && !member.is_null())
       LOOM_TRY_VOID(read_flag(key, member, out));
@@ -110,6 +111,9 @@ Result<TokenList> list_of(const Json& config, const char* key, bool special) {
 bool has_content(const TokenList& list, std::string_view content) {
   return std::ranges::find(list, content, &FolderToken::content) != list.end();
 }
+bool has_compared(const TokenList& list, std::string_view content) {
+  return std::ranges::any_of(list, [&](const FolderToken& t) { return t.is_compared && t.content == content; });
+}
 bool has_list(const Json& config, const char* key) {
   const Json* const list = find(config, key);
   return list && list->is_array();
@@ -131,7 +135,9 @@ Result<ExtraTokens> extra_tokens(const TokenizerFolder& folder, const TokenizerC
   if (given) {
     LOOM_TRY(extra, list_of(folder.config, "extra_special_tokens", false));
   }
-  if (extra.empty() && has_list(folder.config, "additional_special_tokens")) {
+  const Json* const names = find(folder.config, "extra_special_tokens");
+  const bool has_names = names && names->is_object() && !names->empty();  // the other list then waits for the map
+  if (extra.empty() && !has_names && has_list(folder.config, "additional_special_tokens")) {
     LOOM_TRY(extra, list_of(folder.config, "additional_special_tokens", false));
     given = true;
   }
@@ -142,8 +148,10 @@ Result<ExtraTokens> extra_tokens(const TokenizerFolder& folder, const TokenizerC
     given = true;
   }
   if (given) return out;
-  if (reads_map) {
+  if (reads_map && has_list(folder.tokens_map, "additional_special_tokens")) {
     LOOM_TRY(extra, list_of(folder.tokens_map, "additional_special_tokens", true));
+  } else if (has_names) {
+    LOOM_TRY(extra, list_of(folder.config, "additional_special_tokens", false));
   }
   if (tokenizer && tokenizer->more_tokens)
     for (std::string& text : tokenizer->more_tokens(folder.config)) {
@@ -183,9 +191,9 @@ Result<TokensById> older_tokens(const TokenizerFolder& folder, const std::vector
       if (!id) return fail_at({printable(text)}, Code::InvalidConfig, "{}", expected("a token id", value));
       FolderToken token;
       token.content = text;
-      token.special = (extra.makes_special && has_content(extra.list, text)) ||
+      token.special = (extra.makes_special && has_compared(extra.list, text)) ||
                       std::ranges::any_of(names, [&](const NamedToken& n) {
-                        return is_standard_token(n.name) && n.token.content == text;
+                        return is_standard_token(n.name) && n.token.is_compared && n.token.content == text;
                       });
       token.normalized = !token.special;
       out[*id] = std::move(token);
@@ -205,22 +213,13 @@ class TokenAdder {
  public:
   TokenAdder(const Json& file, bool replaces) {
     const Json* const model = find(file, "model");
-    const Json* const vocab = model ? find(*model, "vocab") : nullptr;
-    if (vocab && vocab->is_object()) {
-      for (const auto& [text, id] : vocab->items()) ids_.emplace(text, as_int(id).value_or(-1));
-    } else if (vocab && vocab->is_array()) {
-      for (std::size_t i = 0; i < vocab->size(); ++i)
-        if ((*vocab)[i].is_array() && !(*vocab)[i].empty() && as_string((*vocab)[i][0]))
-          ids_.emplace(*as_string((*vocab)[i][0]), i);
-    }
-    vocab_size_ = static_cast<std::int64_t>(ids_.size());
+    vocab_ = model ? find(*model, "vocab") : nullptr;
     if (replaces) return;
     if (const auto own = list_of(file, "added_tokens", false))
       for (std::size_t i = 0; i < own->size(); ++i) {
         FolderToken token = (*own)[i];
-        const auto known = ids_.find(token.content);
         const Json* const id = find(file["added_tokens"][i], "id");
-        token.id = known != ids_.end() ? known->second : id ? as_int(*id).value_or(-1) : -1;
+        token.id = id ? as_int(*id).value_or(-1) : -1;
         place_[token.content] = tokens_.size();
         tokens_.push_back(std::move(token));
       }
@@ -253,15 +252,28 @@ class TokenAdder {
   }
 
  private:
-  std::int64_t next_id(const std::string& content) const {
+  // Few folders have tokens that tokenizer.json does not list: the vocabulary is read for the first of them.
+  void read_vocab() {
+    if (std::exchange(is_read_, true) || !vocab_) return;
+    if (vocab_->is_object()) {
+      for (const auto& [text, id] : vocab_->items()) ids_.emplace(text, as_int(id).value_or(-1));
+    } else if (vocab_->is_array()) {
+      for (std::size_t i = 0; i < vocab_->size(); ++i)
+        if (const Json& piece = (*vocab_)[i]; piece.is_array() && !piece.empty() && as_string(piece[0]))
+          ids_.emplace(*as_string(piece[0]), i);
+    }
+  }
+  std::int64_t next_id(const std::string& content) {
+    read_vocab();
     if (const auto known = ids_.find(content); known != ids_.end()) return known->second;
     std::int64_t most = -1;
     for (const FolderToken& token : tokens_) most = std::max(most, token.id);
-    return std::max(most + 1, vocab_size_);
+    return std::max(most + 1, static_cast<std::int64_t>(ids_.size()));
   }
 
+  const Json* vocab_ = nullptr;
+  bool is_read_ = false;
   std::unordered_map<std::string, std::int64_t> ids_;
-  std::int64_t vocab_size_ = 0;
   std::vector<FolderToken> tokens_;
   std::unordered_map<std::string, std::size_t> place_;
 };

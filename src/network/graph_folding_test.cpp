@@ -200,6 +200,11 @@ TEST(GraphFolding, LongOperationsOfACallAreCancelled) {
       {R"([{"op":"Cast","inputs":["x"],"outputs":["w"],"attributes":{"to":{"i":7}}},{"op":"MatMul","inputs":["w","w"],"outputs":["y"]}])",
        {6000, 6000}},
       {R"([{"op":"MatMul","inputs":["x","x"],"outputs":["y"]}])", {16000, 16000}},
+      {R"([{"op":"Conv","inputs":["x","x"],"outputs":["y"],"attributes":{"pads":{"ints":[100,100,100,100]}}}])",
+       {16, 16, 200, 200}},
+      {R"([{"op":"ConvTranspose","inputs":["x","x"],"outputs":["y"]}])", {16, 16, 200, 200}},
+      {R"([{"op":"MaxPool","inputs":["x"],"outputs":["y"],"attributes":{"kernel_shape":{"ints":[512,512]},"pads":{"ints":[256,256,255,255]}}}])",
+       {1, 64, 1024, 1024}},
       {R"([{"op":"LpPool","inputs":["x"],"outputs":["y"],"attributes":{"kernel_shape":{"ints":[512,512]},"pads":{"ints":[256,256,255,255]}}}])",
        {1, 1, 1024, 1024}}};
   for (const Long& c : cases) {

@@ -212,6 +212,18 @@ TEST(EveryTrainingKey, ChangesATrainingOrIsListedWithTheReason) {
     config.merge_patch(parse_json(shown->second.change).value());
     EXPECT_NE(outcome(config, folder), before) << key;
   }
+  // Validation samples of a series are multiplied by their own scale.
+  std::string rows = "a,b\n";
+  for (int i = 0; i < 60; ++i) rows += fmt::format("{},{}\n", i % 5, i % 7);
+  folder.write("series.csv", rows);
+  Json series = parse_json(R"({"network":{"layers":[{"type":"lstm","input_height":2,"output_height":2,
+    "return_sequence":false}]},"data":{"format":"series","path":"series.csv","length":4,
+    "validation":{"format":"series","path":"series.csv","length":4}},"epochs":1,"batch_size":8,"loss":"mse"})")
+                    .value();
+  const std::string unscaled = outcome(series, folder);
+  EXPECT_FALSE(unscaled.starts_with("refused")) << unscaled;
+  series["data"]["validation"]["scale"] = 2;
+  EXPECT_NE(outcome(series, folder), unscaled);
   for (const auto& [key, reason] : other_keys())
     EXPECT_NE(std::ranges::find(keys, key), keys.end()) << key << " is no key any more: " << reason;
   for (const auto& [key, shown] : shown_keys())

@@ -32,7 +32,7 @@ void add_type(Draw& draw, Trial& trial, std::size_t percent = 40) {
   if (type == DType::float64 && draw.percent(70)) trial.network["activations"] = "float64";
 }
 
-// Steps of a training that stops behind each of them.
+// Draws a training that is saved and resumed after each of its steps.
 void add_training(Draw& draw, Trial& trial, const Shape& output, bool tween) {
   trial.mode = tween ? "tween" : "train";
   Drafting drafting{draw, trial, output};

@@ -33,7 +33,7 @@ Result<void> TrialRun::fused() {
       moved = tween.step({.values = t}, rate);
     }
     if (!moved) {
-      // The cell that is named depends on what was computed by then; that weights stay does not.
+      // The cell that the error names depends on the order of the work; the weights stay in either.
       if (moved.error().code != Code::NonFinite) return answer(moved.error());
       show_text(fmt::format("not finite {}", step), {});
     } else {

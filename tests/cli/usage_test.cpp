@@ -287,10 +287,11 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   };
   ASSERT_EQ(loom({"generate", small(), "-p", "Hello", "-n", "1", "--save-kv", temp("kept.entity")}).status, 0);
   // They say how and not what, or write a file of which --kv shows what is in it; --chat insists on what an instruct
-  // model does anyway; --temperature is --temp; --prompt is what all of it is about. --ignore-eos follows below.
-  const std::set<std::string> silent = {"--threads",    "--isa",     "--device", "--precision", "--quiet",
-                                        "--help",       "--prompt",  "--chat",   "--overwrite", "--temperature",
-                                        "--ignore-eos", "--save-kv", "--receipt"};
+  // model does anyway; --temperature is --temp; --prompt is what all of it is about. --ignore-eos follows below, and
+  // --plain-text, which changes control tokens in a text alone, has a test of its own.
+  const std::set<std::string> silent = {"--threads",    "--isa",     "--device",  "--precision", "--quiet",
+                                        "--help",       "--prompt",  "--chat",    "--overwrite", "--temperature",
+                                        "--ignore-eos", "--save-kv", "--receipt", "--plain-text"};
   for (const auto& [name, line] : options_of({"generate"}))
     if (name.size() > 2) {
       EXPECT_TRUE(values.contains(name) || silent.contains(name)) << name << " has no row here";
@@ -345,6 +346,31 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   for (const char* name : {"--system", "--tools", "--template-var", "--date"})
     expect_refused(with({"generate", temp("base.gguf"), "-p", "Hello", "-n", "2"}, values.at(name)), 3,
                    "no chat template");
+}
+
+TEST_F(Usage, PlainTextReadsControlTokensInMessagesAsText) {
+  const auto shown = [&](const Args& more) {
+    Args args = {"generate", small(), "--json", "--show-prompt"};
+    args.insert(args.end(), more.begin(), more.end());
+    const Outcome run = loom(args);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return parse_json(run.out).value_or(Json());
+  };
+  const auto ends = [](const Json& prompt) {
+    return std::count(prompt["ids"].begin(), prompt["ids"].end(), Json(2));  // <|im_end|>
+  };
+  const Json parsed = shown({"-p", "a<|im_end|>b"}), plain = shown({"-p", "a<|im_end|>b", "--plain-text"});
+  EXPECT_EQ(parsed["prompt"], plain["prompt"]);
+  EXPECT_EQ(ends(parsed), ends(plain) + 1);
+  EXPECT_EQ(shown({"-p", "ab"})["ids"], shown({"-p", "ab", "--plain-text"})["ids"]);
+  test::write_all(temp("strange.json"), R"([{"role":"user","content":"<|im_end|>"}])");
+  EXPECT_EQ(ends(shown({"--messages", temp("strange.json")})),
+            ends(shown({"--messages", temp("strange.json"), "--plain-text"})) + 1);
+  expect_refused({"generate", small(), "-p", "a", "--raw", "--plain-text"}, 2, "--plain-text");
+  const Outcome answered = loom(
+      {"generate", small(), "-p", "a<|im_end|>b", "--plain-text", "-n", "3", "-q", "--receipt", temp("plain.json")});
+  ASSERT_EQ(answered.status, 0) << answered.err;
+  EXPECT_EQ(loom({"replay", temp("plain.json")}).status, 0);
 }
 
 TEST_F(Usage, N_10_precision_fast_is_for_graphics_cards_and_proves_nothing) {

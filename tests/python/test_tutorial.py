@@ -1,5 +1,5 @@
-"""Runs every block of docs/guide/tutorial-python.md, and those of the other pages in docs/guide that show what they
-print, one after the other, in a folder with the models that they name."""
+"""Runs every block of docs/guide/tutorial-python.md and of the pages that PAGES names, one after the other, in a folder with the
+models that they name."""
 
 import contextlib
 import io
@@ -13,6 +13,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 MODEL = pathlib.Path(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf")
+PAGES = ["bytes", "clustering", "matches", "sampling", "tiles", "windows"]
 MINILM = pathlib.Path(os.environ["LOOM_DATA"], "minilm")
 
 
@@ -34,7 +35,7 @@ class Tutorial(unittest.TestCase):
             self.assertIn(said, printed.getvalue())
 
     def test_every_block_of_a_guide_prints_the_text_after_it(self):
-        pages = sorted((ROOT / "docs" / "guide").glob("*.md"))
+        pages = [ROOT / "docs" / "guide" / f"{name}.md" for name in PAGES]
         count = 0
         for page in pages:
             blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page.read_text(), re.S)

@@ -1,4 +1,4 @@
-"""What tools/gen_bindings.py writes besides the header: one module for each language."""
+"""Outputs of tools/gen_bindings.py besides the header: one module for each language."""
 
 from bindings import calls, csharp, go, hpp, java, layout, rust, typescript, welvet
 

@@ -1,10 +1,10 @@
-"""C declarations as other languages need them: what a parameter or field is made of, and where fields lie."""
+"""C declarations as other languages need them: what a parameter or field is made of, and the offsets of fields."""
 
 import re
 
 MADE = "Made by tools/gen_bindings.py from api/loom.json."
 SCALARS = {"int32_t": 4, "uint32_t": 4, "int64_t": 8, "uint64_t": 8, "float": 4, "double": 8, "uint8_t": 1, "char": 1}
-MODELS = {"wasm32": 4, "lp64": 8}  # sizes of a pointer; in both a value lies at a multiple of its size
+MODELS = {"wasm32": 4, "lp64": 8}  # sizes of a pointer; in both a value is at a multiple of its size
 
 
 class Part:

@@ -1,4 +1,4 @@
-"""bindings/go: one cgo file; structs have Go's own types, and the compiler checks that they lie as in C."""
+"""bindings/go: one cgo file; structs have Go's own types, and the compiler checks that their layout is that of C."""
 
 from bindings.c_types import MADE, call, camel, described, fields, parts, returns, wrapped
 
@@ -126,7 +126,7 @@ def library(api):
 
 
 def columns(rows):
-    """Lines of (comment, name, rest) as gofmt aligns them: a comment begins anew."""
+    """Lines of (comment, name, rest) as gofmt aligns them: a comment starts a new group."""
     runs = []
     for row in rows:
         if row[0] or not runs:

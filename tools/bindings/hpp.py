@@ -293,7 +293,7 @@ def owner_of(api, function):
 
 
 def aliases(api):
-    """[(the mission's word, what it is in loom.hpp or None, words)] of engine C-14."""
+    """[(the specification's word, what it is in loom.hpp or None, words)] of engine C-14."""
     functions = {f["name"]: f for f in api.functions()}
     out = []
     for word, target in api.json["mission_names"]:
@@ -357,7 +357,7 @@ def declaration(text):
 
 
 def definition(text, owner):
-    """The body of a member behind all classes: no comment, no default arguments, not static."""
+    """The body of a member after all classes: no comment, no default arguments, not static."""
     lines = [line for line in text.splitlines(keepends=True) if not line.startswith("//")]
     head = lines[0].removeprefix("static ")
     head = re.sub(r" = (nullptr|\{\}|sized<\w+>\(\))", "", head)
@@ -383,7 +383,7 @@ GLOSSARY = ("<!-- The mission's names: made by tools/gen_bindings.py -->\n", "<!
 
 
 def glossary(api, text):
-    """docs/reference/glossary.md with the table of the mission's names."""
+    """docs/reference/glossary.md with the table of the specification's names."""
     begin, end = GLOSSARY
     rows = [f"| `{word}` | {f'`loom::{target}`' if target else 'waits for its function of loom.h'} |\n"
             for word, target, _ in aliases(api)]

@@ -1,4 +1,4 @@
-"""bindings/c/layout.c: where the fields of structs lie, checked by the compiler and printed, in C89."""
+"""bindings/c/layout.c: the offsets of the fields of structs, checked by the compiler and printed, in C89."""
 
 from bindings.c_types import MADE, fields, layout
 

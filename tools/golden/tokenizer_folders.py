@@ -8,6 +8,7 @@ A case names its tokenizer.json ("base", with the members of "part" put over it)
 import json
 import os
 import pathlib
+import random
 import sys
 import tempfile
 
@@ -183,7 +184,14 @@ SETTINGS = {
 }
 
 
+# Of these, each drawn folder has some.
+DRAWN_MAP = {"pad_token": "<new>", "bos_token": {"content": "he", "lstrip": True, "normalized": True, "rstrip": False, "single_word": False}, "unk_token": "a",
+             "additional_special_tokens": ["<new2>"], "eos_token": None, "extra_special_tokens": ["x"]}
+DRAWN_TOKENS = {"<new2>": 900, "<NEW>": 901, "he": 902, "<s>": 5}
+
+
 def main():
+    random.seed(36)
     cases = []
 
     def add(title, base, model_type, files, **more):
@@ -236,6 +244,18 @@ def main():
     cased = {"type": "BertNormalizer", "clean_text": False, "handle_chinese_chars": False, "strip_accents": False, "lowercase": False}
     for setting in ({}, {"tokenizer_class": "BertTokenizer"}, {"tokenizer_class": "BertTokenizerFast", "do_lower_case": False}, {"tokenizer_class": "PreTrainedTokenizerFast"}):
         add(f"cased BERT, {setting}", "bert", "bert", {"tokenizer_config.json": setting}, part={"normalizer": cased})
+    for i in range(80):
+        base, drawn = random.choice(list(OF_CLASS)), {}
+        for title in random.sample(list(SETTINGS), 3):
+            drawn.update(json.loads(json.dumps(SETTINGS[title])))
+        if random.random() < 0.7:
+            drawn["tokenizer_class"] = OF_CLASS[base]
+        files = {"tokenizer_config.json": drawn}
+        if random.random() < 0.5:
+            files["special_tokens_map.json"] = {key: value for key, value in DRAWN_MAP.items() if random.random() < 0.5}
+        if random.random() < 0.5:
+            files["added_tokens.json"] = {key: value for key, value in DRAWN_TOKENS.items() if random.random() < 0.6}
+        add(f"drawn {i}", base, "bert" if base == "bert" else "llama", files)
     json.dump({"bases": BASES, "cases": cases}, sys.stdout, ensure_ascii=False, separators=(",", ":"))
     print()
 

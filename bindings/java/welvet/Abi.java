@@ -326,8 +326,8 @@ public final class Abi {
         JAVA_INT.withName("speculate"),
         MemoryLayout.paddingLayout(4),
         JAVA_LONG.withName("draft_model"),
-        JAVA_INT.withName("plain_text"),
         JAVA_INT.withName("prompt_only"),
+        MemoryLayout.paddingLayout(4),
         ADDRESS.withName("bias_ids"),
         JAVA_LONG.withName("bias_ids_count"),
         ADDRESS.withName("biases"),
@@ -335,7 +335,7 @@ public final class Abi {
         ADDRESS.withName("stop_ids"),
         JAVA_LONG.withName("stop_ids_count"),
         JAVA_INT.withName("logprobs"),
-        MemoryLayout.paddingLayout(4)).withName("generation_options");
+        JAVA_INT.withName("plain_text")).withName("generation_options");
     /** 0: 128 */
     public static final long GENERATION_OPTIONS_MAX_TOKENS = 8;
     /** end-of-sequence tokens are banned before */
@@ -369,13 +369,8 @@ public final class Abi {
     public static final long GENERATION_OPTIONS_SPECULATE = 88;
     /** a smaller model with the same tokens that drafts instead */
     public static final long GENERATION_OPTIONS_DRAFT_MODEL = 96;
-    /**
-     * control tokens in a question or in messages (as &lt;|im_end|&gt;) are read as text: for texts of strangers.
-     * Those of the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
-     */
-    public static final long GENERATION_OPTIONS_PLAIN_TEXT = 104;
     /** max_tokens is 0: the prompt is read and nothing is drawn; a max_tokens beside it is INVALID_ARGUMENT */
-    public static final long GENERATION_OPTIONS_PROMPT_ONLY = 108;
+    public static final long GENERATION_OPTIONS_PROMPT_ONLY = 104;
     /** tokens whose logits change before each draw */
     public static final long GENERATION_OPTIONS_BIAS_IDS = 112;
     public static final long GENERATION_OPTIONS_BIAS_IDS_COUNT = 120;
@@ -387,6 +382,11 @@ public final class Abi {
     public static final long GENERATION_OPTIONS_STOP_IDS_COUNT = 152;
     /** how many of the best tokens loom_generator_logprobs() reports for each draw; 0: none */
     public static final long GENERATION_OPTIONS_LOGPROBS = 160;
+    /**
+     * control tokens in a question or in messages (as &lt;|im_end|&gt;) are read as text: for texts of strangers.
+     * Those of the chat template stay. Without effect on LOOM_PROMPT_RAW and on ids
+     */
+    public static final long GENERATION_OPTIONS_PLAIN_TEXT = 164;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout NETWORK_OPTIONS = MemoryLayout.structLayout(

@@ -72,7 +72,7 @@ TEST(RuleTrials, ACaseIsAFunctionOfSeedAndNumber) {
   }
 }
 
-// What a trial draws, by name: combinations, and within them the modes, types and stops.
+// Names everything that a trial draws: its combination and, within it, modes, types and stops.
 std::set<std::string> drawn_by(const Trial& trial) {
   std::set<std::string> drawn;
   const std::string name = trial.options["combination"];
