@@ -33,7 +33,9 @@ Result<std::vector<AdaptTask>> tasks_of(const AdaptFlags& o) {
     if (equals == text.npos || equals == 0 || equals + 1 == text.size())
       return fail(Code::InvalidArgument, "--task {}: expected NAME=FILE", text);
     AdaptTask task{text.substr(0, equals), {}};
-    LOOM_TRY(task.data, read_examples(text.substr(equals + 1)));
+    auto read = read_examples(text.substr(equals + 1));
+    if (!read) return at("task " + task.name, std::move(read).error());
+    task.data = *std::move(read);
     tasks.push_back(std::move(task));
   }
   return tasks;
@@ -140,7 +142,9 @@ Run adapt_command(CLI::App& app) {
   add_common(app, o->common, false);
   return [o] {
     if (auto checked = check_adapt_flags(*o); !checked) return report(checked.error());
-    return finish(naming({o->network, o->config}, run_adapt(*o)));
+    const Result<int> status = run_adapt(*o);
+    if (!status && status.error().text().starts_with("task ")) return finish(status);
+    return finish(naming({o->network, o->config, o->chart, o->output}, status));
   };
 }
 

@@ -75,6 +75,7 @@ Result<int> run_ensemble_command(const EnsembleFlags& o) {
   EnsembleOptions options;
   options.mode = o.mode == "vote" ? EnsembleMode::Vote : EnsembleMode::Mean;
   options.weights = o.weights, options.min_coverage = o.min_coverage;
+  options.targets_name = o.targets.empty() ? o.input : o.targets;
   options.run.threads = o.common.threads, options.run.max_bytes = o.common.max_memory;
   options.run.input_name = o.input, options.run.cancel = &interrupt_flag();
   if (!o.common.isa.empty()) {
@@ -128,7 +129,7 @@ Run ensemble_command(CLI::App& app) {
       if (auto checked = check_output(o->output, kind, o->overwrite, {o->input, o->targets}); !checked)
         return report(checked.error());
     }
-    return finish(naming({o->input, o->targets, o->output}, run_ensemble_command(*o)));
+    return finish(run_ensemble_command(*o));
   };
 }
 

@@ -173,7 +173,8 @@ Run mesh_command(CLI::App& app) {
     if (o->outputs && !o->common.json)
       return report(Error{Code::InvalidArgument, "--outputs has no effect without --json"});
     if (auto checked = check_flags(*o, app); !checked) return report(checked.error());
-    return finish(naming({o->network, o->input, o->targets, o->state}, run_mesh_command(*o)));
+    return finish(
+        naming({o->network, o->input, o->targets, o->tween, o->state, o->save_state, o->output}, run_mesh_command(*o)));
   };
 }
 

@@ -109,7 +109,9 @@ Result<MemberOutputs> run_members(std::span<const EnsembleInput> members, const 
 
 Result<void> judge(const MemberOutputs& all, const TensorValues& targets, const EnsembleOptions& o,
                    std::span<const double> weights, EnsembleResult& result) {
-  LOOM_TRY(const auto right, target_classes(targets, all.rows, all.cols));
+  const auto classes = target_classes(targets, all.rows, all.cols);
+  if (!classes) return at(o.targets_name, classes.error());
+  const std::vector<std::int32_t>& right = *classes;
   std::vector<ModelPerformance> masks;
   for (std::size_t m = 0; m < all.classes.size(); ++m) {
     masks.push_back(performance_of(result.members[m].name, all.classes[m], right));

@@ -21,6 +21,7 @@ struct EnsembleOptions {
   std::vector<double> weights{};  // of the members, at least 0 and not all 0; empty: all count the same
   double min_coverage = 0;        // of the matches that are reported
   NetworkRunOptions run{};        // of each member
+  std::string targets_name{};     // of the file of targets, for errors
 };
 
 struct EnsembleInput {

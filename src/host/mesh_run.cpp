@@ -130,6 +130,9 @@ class MeshRunner {
       return fail(Code::OutOfMemory, "a state with {} captured ticks takes {} bytes, at most {} are allowed", history,
                   mesh_->state_bytes() + mesh_->history_bytes(), o_.max_bytes);
     const StepCell& last = network_.step_cells().back();
+    if (o_.outputs && last.starts && last.output.elements() > o_.max_bytes / sizeof(double) / ticks_)
+      return fail(Code::OutOfMemory, "outputs {} of {} ticks take more than the {} bytes that are allowed",
+                  last.output.text(), ticks_, o_.max_bytes);
     if (last.starts && !o_.targets.values.empty()) LOOM_TRY_VOID(targets_of(last.output, 0).map([](auto) {}));
     if (o_.learn) LOOM_TRY_VOID(make_tween());
     captures_ = history != 0;

@@ -157,6 +157,8 @@ TEST_F(MeshCli, ContradictionsAreRefusedInOneLine) {
   expect_refused({"mesh", net, "--learn"}, 2, "--targets");
   expect_refused({"mesh", net, "--learning-rate", "1"}, 2, "--learning-rate has no effect");
   expect_refused({"mesh", net, "-o", file("y.entity")}, 2, "--output has no effect");
+  expect_refused({"mesh", net, "--outputs", "--json", "--ticks", "1000000", "--max-memory", "1M", "-q"}, 4,
+                 "1000000 ticks");
   expect_refused({"mesh", net, "--outputs"}, 2, "--outputs has no effect");
   expect_refused({"mesh", net, "--through", "2"}, 2, "--through has no effect");
   expect_refused({"mesh", net, "--by-tick"}, 2, "--by-tick");
@@ -226,6 +228,8 @@ TEST_F(EnsembleCli, WrongUseIsRefusedInOneLine) {
   expect_refused({"ensemble", a, a, "-i", x, "--min-coverage", "0.5", "-q"}, 2, "--min-coverage has no effect");
   expect_refused({"ensemble", a, a, "-i", x, "--targets", file("t.json", "[7]"), "-q"}, 2, "class id");
   expect_refused({"ensemble", a, "-i", x}, 2, "NETWORK");
+  expect_refused({"ensemble", a, file("none.json"), "-i", x, "-q"}, 3, "loom: " + file("none.json") + ": cannot open");
+  expect_refused({"ensemble", a, a, "-i", file("none.npy"), "-q"}, 3, "loom: " + file("none.npy") + ": cannot open");
 }
 
 TEST_F(AdaptCli, TheReportIsEqualOnEveryMachineAndCountsChanges) {
@@ -272,6 +276,7 @@ TEST_F(AdaptCli, WrongUseIsRefusedInOneLine) {
   expect_refused(
       {"adapt", net, "--task", "a=" + a, "--task", "b=" + file("d.json", R"({"inputs":[[1]],"targets":[0]})"), "-q"}, 3,
       "task b");
+  expect_refused({"adapt", net, "--task", "a=" + file("none.npz"), "-q"}, 3, "loom: task a: " + file("none.npz"));
   expect_refused({"adapt", net, "--task", "a=" + a, "--freeze", "--learning-rate", "1"}, 2, "--freeze");
   expect_refused({"adapt", net, "--task", "a=" + a, "--config", file("k.json", R"({"frob":1})"), "-q"}, 3, "k.json");
 }
