@@ -18,7 +18,8 @@ def replay_receipt(receipt: Json | Path, *, model: Path | None = None, folder: P
 
     receipt: a dict, or a file that `loom generate --receipt` or json.dump() wrote.
     model: where the model is now; None: where the receipt says. folder: where its relative paths start.
-    device: "cpu" or a card of gpu_report(), the bits are the same on each; None: that of the receipt where this machine has it.
+    device: "cpu" or a card of gpu_report(), the bits are the same on each; None: that of the receipt where this machine
+    has it.
     NotFoundError where a file is missing.
 
     >>> answer = lm.generate("What is gravity?", receipt=True)  # doctest: +SKIP
