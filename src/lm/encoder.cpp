@@ -155,9 +155,6 @@ Result<TextEncoder> TextEncoder::load(const std::string& given, const EncoderOpt
   auto read = text::Tokenizer::from_json(tokenizer.json);
   if (!read) return at(folder + "/tokenizer.json", std::move(read).error());
   encoder.tokenizer_ = std::make_shared<const text::Tokenizer>(std::move(*read));
-  if (encoder.tokenizer_->vocab_size() > c.vocab_size)
-    return fail(Code::InvalidConfig, "{}: the tokenizer has {} ids, vocab_size is {}", folder,
-                encoder.tokenizer_->vocab_size(), c.vocab_size);
   if (auto chosen = encoder.choose_prompt(options); !chosen) return at(folder, std::move(chosen).error());
   auto spec = spec_of(c);
   if (!spec) return at(folder + "/config.json", std::move(spec).error());
@@ -314,6 +311,10 @@ Result<std::vector<TextEmbedding>> TextEncoder::embed(std::span<const std::strin
   for (std::size_t i = 0; i < texts.size(); ++i) {
     LOOM_TRY_VOID(tokenizer_->encode(prompt_.value_or("") + texts[i], {}, ids[i]).map([](const text::Encoded&) {}));
     if (ids[i].empty()) return fail(Code::InvalidArgument, "text {}: no tokens", i);
+    const std::int32_t most = *std::ranges::max_element(ids[i]);
+    if (static_cast<std::size_t>(most) >= config_.vocab_size)
+      return fail(Code::OutOfRange, "text {}: the tokenizer gives the id {}, vocab_size is {}", i, most,
+                  config_.vocab_size);
     if (ids[i].size() > max_tokens_) {  // the last token ends every text
       const std::int32_t end = ids[i].back();
       ids[i].resize(max_tokens_);

@@ -231,7 +231,7 @@ const std::string kLinked = grid(
     {cell(0, kDense),
      cell(1, link_to(0, R"(,"link_mode":"feed","link_merge":"add","name":"fed","learning_rate_scale":0.5)" + kOwn)),
      cell(2, link_to(1, R"(,"link_mode":"feed","name":"passed","is_disabled":true)")), cell(3, link_to(0, kOwn)),
-     cell(4, link_to(1, R"(,"link_mode":"share","trainable":false)")), cell(5, kDense)},
+     cell(4, link_to(1, R"(,"link_mode":"share","name":"again")")), cell(5, kDense)},
     6);
 
 TEST(Links, V_26_a_cell_with_a_link_is_written_copied_and_morphed_as_one) {
@@ -244,7 +244,7 @@ TEST(Links, V_26_a_cell_with_a_link_is_written_copied_and_morphed_as_one) {
   EXPECT_EQ(spec["layers"][1]["name"], "fed");
   EXPECT_EQ(spec["layers"][2]["is_disabled"], true);
   EXPECT_FALSE(spec["layers"][2].contains("type"));
-  EXPECT_EQ(spec["layers"][4]["trainable"], false);
+  EXPECT_EQ(spec["layers"][4]["name"], "again");
   const Shape shape = Shape::of({2, 5});
   Network copy = clone_network(network).value();
   EXPECT_EQ(dump_json(network_to_json(copy)), dump_json(spec));

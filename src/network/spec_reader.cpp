@@ -189,16 +189,6 @@ void complain_of_unread_scale(JsonReader& reader, std::string_view init) {
       fmt::format("only the inits uniform and normal read it, not {}", init.empty() ? "auto" : printable(init)));
 }
 
-// An init of its own for a layer that draws no matrix would change nothing.
-void complain_of_unread_init(Findings& findings, JsonReader& reader, Layer& layer) {
-  const CommonSettings& common = layer.common;
-  const bool has_init = common.init != findings.init, has_scale = common.init_scale != findings.init_scale;
-  if (!findings.options.initialise || (!has_init && !has_scale) || draws_matrices(layer)) return;
-  reader.complain(Code::InvalidConfig, has_init ? "init" : "init_scale",
-                  fmt::format("it draws matrices, and a layer of type {} has none of its own; leave it out",
-                              layer.kind_row().name));
-}
-
 // Settings of every layer, and that none of those given is without effect.
 void read_common(Findings& findings, JsonReader& reader, CommonSettings& common) {
   common.encoding.dtype = findings.default_dtype;
@@ -251,7 +241,6 @@ LayerPtr read_operation(Findings& findings, JsonReader& reader, const LayerKind&
   auto built = layer->build();
   if (built) built = attach_adapters(*layer);
   if (!built) return findings.add(std::move(built.error().under(place))), nullptr;
-  complain_of_unread_init(findings, reader, *layer);
   if (weights != nullptr) findings.weights.push_back({layer.get(), weights, below(place, "weights")});
   return findings.errors.size() == before ? std::move(layer) : nullptr;
 }

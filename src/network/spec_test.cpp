@@ -630,40 +630,6 @@ TEST(Spec, J_02_init_scale_is_for_the_rules_that_read_it) {
   EXPECT_NE(arch.error().text().find("/initScale"), std::string::npos) << arch.error().text();
 }
 
-// An init draws matrices: where a layer has none, it says so by name.
-TEST(Spec, AnInitOfALayerWithoutMatricesIsRefused) {
-  const auto refused_at = [](const std::string& layer, const char* more = "", SpecOptions options = {}) {
-    const auto read = network_from_json(list_of(layer, more), options);
-    return read ? std::string() : pointer_text(read.error().place.steps());
-  };
-  const std::string size = R"(,"input_height":4)";
-  for (const std::string& bare :
-       {R"({"type":"rmsnorm")" + size, R"({"type":"layernorm")" + size, R"({"type":"batchnorm")" + size,
-        R"({"type":"groupnorm")" + size, R"({"type":"instancenorm","affine":true)" + size,
-        std::string(R"({"type":"softmax")"), std::string(R"({"type":"activation","activation":"tanh")"),
-        std::string(R"({"type":"dropout")"), std::string(R"({"type":"reshape","shape":[4])"),
-        std::string(R"({"type":"permute","axes":[0,1])"), std::string(R"({"type":"residual","skip_from":"none")"),
-        std::string(R"({"type":"maxpool","kernel_size":2)"), std::string(R"({"type":"avgpool","kernel_size":2)"),
-        std::string(
-            R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":4,"output_height":4}])")}) {
-    SCOPED_TRACE(bare);
-    EXPECT_EQ(refused_at(bare + "}"), "");
-    EXPECT_EQ(refused_at(bare + R"(,"init":"uniform","init_scale":0.5})"), "/layers/0/init");
-    EXPECT_EQ(refused_at(bare + R"(,"init":"zeros"})"), "/layers/0/init");
-    EXPECT_EQ(refused_at(bare + R"(,"init_scale":0.5})", R"("init":"uniform",)"), "/layers/0/init_scale");
-    EXPECT_EQ(refused_at(bare + R"(,"init":"zeros"})", "", {.initialise = false}), "") << "a file brings its weights";
-  }
-  const std::string norm = R"({"type":"rmsnorm","input_height":4})";
-  EXPECT_EQ(refused_at(norm, R"("init":"uniform","init_scale":0.5,)"), "/init_scale");
-  EXPECT_EQ(refused_at(norm, R"("init":"none",)"), "");
-  for (const char* matrix : {R"({"type":"dense","input_height":4,"output_height":4)",
-                             R"({"type":"embedding","vocab_size":4,"embedding_dim":4)",
-                             R"({"type":"lstm","input_height":4,"output_height":4)"}) {
-    EXPECT_EQ(refused_at(matrix + std::string(R"(,"init":"uniform","init_scale":0.5})")), "") << matrix;
-    EXPECT_EQ(refused_at(norm + "," + matrix + "}", R"("init":"uniform","init_scale":0.5,)"), "") << matrix;
-  }
-}
-
 // A link that shares runs its target: keys of an operation beside it may say what the target says, and nothing else.
 TEST(Spec, KeysOfASharingLinkThatItsTargetDoesNotSayAreRefused) {
   const std::string target = R"({"type":"dense","input_height":4,"output_height":4,"bias":true,"dtype":"int8"})";
@@ -682,8 +648,8 @@ TEST(Spec, KeysOfASharingLinkThatItsTargetDoesNotSayAreRefused) {
                                                                                    {"dtype", R"("int4")"},
                                                                                    {"activation", R"("relu")"},
                                                                                    {"init", R"("he")"},
-                                                                                   {"trainable", "false"},
                                                                                    {"learning_rate_scale", "2"},
+                                                                                   {"trainable", "false"},
                                                                                    {"adapters", "[]"},
                                                                                    {"weights", "{}"},
                                                                                    {"tied_to", R"("layers.0")"},

@@ -27,10 +27,10 @@ TEST(Generate, X_21_no_end_before_min_tokens) {
   EXPECT_EQ(free.stop_reason, "length");
   EXPECT_EQ(free.decode_steps, 5u);  // no forward behind the last token
 
-  // The first token ends the text: by the model, or by the caller. Files may name ids that the vocabulary lacks.
+  // The first token ends the text: by the model, whose files may name ids that the vocabulary lacks, or by the caller.
   for (const bool by_model : {true, false}) {
     model->stop_ids = by_model ? std::vector<std::int32_t>{free.ids[0], 1 << 23} : std::vector<std::int32_t>{};
-    options.stop_ids = by_model ? std::vector<std::int32_t>{} : std::vector<std::int32_t>{free.ids[0], 1 << 23, -1};
+    options.stop_ids = by_model ? std::vector<std::int32_t>{} : std::vector<std::int32_t>{free.ids[0]};
     options.min_tokens = 0;
     const Generation none = run(options);
     EXPECT_EQ(none.stop_reason, "eos");

@@ -263,8 +263,13 @@ Result<void> TweenSession::commit() {
   for (WeightState& state : trained_.weights) {
     if (!std::exchange(state.touched, false) || records_.figures.at(state.figures, kSquares) == 0) continue;
     const Exec exec = work(arena_);
-    if (auto done = state.weight->commit_update(exec); !done)
-      return at("tween: " + trained_.velocities[state.velocity].path, std::move(done).error());
+    auto done = state.weight->commit_update(exec);
+    if (done) continue;
+    // A float64 master that a smaller type cannot hold. It has moved, so this is no step to skip: training ends.
+    if (done.error().code == Code::NonFinite)
+      return fail(Code::OutOfRange, "tween: {}: training diverged: {} holds no such number",
+                  trained_.velocities[state.velocity].path, name(state.weight->dtype()));
+    return at("tween: " + trained_.velocities[state.velocity].path, std::move(done).error());
   }
   return {};
 }
