@@ -797,6 +797,8 @@ Result<StepReport> Trainer::tween_step(const Samples& batch, StepReport report) 
                             running_.cancel);
   report.loss = tween_->loss();
   if (!moved && moved.error().code == Code::NonFinite) return skip(batch, std::move(report), &moved.error());
+  // Masters that moved out of the range of their type: nothing to skip, training has diverged.
+  if (!moved && moved.error().code == Code::OutOfRange) moved.error().code = Code::NonFinite;
   LOOM_TRY_VOID(std::move(moved));
   state_.skipped_in_a_row = 0;
   ++state_.steps;
