@@ -144,8 +144,9 @@ class Replay {
     if (!r_.prompt.is_exact) return Difference();
     LOOM_TRY_VOID(model.need_tokenizer());
     std::vector<std::int32_t> ids;
-    LOOM_TRY_VOID(model.tokenizer->encode(
-        r_.prompt.text, {r_.prompt.adds_special_tokens, /*parse_special=*/true, r_.session.context + 1}, ids));
+    const text::EncodeOptions options{.add_special_tokens = r_.prompt.adds_special_tokens,
+                                      .max_tokens = r_.session.context + 1};
+    LOOM_TRY_VOID(model.tokenizer->encode(r_.prompt.text, options, ids));
     return compare_ids("prompt id", r_.prompt.ids, ids);
   }
 
