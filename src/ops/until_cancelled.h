@@ -15,9 +15,10 @@ inline constexpr std::size_t kElementsPerLook = kProductsPerLook / kTermsOfEleme
 inline bool is_cancelled(const Exec& exec) {
   return exec.cancel != nullptr && !exec.rehearsal() && exec.cancel->load(std::memory_order_relaxed);
 }
-// Ends a pass whose operation may have left out work. Call on the thread of the pass, after the last look.
+// Ends a pass whose operation may have left out work, on a device too. Call on the thread of the pass, after the last
+// look.
 inline void keep_cancel(const Exec& exec) {
-  if (exec.computes() && is_cancelled(exec) && !exec.status) exec.status = Error{Code::Cancelled, "cancelled"};
+  if (is_cancelled(exec) && !exec.status) exec.status = Error{Code::Cancelled, "cancelled"};
 }
 // Items of `cost` products each that run between two looks.
 constexpr std::size_t items_per_look(std::size_t cost) {

@@ -10,6 +10,7 @@
 #include "ops/gemm/gemm.h"
 #include "ops/matmul/matmul.h"
 #include "ops/unfold/unfold.h"
+#include "support/gpu.h"
 
 namespace loom::until_cancelled_test {
 
@@ -239,6 +240,21 @@ TEST(UntilCancelled, PartsOfFiltersHaveTheBitsOfTheWhole) {
     }
     EXPECT_EQ(whole, parts) << name(isa);
   }
+}
+
+// Layers call keep_cancel() where a device records their operations, which nothing may refuse for it.
+TEST(GpuUntilCancelled, OnlyACancelEndsAPassOnADevice) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const auto pool = ThreadPool::create(1).value();
+  Arena arena = Arena::create(1024, device).value();
+  std::atomic<bool> stop{false};
+  const Exec exec{*pool, *kernels_for(best_isa()).value(), arena, &stop};
+  keep_cancel(exec);
+  EXPECT_FALSE(exec.status) << exec.status->text();
+  stop = true;
+  keep_cancel(exec);
+  ASSERT_TRUE(exec.status);
+  EXPECT_EQ(exec.status->code, Code::Cancelled);
 }
 
 }  // namespace loom::until_cancelled_test

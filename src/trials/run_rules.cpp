@@ -3,12 +3,14 @@
 
 #include <array>
 
+#include "backend/travel.h"
 #include "trials/trial_options.h"
 #include "trials/trial_run.h"
 
 namespace loom {
 
-// step() and its three parts have the same bits (engine W-03): "unfused" takes the parts.
+// step() and its three parts have the same bits (engine W-03): "unfused" takes the parts, except on a device, where a
+// step is one call.
 Result<void> TrialRun::fused() {
   LOOM_TRY(Network net, network());
   LOOM_TRY(const TweenConfig config, tween_config_from_json(options_["tween"]));
@@ -16,16 +18,23 @@ Result<void> TrialRun::fused() {
       TweenSession::create(net, config, {.threads = way_.threads, .isa = way_.isa, .device = way_.device});
   if (!made) return answer(made.error());
   TweenSession& tween = **made;
+  const bool in_three = flag_option(options_, "unfused") && way_.device == nullptr;
   const double rate = 0.05;
   for (std::size_t step = 0; step < number_option(options_, "steps", 1); ++step) {
     PassExtras extras;
     extras.training = flag_option(options_, "training"), extras.step = static_cast<std::uint32_t>(step);
-    const auto y = tween.forward(view(inputs(fmt::format("x{}", step)), input_), extras);
+    Memory input_memory, target_memory;
+    LOOM_TRY(const ConstView x, sent(inputs(fmt::format("x{}", step)), input_, input_memory));
+    const auto y = tween.forward(x, extras);
     if (!y) return answer(y.error());
-    show(fmt::format("output {}", step), *y);
-    const ConstView t = view(uniform(fmt::format("t{}", step), y->shape.elements()), y->shape);
+    Buffer memory;
+    const auto output = brought(way_.device, *y, memory);
+    if (!output) return answer(output.error());
+    show(fmt::format("output {}", step), *output);
+    LOOM_TRY(const ConstView t,
+             sent(uniform(fmt::format("t{}", step), y->shape.elements()), y->shape, target_memory));
     Result<void> moved;
-    if (flag_option(options_, "unfused")) {
+    if (in_three) {
       moved = tween.backward({.values = t});
       if (moved) moved = tween.calculate_link_budgets();
       if (moved) moved = tween.apply(rate);
@@ -43,6 +52,7 @@ Result<void> TrialRun::fused() {
             show(fmt::format("gap {} of {}", step, *use.path), use.gap),
             show(fmt::format("update {} of {}", step, *use.path), use.update_norm);
     }
+    LOOM_TRY_VOID(fetched(net));
     show_weights(net, fmt::format("step {} ", step));
     if (!moved) break;
   }
@@ -104,21 +114,24 @@ Result<void> TrialRun::call() {
 // The gradients of the input, of the second input and of the weights.
 Result<void> TrialRun::call_back(const Network& net, NetworkSession& session, const ConstView& y,
                                  const ConstView* external) {
-  const ConstView dy = view(uniform("dy", y.shape.elements()), y.shape);
-  if (way_.device != nullptr) {
-    const auto dx = session.backward_here(dy);
-    return dx ? (show("input gradient", *dx), Result<void>()) : answer(dx.error());
+  Memory slopes, zeros;
+  LOOM_TRY(const ConstView dy, sent(uniform("dy", y.shape.elements()), y.shape, slopes));
+  View second;
+  if (external != nullptr) {
+    LOOM_TRY(zeros, Memory::create(way_.device, external->shape.elements() * bytes_of(element_)));
+    second = {zeros.data(), external->shape, element_};
   }
-  std::vector<double> room(external == nullptr ? 0 : external->shape.elements());
-  const View second{room.data(), external == nullptr ? Shape() : external->shape, element_};
   const auto dx = session.backward(dy, external == nullptr ? nullptr : &second);
   if (!dx) return answer(dx.error());
-  show("input gradient", *dx);
-  if (external != nullptr) show("gradient of the second input", second);
+  Buffer memory;
+  const auto gradient = brought(way_.device, *dx, memory);
+  if (!gradient) return answer(gradient.error());
+  show("input gradient", *gradient);
+  if (external != nullptr) show_there("gradient of the second input", second);
   net.visit_weights([&](const std::string& path, Weight& w, Layer&) {
-    show("gradient of " + path, {session.gradients().of(w), Shape::of({1, w.elements()}), element_});
+    show_there("gradient of " + path, {session.gradients().of(w), Shape::of({1, w.elements()}), element_});
   });
-  return {};
+  return checked();
 }
 
 }  // namespace loom

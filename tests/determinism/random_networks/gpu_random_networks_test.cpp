@@ -53,6 +53,22 @@ TEST(GpuRandomNetworks, every_mode_has_the_bits_of_the_cpu) {
     EXPECT_GT(whole[mode], 0u) << mode;
 }
 
+TEST(GpuRandomNetworks, CombinationsHaveTheBitsOfTheCpu) {
+  LOOM_NEEDS_GPU_DEVICE(unused);
+  Device* const device = device_from_name("gpu").value();  // threads of a population take turns on this one
+  const std::uint64_t seed = test::asked_for("LOOM_TRIALS_SEED", kCardSeed);
+  const auto cases = static_cast<std::uint32_t>(test::asked_for("LOOM_GPU_TRIALS", kCardCases));
+  std::map<std::string, std::size_t> whole;  // cases by mode, of which all ran on the card
+  for (std::uint32_t k = 0; k < cases; ++k) {
+    SCOPED_TRACE(fmt::format("loom verify --random 1 --seed {} --case {} --combinations --device gpu", seed, k));
+    expect_the_bits_of_the_cpu(random_rule_trial(seed, k), k, *device, whole);
+  }
+  EXPECT_EQ(test::refused_kernels(*device->gpu()), "");
+  if (cases < kCardCases || seed != kCardSeed) return;
+  for (const char* const mode : {"forward", "train", "tween", "mesh", "mesh tween", "fused", "call"})
+    EXPECT_GT(whole[mode], 0u) << mode;
+}
+
 // Failing cases of the past, on this computer or on a card.
 TEST(GpuRandomNetworks, kept_cases_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(unused);
