@@ -84,7 +84,8 @@ class TaskStream {
     const std::string& first = tasks_.front().name;
     constexpr double kMostWindows = 1 << 20;
     if (o_.window_ms) return AdaptationTracker::create(*o_.window_ms, *o_.window_ms * kMostWindows, steady_ms, first);
-    const auto count = static_cast<double>((total_ + o_.window - 1) / o_.window * o_.window);
+    const std::uint64_t windows = (total_ + o_.window - 1) / o_.window;
+    const auto count = static_cast<double>(windows * o_.window);
     return AdaptationTracker::create(
         static_cast<double>(o_.window), count, [this] { return static_cast<double>(done_); }, first);
   }

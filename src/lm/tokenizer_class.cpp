@@ -247,6 +247,7 @@ std::vector<std::string> t5_tokens(const Json& config) {
   const Json* const count = find(config, "extra_ids");
   const std::int64_t n = std::clamp<std::int64_t>(count ? as_int(*count).value_or(100) : 100, 0, 10000);
   std::vector<std::string> out;
+  out.reserve(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i) out.push_back(fmt::format("<extra_id_{}>", i));
   return out;
 }
@@ -380,7 +381,7 @@ std::string tokenizer_class_name(const Json& model_config, const Json& tokenizer
   const Json* const type_value = find(model_config, "model_type");
   const std::string type = type_value && as_string(*type_value) ? *as_string(*type_value) : "";
   const std::string own = class_in(tokenizer_config);
-  const std::string declared = own.empty() ? class_in(model_config) : own;
+  std::string declared = own.empty() ? class_in(model_config) : own;
   // Qwen2's class counts whatever a folder names, Mistral's takes tokenizer.json as it is.
   if (type == "qwen2") return "Qwen2Tokenizer";
   if (type == "mistral") return {};
