@@ -31,8 +31,7 @@ Result<void> TrialRun::fused() {
     const auto output = brought(way_.device, *y, memory);
     if (!output) return answer(output.error());
     show(fmt::format("output {}", step), *output);
-    LOOM_TRY(const ConstView t,
-             sent(uniform(fmt::format("t{}", step), y->shape.elements()), y->shape, target_memory));
+    LOOM_TRY(const ConstView t, sent(uniform(fmt::format("t{}", step), y->shape.elements()), y->shape, target_memory));
     Result<void> moved;
     if (in_three) {
       moved = tween.backward({.values = t});
