@@ -46,6 +46,7 @@ Result<std::vector<std::pair<std::int32_t, float>>> logit_bias_of(const loom_gen
   if (ids.size() != biases.size())
     return fail(Code::ShapeMismatch, "{} bias_ids and {} biases: expected as many", ids.size(), biases.size());
   std::vector<std::pair<std::int32_t, float>> out;
+  out.reserve(ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) out.emplace_back(ids[i], biases[i]);
   return out;
 }

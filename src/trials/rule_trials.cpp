@@ -341,6 +341,7 @@ const Combination& random_combination(Draw& draw) {
 
 std::vector<std::string> rule_combinations() {
   std::vector<std::string> names;
+  names.reserve(std::size(kCombinations));
   for (const Combination& c : kCombinations) names.push_back(c.name);
   return names;
 }

@@ -91,6 +91,7 @@ Result<void> TrialRun::call() {
       if (keys != 0) {
         const std::vector<std::int32_t> kept = classes(fmt::format("mask{}", call), batch * keys, 4);
         std::vector<double> entries;
+        entries.reserve(kept.size());
         for (const std::int32_t k : kept) entries.push_back(k > 0 ? 1 : 0);
         LOOM_TRY(mask, rows(entries, std::array{keys}));
         extras.mask = &mask;
