@@ -234,6 +234,8 @@ class LM(_native.Owner):
         """
         if form not in _FORMS:
             raise ValueError(f"form is {form!r}: expected one of {', '.join(_FORMS)}")
+        if form == "raw" and options.get("plain_text"):
+            raise ValueError('plain_text has no effect with form="raw"')
         values, _keeps = generation_options(**options)
         data, session = _native.data_of(prompt, "prompt"), self.session(adapters)
         return Stream(_native.make(library.loom_generator_from_text, session.value, data, len(data), _FORMS[form],

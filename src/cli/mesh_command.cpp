@@ -39,6 +39,8 @@ Result<void> check_flags(const MeshFlags& o, const CLI::App& app) {
   if (!o.output.empty())
     LOOM_TRY_VOID(check_output(o.output, OutputKind::network, o.overwrite, {o.network, o.input, o.targets, o.state}));
   // A state holds what nothing else can say: an existing file is replaced where it is asked for, or is the one read.
+  if (!o.save_state.empty() && o.save_state == o.output)
+    return fail(Code::InvalidArgument, "{}: --save-state and --output name one file", o.output);
   if (!o.save_state.empty() && is_file(o.save_state) && !o.overwrite && !is_same_file(o.save_state, o.state))
     return fail(Code::InvalidArgument, "{}: exists; not overwritten without --overwrite", o.save_state);
   return {};

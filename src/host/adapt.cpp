@@ -16,6 +16,8 @@
 namespace loom {
 namespace {
 
+constexpr std::size_t kMostOutputs = std::size_t{1} << 40;
+
 double steady_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -34,6 +36,7 @@ class TaskStream {
     if (network_.settings.activations != Element::f32)
       return fail(Code::Unsupported, "the network computes in f64: a stream is of float32");
     LOOM_TRY(trainer_, Trainer::create(network_, o_.trainer));
+    LOOM_TRY_VOID(trainer_->check_effects());
     LOOM_TRY(AdaptationTracker tracker, make_tracker());
     AdaptResult out;
     for (std::size_t t = 0; t < tasks_.size(); ++t) {
@@ -71,6 +74,8 @@ class TaskStream {
                     tasks_.front().name, sample_.text());
       if (auto fine = check_input(x.values, x.shape, Element::f32); !fine)
         return at("task " + task.name, std::move(fine).error());
+      if (outputs_of(task) > kMostOutputs - total_ || o_.window > kMostOutputs)
+        return fail(Code::LimitExceeded, "outputs of all tasks, or of a window: expected at most {}", kMostOutputs);
       total_ += outputs_of(task);
     }
     return {};

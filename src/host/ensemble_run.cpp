@@ -35,8 +35,10 @@ Result<void> check_weights(const std::vector<double>& weights, std::size_t membe
   for (const double w : weights)
     if (!(w >= 0) || !std::isfinite(w))
       return fail(Code::InvalidArgument, "a weight is {}: expected a finite number, 0 or more", w);
-  if (std::accumulate(weights.begin(), weights.end(), 0.0) <= 0)
-    return fail(Code::InvalidArgument, "all weights are 0: expected one above 0");
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  if (sum <= 0) return fail(Code::InvalidArgument, "all weights are 0: expected one above 0");
+  if (!(sum >= 1e-300 && sum <= 1e300))
+    return fail(Code::InvalidArgument, "the weights add up to {}: expected 1e-300 to 1e300", sum);
   return {};
 }
 

@@ -156,7 +156,7 @@ class MeshRunner {
     if (y) LOOM_TRY_VOID(look(*y, i, tick));
     if (y && o_.learn) {
       LOOM_TRY(const ConstView target, target_of(*y, i));
-      LOOM_TRY_VOID(tween_->step(state, {.values = target}, o_.learning_rate));
+      LOOM_TRY_VOID(tween_->step(state, {.values = target}, o_.learning_rate, o_.cancel));
     }
     LOOM_TRY_VOID(commit(state));
     tick.state_hash = state.hash();

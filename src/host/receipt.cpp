@@ -377,6 +377,9 @@ Result<Receipt> receipt_from_json(const Json& json) {
   fields.erase("digest");
   Receipt out;
   LOOM_TRY_VOID(read_config(fields, [&](ConfigVisitor& visit) { out.fields(visit); }));
+  if (const Json* command = find(json, "command"); command == nullptr || as_string(*command) == nullptr)
+    return fail_at({"command"}, Code::CorruptData, "expected the name of a command, got {}",
+                   command == nullptr ? std::string("none") : shown(*command));
   return out;
 }
 

@@ -165,6 +165,8 @@ TEST_F(MeshCli, ContradictionsAreRefusedInOneLine) {
   expect_refused({"mesh", net, "--constant", "1", "--seed", "2"}, 2, "--seed");
   expect_refused({"mesh", net, "-i", x, "--constant", "1"}, 2, "--constant");
   expect_refused({"mesh", net, "-i", x, "--targets", t, "--learn", "--backward"}, 2, "--backward");
+  const std::string y = file("y.json");
+  expect_refused({"mesh", net, "-i", x, "--targets", t, "--learn", "-o", y, "--save-state", y, "-q"}, 2, "one file");
   expect_refused({"mesh", net, "-i", x, "--targets", file("w.json", "[[1,2,3]]"), "--backward", "--ticks", "3", "-q"},
                  3, "w.json");
   expect_refused({"mesh", net, "-i", file("bad.json", "[[1,2]]"), "-q"}, 3, "2 input features");
@@ -225,6 +227,7 @@ TEST_F(EnsembleCli, WrongUseIsRefusedInOneLine) {
   expect_refused({"ensemble", a, b, "-i", x, "-q"}, 3, "[1, 5]");
   expect_refused({"ensemble", a, a, "-i", x, "--weights", "1", "-q"}, 2, "1 weights for 2");
   expect_refused({"ensemble", a, a, "-i", x, "--weights", "0,0", "-q"}, 2, "all weights are 0");
+  expect_refused({"ensemble", a, a, "-i", x, "--weights", "1e308,1e308", "-q"}, 2, "the weights add up to inf");
   expect_refused({"ensemble", a, a, "-i", x, "--min-coverage", "0.5", "-q"}, 2, "--min-coverage has no effect");
   expect_refused({"ensemble", a, a, "-i", x, "--targets", file("t.json", "[7]"), "-q"}, 2, "class id");
   expect_refused({"ensemble", a, "-i", x}, 2, "NETWORK");
@@ -278,6 +281,10 @@ TEST_F(AdaptCli, WrongUseIsRefusedInOneLine) {
       "task b");
   expect_refused({"adapt", net, "--task", "a=" + file("none.npz"), "-q"}, 3, "loom: task a: " + file("none.npz"));
   expect_refused({"adapt", net, "--task", "a=" + a, "--freeze", "--learning-rate", "1"}, 2, "--freeze");
+  expect_refused({"adapt", net, "--task", "a=" + a, "--task", "b=" + a, "--outputs-per-task", "9223372036854775809"}, 3,
+                 "expected at most");
+  expect_refused({"adapt", net, "--task", "a=" + a, "--config", file("q.json", R"({"qat_scale":"frozen"})"), "-q"}, 3,
+                 "qat_scale");
   expect_refused({"adapt", net, "--task", "a=" + a, "--config", file("k.json", R"({"frob":1})"), "-q"}, 3, "k.json");
 }
 

@@ -81,6 +81,13 @@ TEST_F(ReceiptCli, TheInstructionSetAndTheDeviceOfEveryCommandAreRecordedAndUsed
     }
 }
 
+TEST_F(ReceiptCli, AReceiptWithoutACommandIsNoReceipt) {
+  test::write_all(temp("bare.json"), R"({"loom_receipt":1,"digest":"x"})");
+  const auto bare = loom({"replay", temp("bare.json")});
+  EXPECT_EQ(bare.status, 3);
+  EXPECT_NE(bare.err.find("/command"), std::string::npos) << bare.err;
+}
+
 TEST_F(ReceiptCli, KeysAndValuesThatAnAnswerWentOnFromAreNamed) {
   const Args ask = {"generate", tiny(), "-p", "abc abc", "-n", "3", "--raw"};
   const auto with = [&](Args more) {

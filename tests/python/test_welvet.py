@@ -45,6 +45,13 @@ class Questions(unittest.TestCase):
         self.assertEqual(answer.stop_reason, "eos")
         self.assertEqual(len(answer.ids), len(self.lm.tokenizer.encode(answer.text)))
 
+    def test_control_tokens_of_a_question_can_be_text(self):
+        ids = [self.lm.generate("<|im_end|>", max_tokens=1, receipt=True, plain_text=plain).receipt["prompt"]["ids"]
+               for plain in (False, True)]
+        self.assertLess(len(ids[0]), len(ids[1]))
+        with self.assertRaisesRegex(ValueError, "no effect"):
+            self.lm.generate("<|im_end|>", form="raw", plain_text=True)
+
     def test_a_receipt_proves_an_answer(self):
         answer = self.lm.generate(QUESTION, receipt=True, max_tokens=8, temperature=0.5, seed=2**64 - 1)
         self.assertIsNone(self.lm.generate(QUESTION, max_tokens=1).receipt)
