@@ -430,10 +430,32 @@ std::vector<std::size_t> read_cells(Findings& findings, Network& network, const 
   return cells;
 }
 
-// The keys that a link reads which shares an operation.
-constexpr std::array<std::string_view, 14> kShareKeys = {
-    "z",        "y",        "x",         "l",          "is_remote_link", "target_z",    "target_y",
-    "target_x", "target_l", "link_mode", "link_merge", "name",           "is_disabled", "scatter_to"};
+// The keys that a link reads which shares an operation, and the settings of every layer, which specs of such links
+// carry although they are the target's to say: digests of evolved networks cover them.
+constexpr std::array<std::string_view, 24> kShareKeys = {"z",
+                                                         "y",
+                                                         "x",
+                                                         "l",
+                                                         "is_remote_link",
+                                                         "target_z",
+                                                         "target_y",
+                                                         "target_x",
+                                                         "target_l",
+                                                         "link_mode",
+                                                         "link_merge",
+                                                         "name",
+                                                         "is_disabled",
+                                                         "scatter_to",
+                                                         "dtype",
+                                                         "scale_granularity",
+                                                         "group_size",
+                                                         "activation_quant",
+                                                         "init",
+                                                         "init_scale",
+                                                         "adapters",
+                                                         "freeze_base",
+                                                         "trainable",
+                                                         "learning_rate_scale"};
 
 // The item of the list that stands at an address; null for none.
 const Json* item_at(const Json& layers, bool is_list, const std::array<std::size_t, 4>& address) {

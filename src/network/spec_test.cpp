@@ -645,12 +645,7 @@ TEST(Spec, KeysOfASharingLinkThatItsTargetDoesNotSayAreRefused) {
   for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{{"type", R"("lstm")"},
                                                                                    {"input_height", "5"},
                                                                                    {"bias", "false"},
-                                                                                   {"dtype", R"("int4")"},
                                                                                    {"activation", R"("relu")"},
-                                                                                   {"init", R"("he")"},
-                                                                                   {"learning_rate_scale", "2"},
-                                                                                   {"trainable", "false"},
-                                                                                   {"adapters", "[]"},
                                                                                    {"weights", "{}"},
                                                                                    {"tied_to", R"("layers.0")"},
                                                                                    {"colour", "1"}}) {
@@ -662,17 +657,6 @@ TEST(Spec, KeysOfASharingLinkThatItsTargetDoesNotSayAreRefused) {
       R"(,{"type":"sequential","sequential_layers":[{"is_remote_link":true,"target_l":0,"output_height":3}]})"));
   ASSERT_FALSE(inside);
   EXPECT_EQ(pointer_text(inside.error().place.steps()), "/layers/1/sequential_layers/0/output_height");
-}
-
-// A morph gives every layer a type, and what is written can be read.
-TEST(Spec, SharingLinksAreWrittenWithoutKeysOfAnOperation) {
-  Network network = std::move(network_from_json(list_of(R"({"type":"dense","input_height":4,"output_height":4})"
-                                                        R"(,{"is_remote_link":true,"target_l":0,"link_mode":"share"})"))
-                                  ->network);
-  ASSERT_TRUE(network.morph_all(DType::int4));
-  const Json written = network_to_json(network);
-  EXPECT_TRUE(network_from_json(written)) << dump_json(written);
-  EXPECT_FALSE(written["layers"][1].contains("dtype"));
 }
 
 // A layer that was given another rule, and a network whose last reader of the scale is gone: what is written can be

@@ -70,11 +70,6 @@ Json written(const CommonSettings& common, const Share* share, const Layer* oper
   Json out = common_settings(common, standard);
   drop_defaults(out, common_settings(fresh.common, standard));
   if (!reads_init_scale(common.init)) out.erase("init_scale");
-  // A link that shares has no weights of its own, and its reader refuses what would be of them.
-  if (share != nullptr && operation == nullptr)
-    for (const char* key : {"dtype", "scale_granularity", "group_size", "activation_quant", "init", "init_scale",
-                            "adapters", "freeze_base", "trainable", "learning_rate_scale"})
-      out.erase(key);
   const auto add = [&](const Layer& from, const Layer& defaults) {
     Json settings = own_settings(from, standard);
     drop_defaults(settings, own_settings(defaults, standard));
