@@ -379,7 +379,7 @@ function(loom_first_program name)
   get_property(parts GLOBAL PROPERTY LOOM_FIRST_PARTS)
   set(objects "")
   foreach(part IN LISTS parts)
-    list(APPEND objects $<TARGET_OBJECTS:${part}>)
+    list(APPEND objects $<FILTER:$<TARGET_OBJECTS:${part}>,EXCLUDE,\\.gch$>)  # a precompiled header counts as an object of its target
   endforeach()
   set(missing ${PROJECT_BINARY_DIR}/missing_in_first.cpp)
   add_custom_command(OUTPUT ${missing} VERBATIM COMMAND_EXPAND_LISTS DEPENDS ${objects} ${PROJECT_SOURCE_DIR}/cmake/missing_symbols.sh
