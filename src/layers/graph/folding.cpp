@@ -7,13 +7,9 @@
 namespace loom::graph {
 namespace {
 
-constexpr std::uint64_t kMost = ~std::uint64_t{0};
 // An element that is read or written takes as long as so many multiply-adds of a product; a term of a plain loop, which
 // finds its place by divisions, as many as this.
 constexpr std::uint64_t kElement = 8;
-
-std::uint64_t plus_work(std::uint64_t a, std::uint64_t b) { return a > kMost - b ? kMost : a + b; }
-std::uint64_t times_work(std::uint64_t a, std::uint64_t b) { return b != 0 && a > kMost / b ? kMost : a * b; }
 
 std::uint64_t elements_in(const Op& op) {
   std::uint64_t sum = 0;

@@ -5,11 +5,6 @@ namespace {
 
 thread_local void* shared_total = nullptr;  // of the outermost scope of this thread
 
-std::uint64_t sum_or_most(std::uint64_t a, std::uint64_t b) { return a > ~b ? ~std::uint64_t{0} : a + b; }
-std::uint64_t product_or_most(std::uint64_t a, std::uint64_t b) {
-  return b != 0 && a > ~std::uint64_t{0} / b ? ~std::uint64_t{0} : a * b;
-}
-
 }  // namespace
 
 FoldingBudget::FoldingBudget() : total_(shared_total != nullptr ? static_cast<Total*>(shared_total) : &own_) {
@@ -20,7 +15,7 @@ FoldingBudget::~FoldingBudget() {
 }
 
 void FoldingBudget::bring(std::uint64_t elements) {
-  total_->most = sum_or_most(total_->most, product_or_most(elements, kFoldedPerElement));
+  total_->most = plus_work(total_->most, times_work(elements, kFoldedPerElement));
 }
 
 Result<void> FoldingBudget::spend(std::uint64_t work) {

@@ -7,6 +7,13 @@
 
 namespace loom::graph {
 
+// Sums and products of work that end at the largest number.
+inline constexpr std::uint64_t kMostWork = ~std::uint64_t{0};
+constexpr std::uint64_t plus_work(std::uint64_t a, std::uint64_t b) { return a > kMostWork - b ? kMostWork : a + b; }
+constexpr std::uint64_t times_work(std::uint64_t a, std::uint64_t b) {
+  return b != 0 && a > kMostWork / b ? kMostWork : a * b;
+}
+
 // What the graphs that are planned in a scope may compute of constants, together: kMostFolded, and kFoldedPerElement
 // for each element of a constant that a graph brings along. Scopes inside of another one on the same thread share its
 // budget, so that a network of many graphs has one.
