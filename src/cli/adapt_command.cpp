@@ -136,10 +136,7 @@ Run adapt_command(CLI::App& app) {
   add_path(app, "--chart", o->chart, "Write accuracy by window as FILE.svg");
   add_path(app, "-o,--output", o->output, "Write the network after the stream: FILE.entity or FILE.json");
   add_overwrite(app, o->overwrite);
-  app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
-  app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  add_max_memory(app, o->common);
-  add_common(app, o->common, false);
+  add_network_flags(app, o->common, o->lenient);
   return [o] {
     if (auto checked = check_adapt_flags(*o); !checked) return report(checked.error());
     const Result<int> status = run_adapt(*o);

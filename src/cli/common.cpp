@@ -217,6 +217,13 @@ void add_max_memory(CLI::App& app, CommonOptions& options) {
       ->default_str("4G");
 }
 
+void add_network_flags(CLI::App& app, CommonOptions& options, bool& lenient) {
+  app.add_flag("--lenient", lenient, "Unknown keys are warnings");
+  app.add_flag("--json", options.json, "One JSON object on stdout");
+  add_max_memory(app, options);
+  add_common(app, options, false);
+}
+
 int finish(const Result<int>& status) {
   if (const std::string refused = refused_on_cards(); !refused.empty()) warn(refused);
   return status ? *status : report(status.error());

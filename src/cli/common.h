@@ -51,6 +51,8 @@ void add_model_dtype(CLI::App& app, CommonOptions& options);
 
 // --max-memory: what the weights that a spec asks for, and one call, may take.
 void add_max_memory(CLI::App& app, CommonOptions& options);
+// --lenient, --json, --max-memory and what add_common() adds: of commands that read networks and run no language model.
+void add_network_flags(CLI::App& app, CommonOptions& options, bool& lenient);
 
 // An empty name or word is a mistake, as of a shell's variable that is not set, and counts as no absent option.
 CLI::Validator not_empty();

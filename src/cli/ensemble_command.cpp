@@ -119,10 +119,7 @@ Run ensemble_command(CLI::App& app) {
       ->capture_default_str();
   add_path(app, "-o,--output", o->output, "Write the mean, or the voted classes: FILE.npy or FILE.json");
   add_overwrite(app, o->overwrite);
-  app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
-  app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  add_max_memory(app, o->common);
-  add_common(app, o->common, false);
+  add_network_flags(app, o->common, o->lenient);
   return [o] {
     if (!o->output.empty()) {
       const auto kind = o->output.ends_with(".npy") ? OutputKind::npy : OutputKind::tensor;

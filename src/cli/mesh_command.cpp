@@ -165,10 +165,7 @@ Run mesh_command(CLI::App& app) {
   add_path(app, "-o,--output", o->output, "Write the network that --learn has moved: FILE.entity or FILE.json");
   add_overwrite(app, o->overwrite);
   app.add_flag("--outputs", o->outputs, "With --json, the output of every tick and not of the last one alone");
-  app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
-  app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  add_max_memory(app, o->common);
-  add_common(app, o->common, false);
+  add_network_flags(app, o->common, o->lenient);
   return [o, &app] {
     if (!o->targets.empty() && !o->learn && !o->backward)
       return report(Error{Code::InvalidArgument, "--targets has no effect without --learn or --backward"});

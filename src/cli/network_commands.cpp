@@ -221,10 +221,7 @@ Run run_command(CLI::App& app) {
   app.add_option("--seed", o->seed, "Seed of a drawn input")->check(whole_number())->excludes(input);
   add_receipt(app, o->receipt);
   app.add_flag("--cells", o->cells, "Each cell's output too: time, least, mean and largest number, hash");
-  app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
-  app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  add_max_memory(app, o->common);
-  add_common(app, o->common, false);
+  add_network_flags(app, o->common, o->lenient);
   add_device(app, o->common);
   return [o] {
     return finish(naming({o->network, o->inputs.empty() ? std::string() : o->inputs[0], o->output, o->hints},
@@ -246,10 +243,7 @@ Run morph_command(CLI::App& app) {
   add_auto_morph(app, o->automatic);
   add_device(app, o->common);
   app.add_flag("--keep-master", o->keep_master, "Store the exact masters too");
-  app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
-  app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  add_max_memory(app, o->common);
-  add_common(app, o->common, false);
+  add_network_flags(app, o->common, o->lenient);
   return [o] { return finish(naming({o->network, o->output, o->automatic.data, o->hints}, run_morph(*o))); };
 }
 
@@ -257,10 +251,7 @@ Run diff_command(CLI::App& app) {
   auto o = std::make_shared<DiffOptions>();
   add_path(app, "A", o->a, "JSON spec, JSON checkpoint or .entity")->required();
   add_path(app, "B", o->b, "The other")->required();
-  app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
-  app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  add_max_memory(app, o->common);
-  add_common(app, o->common, false);
+  add_network_flags(app, o->common, o->lenient);
   return [o] { return finish(run_diff(*o)); };
 }
 
