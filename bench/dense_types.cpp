@@ -1,5 +1,5 @@
 // A dense layer of 4096 x 4096 at batch 1 in every type, beside f32: weights in memory, time, and how many times
-// faster. Every type is timed in turn, round after round, so that a neighbour's load falls on all of them. Prints a
+// faster. The rounds of all types are interleaved, so that another process's load falls on all of them. Prints a
 // Markdown table; fails when int8, int4, ternary or binary is not at least half as much faster as their weights are
 // smaller.
 //   bench_dense_types [THREADS [ROUNDS [SIZE [ISA]]]]       (1 thread, 15 rounds, 4096, the best instruction set)

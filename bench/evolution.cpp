@@ -1,6 +1,7 @@
 // Times a population on exclusive or, one thread, in microseconds of CPU time per network: "judge <tab> least <tab>
-// median" of scoring 150 networks that were never run before (what a network needs before its first pass included),
+// median" of scoring 150 networks that were never run before (preparing them for the first pass included),
 // "breed" of whole generations of 150. bench/evolution.py runs it beside neat-python.
+// "clone" and "plan" copy the 150 networks; "plan" also makes the plan of each copy, as for an evolved child.
 //   bench_evolution CONFIG [SECONDS_PER_ROW]
 
 #include <algorithm>
@@ -10,8 +11,8 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "evolution/run/config.h"
-#include "network/clone.h"
-#include "network/spec.h"
+#include "network/spec/clone.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 namespace {
@@ -60,6 +61,13 @@ Result<void> bench(const char* path, double seconds) {
   LOOM_TRY_VOID(report("clone", seconds, [&]() -> Result<std::size_t> {
     for (const Member& m : p.members()) {
       LOOM_TRY_VOID(clone_network(m.network));
+    }
+    return p.members().size();
+  }));
+  LOOM_TRY_VOID(report("plan", seconds, [&]() -> Result<std::size_t> {
+    for (const Member& m : p.members()) {
+      LOOM_TRY(Network child, clone_network(m.network));
+      LOOM_TRY_VOID(child.prepare(task->input()));
     }
     return p.members().size();
   }));

@@ -1,6 +1,6 @@
 // Where a graphics card begins to take less time than this computer: forward passes of 20 dense layers and 20
 // convolutions on both, and what the cost model of `--device auto` expects and would choose. A line for each:
-//   shape <tab> multiply-adds <tab> us here <tab> us there <tab> us expected here <tab> expected there <tab> choice
+//   shape <tab> multiply-adds <tab> us on the CPU <tab> on the card <tab> us expected CPU <tab> card <tab> choice
 // bench/gpu_crossover.py draws them.
 //   bench_gpu_crossover [DEVICE] [THREADS] [SECONDS]      DEVICE: gpu (the standard), gpu:N
 
@@ -14,7 +14,7 @@
 #include "core/philox.h"
 #include "host/device.h"
 #include "host/device_choice.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 namespace {
@@ -41,7 +41,7 @@ std::vector<Case> cases() {
   return out;
 }
 
-// Median microseconds of a pass whose input is here and whose output is wanted here.
+// Median microseconds of a pass whose input and output are in host memory.
 Result<double> time_of(const Network& network, const std::vector<float>& x, const Shape& input, Device* device,
                        int threads, double seconds) {
   LOOM_TRY(const auto session, NetworkSession::create(network, {.threads = threads, .device = device}));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/benchmarks/gpu_crossover.svg: the time of a pass here and on a graphics card over its multiply-adds.
+"""Draws docs/benchmarks/gpu_crossover.svg: the time of a pass on the CPU and on a graphics card over its multiply-adds.
 
 usage: bench/gpu_crossover.py RESULTS [OUT.svg]      RESULTS: what bench_gpu_crossover printed
 

@@ -1,5 +1,5 @@
-// What the host does for a token on a graphics card, without one: a driver that computes nothing takes the commands of
-// a greedy generation. Prints, of so many rounds of 64 tokens, the least and the median time of a token in us.
+// Measures the host's work for a token on a graphics card, without a card: a driver that computes nothing takes the
+// commands of a greedy generation. Prints the least and the median time of a token in us over rounds of 64 tokens.
 //   bench_gpu_recording MODEL [ROUNDS]
 // Loom's own part alone: what a WebGPU library makes of the commands comes on top (counters of loom bench --device).
 

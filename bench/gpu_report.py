@@ -112,7 +112,7 @@ def journal(run):
 
 
 def trained(program, folder, training, steps, device):
-    """The hash of the weights after `steps` steps of one of trainings(), and the journal; the data lie in the folder."""
+    """The hash of the weights after `steps` steps of one of trainings(), and the journal; the data are in the folder."""
     _, layers, data, more = training
     config = os.path.join(folder, "training.json")
     with open(config, "w") as file:
@@ -158,7 +158,7 @@ def main():
     p.add_argument("--only", default=",".join(parts))
     o = p.parse_args()
     if unknown := set(o.only.split(",")) - set(parts):
-        p.error(f"--only {','.join(sorted(unknown))}: {', '.join(parts)} are there")
+        p.error(f"--only {','.join(sorted(unknown))}: expected names of {', '.join(parts)}")
     results = [parts[name](o) for name in o.only.split(",")]
     sys.exit(0 if all(results) else 1)
 

@@ -1,7 +1,7 @@
 // How near kernels of a graphics card come to its limits: matrix-vector products of weights in Q4_0 and f32 in the
 // shapes of a model with 7 billion of them, beside a kernel that copies, and products of f32 matrices. A line for each:
 //   name <tab> least us <tab> median us <tab> GB/s of weights, or GFLOP/s, of the median
-// Everything lies on the card; a time is that of many ops in a row, divided, when the card's clock has risen.
+// All data is on the card; a time is that of many consecutive ops, divided, after the card's clock has risen.
 //   bench_gpu_shapes [DEVICE] [ROUNDS] [--precision strict|fast|both]      DEVICE: gpu (the standard), gpu:N
 // both: rounds of the exact device and of the fast one in turn, so that a clock that moves moves both; the line has the
 // three figures of each, strict first, and the median of fast over that of strict.
@@ -29,7 +29,7 @@
 namespace loom {
 namespace {
 
-// What is timed: `count` ops, which op(exec, i) records one after the other.
+// Timed work: `count` ops, which op(exec, i) records one after the other.
 struct Work {
   std::string name;
   std::size_t count = 0;
@@ -95,7 +95,7 @@ class Card {
   std::vector<Memory> memory_;
 };
 
-// Times what make(card) gives on each card, by rounds in turn.
+// Times the work of make(card) on each card, by interleaved rounds.
 Result<void> time(std::vector<Card>& cards, std::size_t rounds, const std::function<Result<Work>(Card&)>& make) {
   std::vector<Work> works;
   for (Card& card : cards) {
@@ -140,7 +140,7 @@ Result<Work> copies(Card& card) {
               [=](const Exec& exec, std::size_t) { copy(exec, from, to); }};
 }
 
-// Copies that read and write as many bytes in all as a matrix of Q4_0 has: what goes between two kernels counts here
+// Copies that read and write as many bytes in total as a matrix of Q4_0 has: data that goes between two kernels counts
 // too.
 Result<Work> copies_like(Card& card, std::size_t outputs, std::size_t inputs) {
   constexpr std::size_t kPieces = 8;
@@ -173,7 +173,7 @@ std::vector<std::byte> some_weights(DType type, std::size_t count) {
   return bytes;
 }
 
-// Several matrices in turn, more than any cache holds.
+// Several matrices, one after another, more than any cache holds.
 Result<Work> vectors(Card& card, DType type, std::size_t outputs, std::size_t inputs) {
   const std::vector<std::byte> weights = some_weights(type, outputs * inputs);
   const std::size_t count = type == DType::float32 ? 2 : 8;

@@ -12,8 +12,8 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/philox.h"
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 namespace {

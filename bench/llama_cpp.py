@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Loom beside llama.cpp: the same GGUF, the same thread counts, samples taken in turn in one session.
+"""Loom beside llama.cpp: the same GGUF, the same thread counts, samples interleaved in one session.
 
 usage: llama_cpp.sh [--loom build/bin/loom] [--model FILE.gguf] [--formats Q4_1,Q4_0,Q8_0,F16] [--threads 1,2] [--tests NAME,...]
                     [--repeats 5] [--isa native|avx2] [--activations int16|int8] [--kv-dtype float32|bfloat16|int8] [--json FILE] [--wait SECONDS] [--peer-only]
 
 tests   pp113+tg57, pp512+tg128, pp2048+tg64: a prompt of 113 (512, 2048) tokens, then 57 (128, 64) more after it, one at a time;
         batch8: eight sequences, 32 prompt tokens each, 32 more each, all advancing together;
-        start: the whole process, from its start to its end after the first token behind a prompt of 113 tokens.
+        start: the whole process, from its start to its end after the first token that follows a prompt of 113 tokens.
 formats the one in the name of the model (FILE.Q4_1.gguf) is the model as given, the others are made from it by llama-quantize (speed only, not
         quality); a model without one in its name is the first.
 --isa   native: llama.cpp built for this very CPU; avx2: only AVX2, FMA, F16C, BMI2.
@@ -199,7 +199,7 @@ def arguments():
     if unknown := [t for t in chosen.tests if t not in TESTS]:
         parser.error(f"unknown test '{unknown[0]}'; there are {', '.join(TESTS)}")
     if not chosen.peer_only and not os.access(chosen.loom, os.X_OK):
-        parser.error(f"{chosen.loom} is not there: build Loom or name it with --loom")
+        parser.error(f"{chosen.loom}: no such program; build Loom or name it with --loom")
     if chosen.model is None:
         chosen.model = subprocess.run([sys.executable, os.path.join(HERE, "..", "tools", "fetch_data.py"), "--model"], check=True,
                                       stdout=subprocess.PIPE, text=True).stdout.strip()
@@ -213,7 +213,7 @@ def main():
     peer = f"llama.cpp of {PACKAGE} {VERSION}, built {' '.join(ISA_FLAGS[a.isa])}"
     loom = "not run" if a.peer_only else version_of(a.loom)
     print(f"{host['cpu']} (family {host['family']}, model {host['model']}), {host['cores']} cores, {host['memory']}, {' '.join(host['flags'])}, "
-          f"Linux {host['kernel']}\n\nLoom: {loom}. Peer: {peer}, default flags, mmap, f16 KV cache.\n{a.repeats} samples a side, taken in turn; "
+          f"Linux {host['kernel']}\n\nLoom: {loom}. Peer: {peer}, default flags, mmap, f16 KV cache.\n{a.repeats} interleaved samples a side; "
           "tok/s as minimum / median / maximum; the ratio is Loom over llama.cpp within each pair.\n")
     print("| file | test | threads | Loom tok/s | llama.cpp tok/s | ratio | peak RSS MiB | foreign cores |\n|---|---|---|---|---|---|---|---|", flush=True)
     record, failed = [], False

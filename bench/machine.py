@@ -1,4 +1,4 @@
-"""The benchmark drivers share this module: it tells who else used the processor, measures one process, and names the machine."""
+"""Shared by the benchmark drivers: reports the load of other processes, measures one process, and names the machine."""
 import os
 import platform
 import subprocess
@@ -25,7 +25,7 @@ def foreign_now(seconds=0.3):
 
 
 def max_foreign(threads):
-    """Cores that others may use while `threads` threads are timed: with a foreign busy core spinning threads fall behind at once,
+    """Cores that other processes may use while `threads` threads are timed: one busy core slows spinning threads at once,
     while one thread keeps its speed as long as a core is left to it."""
     return 0.05 if threads > 1 or CORES == 1 else 0.55 * CORES
 
@@ -52,7 +52,7 @@ def measure(command, environment=None):
 
 
 def describe():
-    """CPU, the instruction sets that matter here, memory, system."""
+    """CPU, the instruction sets that Loom uses, memory, system."""
     info, memory = {}, "?"
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         for line in file:

@@ -30,7 +30,7 @@ def values(info):
 def peer(model, threads):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    # A thread that spins behind its last job would take the processor from Loom's turn.
+    # A thread that spins after its last job would take the processor from Loom's sample.
     options.add_session_config_entry("session.intra_op.allow_spinning", "1")
     options.add_session_config_entry("session.force_spinning_stop", "1")
     return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
@@ -50,7 +50,7 @@ def user_time(command):
 
 
 def run_peer(model, runs, files):
-    """What a process of its own does: a session and so many runs."""
+    """Runs in a process of its own: a session and `runs` runs."""
     session = peer(model, 1)
     inputs = {name: numpy.load(path) for name, path in (f.split("=") for f in files)}
     for _ in range(runs):

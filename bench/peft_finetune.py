@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Steps of LoRA fine-tuning of SmolLM2-135M-Instruct beside PEFT on PyTorch, samples taken in turn: python bench/peft_finetune.py
+"""Steps of LoRA fine-tuning of SmolLM2-135M-Instruct beside PEFT on PyTorch, samples interleaved: python bench/peft_finetune.py
 
 usage: peft_finetune.py [--threads 1,2] [--batch 2] [--length 128] [--rank 8] [--targets q_proj,k_proj,v_proj,o_proj] [--steps 6] [--repeats 5]
                         [--loom build/bin/loom] [--model FILE.gguf] [--text FILE] [--json FILE] [--wait SECONDS]
@@ -10,7 +10,7 @@ All windows of the text are in every batch, so the losses of all steps must agre
 the GGUF has them, in 4 bits, which read inputs rounded to integers, so its losses differ a little; its ratio is to the same samples of PEFT.
 
 Every sample is a process of its own, and the peak of its memory is the row's. Loom is the command `loom finetune`: a run of one step more than --steps,
-less a run of one step, by the seconds that it tells. PyTorch (eager, the attention that transformers picks, AdamW as it comes) times the steps behind its
+less a run of one step, by the seconds that it reports. PyTorch (eager, the attention that transformers picks, AdamW as it comes) times the steps after its
 first one. A sample beside which others used the processor is taken again, as in llama_cpp.py.
 Packages: torch, transformers, peft, gguf, numpy.
 """
@@ -38,7 +38,7 @@ def windows_of(batch):
     return next(n for n in range(batch, 2 * batch + 2) if n - math.floor(n * 0.1 + 0.5) == batch)
 
 
-# What runs in a process of its own: torch is large, and whoever starts Loom stays small, or its peak would be counted as Loom's.
+# Runs in a process of its own: torch is large, and the peak of the process that starts Loom would count as Loom's.
 
 def peer_model(o):
     import torch
@@ -155,7 +155,7 @@ def arguments():
     chosen = parser.parse_args()
     for path in (chosen.loom, chosen.model, chosen.text):
         if not os.path.exists(path):
-            parser.error(f"{path} is not there: build Loom, run tools/fetch_data.sh text llm, or name another")
+            parser.error(f"{path}: no such file; build Loom, run tools/fetch_data.sh text llm, or name another")
     return chosen
 
 
@@ -168,7 +168,7 @@ def main():
         o["ids"] = parsed(machine.measure(peer_command("prepare", o)), "PEFT's part")
         print(f"{host['cpu']} (family {host['family']}, model {host['model']}), {host['cores']} cores, {host['memory']}, {' '.join(host['flags'])}, "
               f"Linux {host['kernel']}\n\nLoom: {version_of(a.loom)}. A step of {a.batch} windows of {a.length} tokens, adapters of rank {a.rank} beside "
-              f"{', '.join(a.targets)}. {a.repeats} samples a side, taken in turn; seconds a step as minimum / median / maximum; the ratio is PEFT's time over "
+              f"{', '.join(a.targets)}. {a.repeats} interleaved samples a side; seconds a step as minimum / median / maximum; the ratio is PEFT's time over "
               f"Loom's within each pair; losses of the first and of step {a.steps + 1}.\n")
         print("| weights | threads | Loom s | PEFT s | ratio | peak RSS MiB | Loom's losses | PEFT's losses | foreign cores |\n" + "|---" * 9 + "|", flush=True)
         for threads in a.threads:

@@ -5,7 +5,7 @@ usage: speculation.py MODEL [--draft MODEL] [--threads 1] [--pairs 5] [--max-tok
        speculation.py MODEL --check 1000
 
 The first form takes samples of three kinds: code that edits a given function, texts that quote a given one, chat. Runs with and without
-alternate in one process. Prints for each sample tokens per second behind the first piece of text at the median, without and with, the ratio of
+alternate in one process. Prints for each sample tokens per second after the first piece of text at the median, without and with, the ratio of
 the pairs (minimum / median / maximum), and what was drafted. At one thread the time is the process's own.
 The second form compares so many short prompts, every other one drawn at a temperature and with penalties.
 """
@@ -76,7 +76,7 @@ KINDS = ["red", "old", "small", "cold", "loud", "new", "quiet", "broken", "blue"
 
 
 def timed(lm, prompt, max_tokens, speculate, clock):
-    """The generation, and the seconds of it behind its first piece of text."""
+    """The generation, and its seconds after the first piece of text."""
     stream = lm.stream(prompt, max_tokens=max_tokens, speculate=speculate)
     next(stream)
     start = clock()

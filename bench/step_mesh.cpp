@@ -9,8 +9,8 @@
 #include <ctime>
 
 #include "core/philox.h"
-#include "network/spec.h"
-#include "network/step_mesh.h"
+#include "network/spec/spec.h"
+#include "network/mesh/step_mesh.h"
 #include "ops/all.h"
 
 namespace loom {
@@ -71,14 +71,14 @@ class Layers {
     LOOM_TRY(l.pool_, ThreadPool::create(threads));
     LOOM_TRY(l.kernels_, kernels_for(best_isa()));
     LOOM_TRY(l.arena_, Arena::create(std::size_t{64} << 20));
-    for (const StepCell& cell : network.step_cells())
+    for (const StepCell& cell : network.step_plan()->cells())
       l.x_.push_back(random_floats(cell.input.elements(), l.x_.size())), l.y_.emplace_back(cell.output.elements());
     return l;
   }
   void forward() {
     const Exec exec{*pool_, *kernels_, arena_, nullptr, Activations::int16};
     std::size_t i = 0;
-    for (const StepCell& cell : network_->step_cells()) {
+    for (const StepCell& cell : network_->step_plan()->cells()) {
       arena_.clear();
       run_forward(*cell.operation, Run(exec), {x_[i].data(), cell.input}, {y_[i].data(), cell.output});
       ++i;

@@ -59,7 +59,7 @@ def sample_step(a, step, threads):
 
 
 def measured(a):
-    """{threads, lines}: a line is a group, a name, a unit and a figure for each number of threads, null where none was to be had."""
+    """{threads, lines}: a line is a group, a name, a unit and a figure for each number of threads, null where none was measured."""
     takes = [lambda threads: sample_model(a, threads)] if a.only in "prefill decode" else []
     takes += [lambda threads, step=step: sample_step(a, step, threads) for step in STEPS if a.only in f"training {step[0]}"]
     figures = {}
@@ -109,7 +109,7 @@ def tables(record):
 
 def spread_out(heights):
     """Places for names as near as can be to where their lines end, none upon another."""
-    groups = []  # [sum of wanted places of first names, names]: a run of names that touch
+    groups = []  # [sum of the ideal places of first names, names]: a run of names that touch
     for height in heights:
         groups.append([height, 1])
         while len(groups) > 1 and groups[-2][0] / groups[-2][1] + groups[-2][1] * NAME_HEIGHT > groups[-1][0] / groups[-1][1]:

@@ -2,9 +2,9 @@
     python bench/torch_training.py [--threads N] [--program BENCH_TRAINING] [--rounds N] [--table FILE] [--card] [PART_OF_NAME]
 
 A row of bench/training.json is a layer's spec, its input and an optimiser; rows without one are single forwards. A step is forward, loss, backward and
-update from a batch that lies in memory. PyTorch runs it as its tutorials do (eager, the optimiser's default implementation), and with its
+update from a batch in memory. PyTorch runs it as its tutorials do (eager, the optimiser's default implementation), and with its
 fused optimisers, which is the second ratio. Above 1: Loom is faster. With --card both compute on a graphics card, PyTorch by CUDA without TF32; the batch
-comes from this computer in each step of Loom's and lies there in PyTorch's.
+is copied from the host in each step of Loom's and is already on the card in PyTorch's.
 """
 import argparse
 

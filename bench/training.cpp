@@ -15,7 +15,7 @@
 #include "core/json.h"
 #include "core/philox.h"
 #include "host/device.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "training/trainer.h"
 
 namespace loom {
@@ -80,9 +80,9 @@ Result<void> bench_row(const std::string& name, const Json& row, const Shape& sh
   LOOM_TRY_VOID(trainer->step(batch));
   report(name, seconds, [&] { (void)trainer->step(batch); });
   if (times_kernels && device != nullptr) {
-    device->gpu()->time_kernels();
+    device->time_kernels();
     LOOM_TRY_VOID(trainer->step(batch));
-    fmt::print("{}", kernel_times(*device->gpu()));
+    fmt::print("{}", kernel_times(*device));
   }
   return {};
 }

@@ -2,7 +2,7 @@
 // prints one line of JSON.
 //   bench_tween_images IMAGES LABELS [key=value ...]
 // keys: rule backprop|chain|secant|plain|average|mirror|dtp; activation relu|tanh|sign...; dtype; hidden 256,128; lr;
-// epochs 4; batch 64; seed; train, test: samples (from the front, and behind them); test_images, test_labels: files of
+// epochs 4; batch 64; seed; train, test: samples (from the front, and after them); test_images, test_labels: files of
 // their own; threads; gaps 1 (per cell, at the end); recompute; loss softmax_crossentropy|mse. Backprop is sgd under
 // the momentum law of W-11 (momentum .9, dampening .9).
 #include <chrono>
@@ -13,7 +13,7 @@
 #include "data/idx/idx.h"
 #include "data/pipeline/batches.h"
 #include "learning/tween/tween.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 using namespace loom;
 

@@ -26,3 +26,9 @@ install(DIRECTORY include/loom DESTINATION include COMPONENT development)
 if(LOOM_PROGRAM)
   install(TARGETS loom RUNTIME DESTINATION bin COMPONENT program)
 endif()
+# The page of `loom page` with all that it loads (component page): share/loom/web serves as a site on any host. The module
+# is that of the preset wasm, where it has been built.
+install(DIRECTORY web/ DESTINATION share/loom/web COMPONENT page)
+install(DIRECTORY js/src DESTINATION share/loom/web/js COMPONENT page)
+install(FILES ${PROJECT_SOURCE_DIR}/build/wasm/bin/loom.wasm ${PROJECT_SOURCE_DIR}/build/wasm/bin/loom-threads.wasm
+  DESTINATION share/loom/web/wasm COMPONENT page OPTIONAL)

@@ -18,6 +18,9 @@ endforeach()
 if(LOOM_SHARED)
   loom_outside(messages messages $<TARGET_FILE:loom_shared>)
 endif()
+# loom serve by the package openai of the interpreter that ./test prepares.
+add_test(NAME outside_openai COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/outside/openai_client.py' '$<TARGET_FILE:loom>'")
+set_tests_properties(outside_openai PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 execute_process(COMMAND ${LOOM_PYTHON3} -B -c "from formats import Formats; print(*Formats.names(), sep=';', end='')"
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/outside OUTPUT_VARIABLE formats COMMAND_ERROR_IS_FATAL ANY)
 foreach(format IN LISTS formats)
@@ -40,3 +43,10 @@ endif()
 if(TARGET loom_first)
   loom_outside(first_start first_start $<TARGET_FILE:loom_first>)
 endif()
+
+# The page of `loom page` in browsers. Skipped without node, the browser, the npm packages of tools/npm_packages.sh page, or
+# the module that the preset wasm builds.
+foreach(script IN ITEMS page page_firefox)
+  add_test(NAME outside_${script} COMMAND sh -c "command -v node >/dev/null || { echo 'skipped: node is not installed'; exit 77; }; exec node '${PROJECT_SOURCE_DIR}/tests/outside/${script}.mjs' '$<TARGET_FILE:loom>'")
+  set_tests_properties(outside_${script} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 90)
+endforeach()

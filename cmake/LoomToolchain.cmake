@@ -54,6 +54,9 @@ target_compile_options(loom_flags INTERFACE -ffp-contract=off -fno-math-errno -W
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
   # GCC 12 and 13 see overlaps and overflows in std::string that are not there (GCC bugs 105329, 105651).
   target_compile_options(loom_flags INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-free-nonheap-object)
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)  # takes a reference into a map for one into an argument
+    target_compile_options(loom_flags INTERFACE -Wno-dangling-reference)
+  endif()
 endif()
 if(LOOM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(loom_flags INTERFACE -Wno-subobject-linkage)  # takes the files of a unity build for headers

@@ -19,7 +19,7 @@ SUBJECT = re.compile(r"[\w./+-]+(?:, [\w./+-]+)*: \S.*")
 
 
 def git(*words):
-    """What git prints, or None where it is missing or fails."""
+    """Returns the output of git, or None where it is missing or fails."""
     try:
         done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
     except FileNotFoundError:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hold the documents to what is there: links and paths lead somewhere, figures name their command, examples use commands and flags that exist.
+"""Compare the documents with the tree: links and paths lead somewhere, figures name their command, examples use commands and flags that exist.
 
 usage: check_docs.py [PROGRAM]       PROGRAM: build/bin/loom; without it commands and flags are read from src/cli
 
@@ -7,7 +7,7 @@ Looks at every Markdown file that git knows. Links: [text](relative/path#heading
 Paths: code spans that begin with a folder of the tree or of src, and names of source files; capitals are placeholders. Tables of figures (a column of
 numbers with fractions, or of hashes): a command stands in their section. Examples: lines of fenced blocks, and code spans, that begin with "loom ",
 a path that ends in it, or "./run". Commands: each has a row in a table, and each folder of src one in docs/internals/architecture.md. Pages: an index
-links to each, and those that sources name are there. "Not yet": a sentence that says so names something of MISSING that is not there. Words: a folder
+links to each, and those that sources name exist. "Not yet": a sentence that says so names something of MISSING that does not exist. Words: a folder
 has as many words and openings to avoid as tools/plain_words.tsv allows.
 tools/check_figures.py runs the commands of the figures, tools/check_spec.py holds the ids of requirements to docs/spec, tools/checks_test.py shows that each
 of these checks can fail.
@@ -28,10 +28,10 @@ PATH = re.compile(r"^[\w.-]+(?:/[\w.*-]+)+/?")
 TOP = ("src", "tests", "tools", "bench", "examples", "cmake", "docs", "fuzz", ".ci", "include", "bindings")
 PAGE = re.compile(r"(?<![\w/.])docs/[\w/-]+\.(?:md|svg|json)\b")
 SOURCE = re.compile(r"^\w+\.(?:h|cpp|py|cmake|mjs|tsv)$")
-# Said of things that are not there, in pages about the present; plan.md, the decisions and the changelog tell of other times.
+# Words for things that do not exist, in pages about the present; plan.md, the decisions and the changelog describe other times.
 NOT_YET = re.compile(r"\bnot (?:yet )?(?:built|implemented)\b|\bnot(?: done| there| supported)? yet\b|\bno\b[^.;:]{1,40}\byet\b|\blater work\b", re.IGNORECASE)
 OTHER_TIMES = ("docs/plan.md", "docs/decisions/", "CHANGELOG.md")
-MISSING = {  # name in prose: what would be there
+MISSING = {  # name in prose: the file or folder that would hold it
     "WebGPU": "src/backend/webgpu", "GPU": "src/backend/webgpu", "C ABI": "src/capi/networks.cpp", "bindings": "bindings", "server": "src/server", "ONNX": "src/io/onnx",
     "installed package": "cmake/LoomConfig.cmake.in", "0.8x": "src/io/entity_v1",
 }
@@ -98,14 +98,14 @@ def missing_path(code, modules, names):
 
 
 def untrue_absence(text):
-    """Returns the fault of a paragraph, given with its heading, that calls something absent which is there; None where there is none."""
+    """Returns the fault of a paragraph, given with its heading, that calls an existing thing absent; None where there is none."""
     said = NOT_YET.search(text)
     if not said:
         return None
     things = [name for name in MISSING if re.search(rf"\b{re.escape(name)}", text)]
     there = next((MISSING[name] for name in things if os.path.exists(os.path.join(ROOT, MISSING[name]))), None)
     if there:
-        return f"says \"{said[0]}\", and {there} is there"
+        return f"says \"{said[0]}\", and {there} exists"
     return None if things else f"says \"{said[0]}\" of nothing that MISSING in tools/check_docs.py knows to be absent"
 
 
@@ -129,7 +129,7 @@ def unlisted_pages(names):
 
 
 def lost_pages():
-    """(file, line number, page) of what sources, tests and tools say of pages below docs that are not there. Tests of the checks name pages of their own."""
+    """(file, line number, page) where sources, tests and tools name pages below docs that do not exist. Tests of the checks name pages of their own."""
     folders = ("src/", "tests/", "tools/", "python/", "bindings/", "include/", "api/", "bench/", "examples/", "cmake/", ".ci/", "test", "run", "CMakeLists.txt", "pyproject.toml")
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\n")[:-1]
     for name in (n for n in listed if n.startswith(folders) and not n.startswith("tests/golden/") and n != "tools/checks_test.py"):
@@ -212,7 +212,7 @@ def commands_of(program):
 
 
 def wrong_example(program, text, by_run=False):
-    """Returns the fault of an example, given as the text behind "loom", or behind "./run", which takes a question as well; None where there is none."""
+    """Returns the fault of an example, given as the text after "loom", or after "./run", which takes a question as well; None where there is none."""
     words = re.sub(r"\"[^\"]*\"|'[^']*'", "TEXT", re.split(r"\s+[#|>&;]", text)[0]).split()
     command = "" if words[0].startswith("-") else words[0]
     if by_run and (words[0] == "--" or command.lower() not in commands_of(program)):
@@ -236,7 +236,7 @@ def commands_without_row(program, names):
 
 
 def paragraphs(path):
-    """(line number, text) of what stands outside of fenced blocks: a paragraph behind its heading, a row of a table; code spans and what is quoted are left out."""
+    """(line number, text) of prose outside of fenced blocks: a paragraph after its heading, a row of a table; without code spans and quoted text."""
     heading, number, parts = "", 1, []
     for at, text, fenced in [*lines_of(path), (0, "", False)]:
         text = re.sub(r"`[^`]*`|\"[^\"]*\"", "", text.strip())
@@ -281,7 +281,7 @@ def faults(program=None):
         rows = {row[0] for _, _, table in tables(architecture) for row in table if row}
         wrong += [f"docs/internals/architecture.md: no row for src/{module}" for module in sorted(modules) if f"`{module}`" not in rows]
     if program:  # so that the reading of the source can be trusted where there is no program
-        wrong += [f"src/cli: {command} has {flag}, which tools/check_docs.py does not find there" for command in commands_of(program)
+        wrong += [f"src/cli: {command} has {flag}, which tools/check_docs.py does not find in the source" for command in commands_of(program)
                   for flag in sorted(flags_of(program, command) - source_flags(command))]
     return wrong
 

@@ -8,7 +8,7 @@ usage: check_figures.py                one row of every table, by the published 
        ... --only TEXT                 what has this text in its name, for example "costs" or "costs: float32, chain"
        ... --threads N                 in place of the default of the commands
 
-What is expected is read from the pages at every run, so that page and check cannot drift apart: it is a fault as well when a page no longer names
+Expected figures are read from the pages at every run, so that page and check cannot drift apart: it is a fault as well when a page no longer names
 the command, when a row is gone, and when a page shows a hash that no check knows. Times and speeds are not compared. Prints a line per row,
 "ok" or "differs", and ends with 1 if one differs. Needs build/bin with the examples and the tests, and the data of tools/fetch_data.sh.
 """
@@ -29,7 +29,7 @@ import fetch_data
 
 ROOT = check_docs.ROOT
 sys.path.append(os.path.join(ROOT, "bench"))
-import gpu_report  # noqa: E402  (it lies in bench/)
+import gpu_report  # noqa: E402  (a module of bench/)
 
 DATA = os.environ.get("LOOM_DATA") or os.path.join(fetch_data.CACHE, "data")
 PYTHON = os.environ.get("LOOM_PYTHON", sys.executable)
@@ -162,7 +162,7 @@ def said_by_console(lines):
 
 # --- README ----------------------------------------------------------------------------------------------------------------------------
 
-@check("hash", "README.md", 'build/bin/loom generate $MODEL -p "What is the capital of France?" --json', quick=True)
+@check("hash", "README.md", './run generate $MODEL -p "What is the capital of France?" --json', quick=True)
 def hash_of_readme(page):
     console = blocks(page, "Try it")[1]
     yield Figure("Q4_1", said_by_console(console), lambda: shell(console))
@@ -170,7 +170,7 @@ def hash_of_readme(page):
 
 # --- docs/guide ------------------------------------------------------------------------------------------------------------------------
 
-@check("answer", "docs/guide/start.md", 'build/bin/loom generate $MODEL -p "What is the capital of France?" --json', quick=True)
+@check("answer", "docs/guide/start.md", './run generate $MODEL -p "What is the capital of France?" --json', quick=True)
 def answer(page):
     console = blocks(page, "What you should see")[0]
     yield Figure("Q4_1", said_by_console(console), lambda: shell(console))
@@ -200,6 +200,18 @@ def from_cpp(page):
         output_of("bash", "-euc", re.sub(r"\bask(?=\.cpp| )", f"{MADE}/ask", "\n".join(command)))
         return output_of(f"{MADE}/ask", model(), question).strip()
     yield Figure("ask.cpp", f"{said.splitlines()[0]}\n{HASH.search(said)[0]}", run)
+
+
+@check("languages", "docs/guide/languages.md", "ctest -R bindings_", quick=True)
+def languages(page):
+    code, = blocks(page, "C++")
+    said, = blocks(page, "One program in four languages")
+
+    def run():
+        write(f"{MADE}/tour.cpp", "\n".join(code) + "\n")
+        output_of("c++", "-std=c++17", "-Iinclude", f"{MADE}/tour.cpp", "-o", f"{MADE}/tour", "-Lbuild", "-lloom", f"-Wl,-rpath,{ROOT}/build")
+        return output_of(f"{MADE}/tour", model()).strip()
+    yield Figure("C++", "\n".join(said), run)
 
 
 # --- docs/guide/training.md ------------------------------------------------------------------------------------------------------------------
@@ -362,12 +374,12 @@ def kinds(page):
             yield Figure(f"{network}, {column}", said, lambda n=f"{network.lower()}_{LEARNERS[column]}_": best(n))
 
 
-@check("tween memory", "docs/guide/tween.md", "build/bin/training_test --gtest_filter=*T_80_W_03_L_07*", quick=True)
+@check("tween memory", "docs/guide/tween.md", "build/bin/training_test --gtest_filter=Trainer.targets_by_segments*", quick=True)
 def tween_memory(page):
     said = prose(page, "Measured", r"batch 64: ([\d.]+) MB by backprop, ([\d.]+) MB by a layerwise .*?, ([\d.]+) MB with recompute_every 3 .*?, ([\d.]+) MB with undo")
 
     def run():
-        out = output_of("build/bin/training_test", "--gtest_filter=*T_80_W_03_L_07*")
+        out = output_of("build/bin/training_test", "--gtest_filter=Trainer.targets_by_segments*")
         return " ".join(re.search(r"backprop (\S+) MB, targets (\S+), by segments (\S+), with undo (\S+)", out).groups())
     yield Figure("20 dense cells", " ".join(said), run)
 
@@ -401,12 +413,12 @@ def continual(page):
 
 # --- docs/guide/evolution.md, docs/guide/creature.md -------------------------------------------------------------------------------------------------
 
-@check("exclusive or", "docs/guide/evolution.md", "build/bin/evolution_test --gtest_filter=*E_20_E_30_xor*", quick=True)
+@check("exclusive or", "docs/guide/evolution.md", "build/bin/evolution_test --gtest_filter=Population.xor_is*", quick=True)
 def exclusive_or(page):
     grown = r"\({}\) in (\d+) to (\d+)(?: generations)?, median ([\d.]+)"
     for config in ("xor.json", "xor_minimal.json"):
         def run(config=config):
-            out = output_of("build/bin/evolution_test", "--gtest_filter=*E_20_E_30_xor*")
+            out = output_of("build/bin/evolution_test", "--gtest_filter=Population.xor_is*")
             all_of = [int(n) for n in re.search(rf"^{re.escape(config)}: .*: ([\d ]+)$", out, re.M)[1].split()]
             return f"{all_of[0]} to {all_of[-1]}, median {statistics.median(all_of):g}"
         low, high, median = prose(page, "Measured", grown.format(re.escape(config)))

@@ -7,12 +7,14 @@ usage: check_lists.py     every fault on a line of its own, and 1 if there is on
   (OutputKind in src/cli/output_file.h) has a row that says how it is written, and opsets are those of the code
 - docs/reference/models.md: types of GGUF and safetensors files (kDTypes), model families (kFamilies), instruction sets (targets.inc), kinds of layers
 - counts in words and figures, as "12 losses", in PAGES: the number of entries of the code's table
-- docs/internals/adding.md, the first table: the files that a complete addition takes are as many as its rows list, and those without a placeholder are there
+- docs/internals/adding.md, the first table: the files that a complete addition takes are as many as its rows list, and those without a placeholder exist
 - README.md and docs/plan.md: as long as LIMITS says, or shorter
-- docs/internals/architecture.md, "What is missing": what it names is known to ABSENT and is not there
+- .gitattributes: marks every file that says in its first lines which tool makes it
+- docs/internals/architecture.md, "What is missing": what it names is known to ABSENT and does not exist
 """
 import os
 import re
+import subprocess
 import sys
 
 import check_docs
@@ -31,9 +33,9 @@ OUTPUTS = {
 # Folders of src/data that hold no format.
 NO_FORMAT = {"pipeline", "numpy", "series"}
 # Least and greatest opset that is read, and the one that is written.
-OPSETS = (("src/layers/graph/model.h", r"kLeastOpset = "), ("src/layers/graph/model.h", r"kMostOpset = "), ("src/io/onnx_writer/graph_writer.cpp", r"kOpset = "))
+OPSETS = (("src/graph/model.h", r"kLeastOpset = "), ("src/graph/model.h", r"kMostOpset = "), ("src/io/onnx_writer/graph_writer.cpp", r"kOpset = "))
 # Named as missing: where it would be.
-ABSENT = {"server for language models": "src/server"}
+ABSENT = {"Godot": "bindings/godot", "processes in lockstep": "examples/lockstep"}
 
 
 def read(name):
@@ -132,7 +134,7 @@ def wrong_absence(text):
         named = [thing for thing in ABSENT if thing in sentence]
         if not named and "plan.md" not in sentence and sentence:
             yield f"{ARCHITECTURE}, \"What is missing\": \"{sentence}\" names nothing that ABSENT in tools/check_lists.py knows"
-        yield from (f"{ARCHITECTURE}, \"What is missing\": {ABSENT[thing]} is there" for thing in named if os.path.exists(os.path.join(ROOT, ABSENT[thing])))
+        yield from (f"{ARCHITECTURE}, \"What is missing\": {ABSENT[thing]} exists" for thing in named if os.path.exists(os.path.join(ROOT, ABSENT[thing])))
 
 
 def wrong_recipes(rows):
@@ -142,6 +144,19 @@ def wrong_recipes(rows):
         if int(run) + len(spans) != int(complete):
             yield f"{ADDING}, \"{what}\": {run} files and {len(spans)} listed ones, but {complete} to be complete"
         yield from (f"{ADDING}, \"{what}\": {name}: no such file" for name in spans if "NAME" not in name and not os.path.exists(os.path.join(ROOT, name)))
+
+
+def unmarked(root=ROOT):
+    """Files that a tool makes and .gitattributes does not mark as generated."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=root, check=True, capture_output=True, text=True).stdout.split("\n")
+    made = []
+    for name in sorted({*listed} - {""}):
+        if not name.startswith("tools/") and not name.endswith("_test.cpp") and os.path.isfile(os.path.join(root, name)):
+            with open(os.path.join(root, name), "rb") as file:
+                made += [name] if re.search(rb"(?:made|generated) by tools/", file.read(600), re.IGNORECASE) else []
+    marks = subprocess.run(["git", "check-attr", "linguist-generated", "--", *made], cwd=root, check=True, capture_output=True, text=True).stdout
+    yield from (f".gitattributes: {line.rpartition(': linguist')[0]} is made by a tool and not marked as linguist-generated"
+                for line in marks.split("\n") if line and not line.endswith(": set"))
 
 
 def too_long(texts):
@@ -157,7 +172,7 @@ def faults():
     _, _, (_, *models) = check_docs.tables(os.path.join(ROOT, MODELS))[0]
     return [*wrong_formats(rows), *wrong_models(dict(models)), *wrong_kinds(read(MODELS)), *wrong_recipes(recipes),
             *wrong_counts({page: read(page) for page in PAGES}, counts()), *too_long({page: read(page) for page in LIMITS}),
-            *wrong_absence(read(ARCHITECTURE).partition("## What is missing\n")[2].partition("\n## ")[0])]
+            *unmarked(), *wrong_absence(read(ARCHITECTURE).partition("## What is missing\n")[2].partition("\n## ")[0])]
 
 
 def main():

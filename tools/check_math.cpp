@@ -7,7 +7,7 @@
 //   build/check_math docs/internals/math_errors.md [function...]
 //
 // The reference is libm in f64, good to 2^-28 ulp of f32, and in x87's 80 bits, good to 2^-8 ulp of f64; MPFR confirms
-// it on every 4093rd input, on every new worst case and wherever the error lies so close to 1 ulp that the count could
+// it on every 4093rd input, on every new worst case and wherever the error is so close to 1 ulp that the count could
 // depend on it.
 
 #include <mpfr.h>

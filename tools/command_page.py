@@ -66,7 +66,7 @@ def cell(text):
 
 
 def value_of(spec):
-    """What a value may be, in words, of the part of an entry after its names: "INT:INT in [1 - 256]=64" gives "INT from 1 to 256; default 64"."""
+    """Describes the values of an option, given the part of an entry after its names: "INT:INT in [1 - 256]=64" gives "INT from 1 to 256; default 64"."""
     notes = []
     for pattern, note in ((r" ?Excludes: ((?:--[\w-]+ ?)+)", "not with {}"), (r" ?Needs: ((?:--[\w-]+ ?)+)", "needs {}"), (r" ?\(Env:(\w+)\)", "or the variable {}")):
         match = re.search(pattern, spec)

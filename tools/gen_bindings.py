@@ -8,7 +8,7 @@
   src/capi/exports.map        the symbols that the shared library shows
   python/welvet/_abi.py       ctypes: constants, structs, functions
   docs/reference/c-abi.md               the reference
-  bindings/                   the declarations of other languages (tools/bindings/)
+  bindings/, js/src/abi/      the declarations of other languages (tools/bindings/)
 """
 
 import argparse
@@ -71,6 +71,8 @@ class Api:
         if m := re.fullmatch(r"into (\w+)\[\]", kind):
             c_type, ctype = NUMBERS[m[1]]
             return [(f"{c_type}*", name, f"POINTER({ctype})"), ("size_t", f"{name}_count", "c_size_t")]
+        if kind == "memory":
+            return [("void*", name, "c_void_p"), ("size_t", f"{name}_size", "c_size_t")]
         if (plain := kind.removeprefix("view ")) in ("bytes", "chars"):
             c_type = "const void*" if plain == "bytes" else "const char*"
             return [(c_type, name, "c_void_p", view), ("size_t", f"{name}_size", "c_size_t", view)]
@@ -156,13 +158,15 @@ def header(api):
     for handle in j["handles"]:
         out.append(comment(handle["help"]) + f"typedef loom_handle loom_{handle['name']};\n")
     out.append("\n")
+    out += [f"typedef struct loom_{struct['name']} loom_{struct['name']};\n" for struct in j["structs"]] + ["\n"]
     for callback in j["callbacks"]:
         params = ", ".join(f"{c} {n}" for c, n, _ in api.params(callback))
         returns = "void" if callback["returns"] == "void" else api.c_value(callback["returns"])
         out.append(comment(callback["help"]) + f"typedef {returns} (*loom_{callback['name']})({params});\n")
     for struct in j["structs"]:
-        out.append("\n" + comment(struct["help"]) + f"typedef struct loom_{struct['name']} {{\n")
-        out.append("  uint32_t struct_size; /* sizeof(loom_" + struct["name"] + "), set by the caller */\n")
+        out.append("\n" + comment(struct["help"]) + f"struct loom_{struct['name']} {{\n")
+        setter = "the library" if struct["name"].endswith("_event") else "the caller"
+        out.append(f"  uint32_t struct_size; /* sizeof(loom_{struct['name']}), set by {setter} */\n")
         for field in struct["fields"]:
             parts = api.declare(field[0], field[1])
             words = f" /* {field[2]} */" if field[2] else ""
@@ -171,7 +175,7 @@ def header(api):
                 words = ""
             for i, part in enumerate(parts):
                 out.append(f"  {part[0]} {part[1]};{words if i == 0 else ''}\n")
-        out.append(f"}} loom_{struct['name']};\n")
+        out.append(f"}}; /* loom_{struct['name']} */\n")
     for group in j["groups"]:
         title = f"---- {group['name']} ----"
         out.append("\n/* " + title + (" */\n" if not group["help"] else " */\n" + comment(group["help"])))
@@ -220,16 +224,17 @@ def python(api):
         out.append(f"\n# {enum['help']}\n")
         out += [f"{enum['prefix'] + name} = {value}\n" for name, value, _ in enum["values"]]
     out.append("\nSTATUS_NAMES = {\n" + "".join(
-        f"    {v}: \"{camel(n.lower())}\",\n" for n, v, _ in j["enums"][0]["values"]) + "}\n")
+        f"    {v}: \"{camel(n.lower())}\",\n" for n, v, _ in next(e for e in j["enums"] if e["name"] == "status")["values"]) + "}\n")
+    # Callbacks take structs, and structs of options hold callbacks.
+    with_callbacks = [s for s in j["structs"] if any(f[1].startswith("callback ") for f in s["fields"])]
+    plain = [s for s in j["structs"] if s not in with_callbacks]
+    plain.sort(key=lambda s: any(f[1].startswith("struct ") for f in s["fields"]))
+    out += [python_struct(api, struct) for struct in plain]
     for callback in j["callbacks"]:
         returns = "None" if callback["returns"] == "void" else api.py_value(callback["returns"])
         params = ", ".join(p for _, _, p in api.params(callback))
         out.append(f"\n{camel(callback['name'])} = CFUNCTYPE({returns}, {params})\n")
-    for struct in j["structs"]:
-        fields = "".join(f'        ("{n.split("[")[0]}", {p}),\n' for _, n, p in api.fields(struct))
-        out.append(f'\n\nclass {camel(struct["name"])}(Structure):\n    _fields_ = [\n        ("struct_size", c_uint32),\n'
-                   f"{fields}    ]\n\n    def __init__(self, **values: object) -> None:\n"
-                   "        super().__init__(struct_size=sizeof(self.__class__), **values)\n")
+    out += [python_struct(api, struct) for struct in with_callbacks]
     out.append("\n\ndef declare(library: CDLL) -> None:\n    \"\"\"Tells ctypes the parameters of every function.\"\"\"\n")
     for function in api.functions():
         params = ", ".join(p for _, _, p in api.params(function))
@@ -239,6 +244,13 @@ def python(api):
     out.append("\n\ndef _declare(library: CDLL, name: str, returns: type[c_char_p] | type[c_int32], params: list[type]) -> None:\n    function = getattr(library, name)\n"
                "    function.restype = returns\n    function.argtypes = params\n")
     return "".join(out)
+
+
+def python_struct(api, struct):
+    fields = "".join(f'        ("{n.split("[")[0]}", {p}),\n' for _, n, p in api.fields(struct))
+    return (f'\n\nclass {camel(struct["name"])}(Structure):\n    _fields_ = [\n        ("struct_size", c_uint32),\n'
+            f"{fields}    ]\n\n    def __init__(self, **values: object) -> None:\n"
+            "        super().__init__(struct_size=sizeof(self.__class__), **values)\n")
 
 
 def reference_words():

@@ -106,7 +106,7 @@ def values(random, name, kind, shape, size):
     block, bytes_per_block = gguf.GGML_QUANT_SIZES[kind]
     blocks = int(np.prod(shape)) // block
     data = np.frombuffer(bytearray(random.bytes(blocks * bytes_per_block)), dtype=np.uint8).reshape(blocks, bytes_per_block)
-    # Scales vary by a quarter around the wanted size.
+    # Scales vary by a quarter around the requested size.
     scale = size / deviation(kind, data[:256].copy()) * random.uniform(0.75, 1.25, blocks)
     set_scales(kind, data, scale)
     return data.reshape(stored_shape(kind, shape))

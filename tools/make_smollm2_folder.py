@@ -5,7 +5,7 @@ usage: make_smollm2_folder.py MODEL.gguf FOLDER [--dtype F32|BF16|F16]        (d
 
 Needs numpy and gguf only, so that the safetensors path can be tested without torch. Every tensor is dequantised to f32 as the gguf
 package does it, query and key rows go back from interleaved to half-split RoPE order, and the result is rounded to nearest even into
-the wanted type. tools/golden/smollm2_reference.py checks that the bytes equal what transformers makes of the same file.
+the requested type. tools/golden/smollm2_reference.py checks that the bytes equal what transformers makes of the same file.
 Only what SmolLM2 uses is handled: byte-level BPE with the "smollm" splitter, a tied head, no rope scaling; anything else is refused.
 """
 import argparse

@@ -101,7 +101,7 @@ def seconds_of_tests(work, jobs):
 
 
 def judge(work, folder, jobs, seconds):
-    """(verdict, what noticed) of the sources as they lie in the copy."""
+    """(verdict, what noticed) of the sources of the copy."""
     for test in TESTS[folder]:
         built = run(work, ["ninja", "-C", "build", f"-j{jobs}", f"{test}_test"], 1800)
         if built is None or built.returncode != 0:
@@ -120,7 +120,7 @@ def main():
     options.add_argument("--count", type=int, default=100)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--jobs", type=int, default=2)
-    options.add_argument("--out", default="mutants.tsv", help="one line per mutant; lines that are there already are not run again")
+    options.add_argument("--out", default="mutants.tsv", help="one line per mutant; mutants that have a line already are not run again")
     options.add_argument("--list", action="store_true", help="print the changes and build nothing")
     options.add_argument("--first", type=int, default=0, help="how many of the seed's changes to pass over")
     options.add_argument("--work", type=Path, default=WORK, help="the folder of the copy")

@@ -3,7 +3,7 @@
 
     tools/pack_wheel.py build/libloom.so --platform manylinux_2_17_x86_64 --output dist
 
-What the wheel is called and needs stands in pyproject.toml; the same files give the same bytes.
+pyproject.toml has the wheel's name and requirements; the same files give the same bytes.
 """
 
 import argparse

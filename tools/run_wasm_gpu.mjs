@@ -5,7 +5,7 @@ import { argv, env, exit } from "node:process";
 import { pathToFileURL } from "node:url";
 import { WASI } from "node:wasi";
 import { Worker, isMainThread, parentPort, workerData } from "node:worker_threads";
-import { GpuHost, GpuImports } from "../bindings/typescript/loom_gpu.js";
+import { GpuHost, GpuImports } from "../js/src/abi/loom_gpu.js";
 
 async function runHost() {
   const { create, globals } = await import(pathToFileURL(`${env.LOOM_NPM}/node_modules/webgpu/index.js`));

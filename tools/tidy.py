@@ -40,7 +40,7 @@ def sources_of(entry):
 
 
 def flags_of(entry):
-    """What decides how a file is read, without the names of its input and output and the compiler's own choices."""
+    """Returns the flags that decide how a file is read, without the names of its input and output and the compiler's own choices."""
     words = shlex.split(entry["command"])[1:]
     if "-fexceptions" in words:
         words.remove("-fno-exceptions")
@@ -61,7 +61,8 @@ def parts_of(build):
     for entry in json.loads((build / "compile_commands.json").read_text()):
         for source in sources_of(entry):
             if not re.search(r"_(test|fuzz|cpu)\.cpp$", source.name):
-                folder = source.relative_to(SRC).parts[0]
+                parts = source.relative_to(SRC).parts
+                folder = "_".join(parts[:2]) if parts[0] == "legacy" else parts[0]  # files of one, functions of C of the other
                 folder = TOGETHER.get(folder, folder)
                 if "-fexceptions" in entry["command"].split():  # unlike the others of its folder
                     folder += "_exceptions"
@@ -84,7 +85,7 @@ def closure(sources):
 
 
 def key_of(sources, flags, common):
-    """The same in every checkout: paths are relative to it."""
+    """Returns a key that is equal in every checkout: paths are relative to it."""
     digest = hashlib.sha256(json.dumps([common, [flag.replace(str(ROOT), "") for flag in flags]]).encode())
     for path in closure(sources):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())

@@ -35,9 +35,9 @@ LETTER = {"f": FLOAT, "i": INT, "u": UINT, "h": ("f16", ())}
 PRECEDENCE = [{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<", ">", "<=", ">="}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "%"}]
 BITWISE, SHIFTS, LOGICAL = {"&", "|", "^"}, {"<<", ">>"}, {"&&", "||"}
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
-# What traced statements stand in, and simd/record/math_functions.h.
+# Functions of traced statements, and those of simd/record/math_functions.h.
 TRACED = re.compile(r"(load_\d+|param|(exp|expm1|log|log1p|tanh|sigmoid|erf|sin|cos|rsqrt|pow)_f)$")
-# What they give does not depend on how floats are rounded.
+# Functions whose results do not depend on how floats are rounded.
 HARMLESS = {"arrayLength", "workgroupBarrier", "storageBarrier", "workgroupUniformLoad"}
 
 
@@ -122,7 +122,7 @@ class Reader:
         if self.passes("<"):
             self.split_shift()
             while self.peek() != ">":
-                # Sizes of arrays and address spaces are expressions or names; only types matter here.
+                # Sizes of arrays and address spaces are expressions or names; the check reads only types.
                 if self.kind() == "name" and self.peek(1) in (",", ">", ">>", ">=", "<"):
                     arguments.append(self.type())
                 else:
@@ -419,7 +419,7 @@ class Reader:
         return arguments
 
     def signatures(self):
-        """What stands in a module may be used before it is declared, so it is read first."""
+        """Reads the functions of a module first: they may be used before their declaration."""
         depth, start = 0, self.at
         while self.kind() != "end":
             word = self.peek()

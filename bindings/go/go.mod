@@ -1,3 +1,3 @@
-module loom
+module github.com/openfluke/loom/bindings/go
 
-go 1.20
+go 1.23

@@ -1,5 +1,5 @@
 // The thread of the device: it starts the worker that the module runs in, and shows what that prints.
-import { GpuHost } from '../../bindings/typescript/loom_gpu.js';
+import { GpuHost } from '../../js/src/abi/loom_gpu.js';
 
 const lines = document.getElementById('lines');
 const end = document.getElementById('end');

@@ -1,5 +1,5 @@
 // The thread of the module: a WASI program with the little of a system that it needs, and the driver of graphics cards.
-import { GpuImports } from '../../bindings/typescript/loom_gpu.js';
+import { GpuImports } from '../../js/src/abi/loom_gpu.js';
 
 const BAD_DESCRIPTOR = 8, NOT_THERE = 52; // errors of WASI
 

@@ -89,7 +89,7 @@ static loom_status register_highway(void) {
   callbacks.declare = highway_declare;
   callbacks.forward = highway_forward;
   callbacks.backward = highway_backward;
-  return loom_register_kind(kHighway, strlen(kHighway), &callbacks);
+  return loom_layer_kind_register(kHighway, strlen(kHighway), &callbacks);
 }
 
 /* Learns the parity of all numbers of four bits. */
@@ -98,7 +98,7 @@ static int train(loom_network network, const char* threads, const char* isa, dou
   const uint64_t shape[2] = {16, 4};
   float bits[64];
   int32_t odd[16];
-  loom_trainer_options options = {sizeof options};
+  loom_compute_options options = {sizeof options};
   loom_batch batch = {sizeof batch};
   loom_training_step step = {sizeof step};
   loom_trainer trainer = 0;
@@ -160,5 +160,5 @@ int main(int argc, char** argv) {
   if (failed(register_highway())) return 1;
   if (learn_and_save(argv[1], argc > 2 ? argv[2] : "float32", argc > 3 ? argv[3] : NULL, argc > 4 ? argv[4] : NULL))
     return 1;
-  return failed(loom_unregister_kind("highway"));
+  return failed(loom_layer_kind_unregister("highway"));
 }

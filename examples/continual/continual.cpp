@@ -16,10 +16,11 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "data/pipeline/order.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "telemetry/adaptation.h"
 #include "training/data_config.h"
-#include "training/html.h"
+#include "report/chart.h"
+#include "report/page.h"
 #include "training/trainer.h"
 #include "training/weight_hash.h"
 
@@ -39,17 +40,17 @@ struct Options {
 // A way of learning. Budgets below the threshold leave a cell as it is.
 struct Learner {
   const char* name;
-  const char* mode;  // of tween; empty: backprop
+  std::optional<TweenMode> mode;  // absent: backprop
   double budget_threshold;
   const char* style;  // of its line in the chart; empty: not drawn
 };
 constexpr Learner kLearners[] = {
-    {"backprop", "", 0, "s1"},
-    {"layerwise, budgets off", "layerwise", 0, "faint"},
-    {"layerwise, budgets 0.2", "layerwise", 0.2, "s2"},
-    {"layerwise, budgets 0.99", "layerwise", 0.99, ""},
-    {"chain, budgets off", "chain", 0, ""},
-    {"chain, budgets 0.2", "chain", 0.2, "s3"},
+    {"backprop", std::nullopt, 0, "s1"},
+    {"layerwise, budgets off", TweenMode::Layerwise, 0, "faint"},
+    {"layerwise, budgets 0.2", TweenMode::Layerwise, 0.2, "s2"},
+    {"layerwise, budgets 0.99", TweenMode::Layerwise, 0.99, ""},
+    {"chain, budgets off", TweenMode::Chain, 0, ""},
+    {"chain, budgets 0.2", TweenMode::Chain, 0.2, "s3"},
 };
 constexpr double kRates[] = {0.01, 0.03, 0.1, 0.3};
 
@@ -153,11 +154,11 @@ TrainerConfig config_of(const Learner& learner, double rate, int threads) {
   config.loss.name = "softmax_crossentropy";
   config.schedule.learning_rate = rate;
   config.session.threads = threads;
-  if (*learner.mode == '\0') {
+  if (!learner.mode) {
     config.optimizer = {.name = "sgd", .momentum = 0.9, .dampening = 0.9};  // the law of the targets' updates
   } else {
     config.tween.emplace();
-    config.tween->mode = learner.mode;
+    config.tween->mode = *learner.mode;
     config.tween->budget_threshold = learner.budget_threshold;
   }
   return config;
@@ -264,7 +265,7 @@ std::string page_of(std::span<const Row> rows, const Options& options) {
           html_section(
               "Share of right answers in the stream, each before it was learned",
               line_chart({.x_label = "answers", .label = "Right answers", .percent = true, .height = 320}, lines)) +
-          html_section("What is left", table + "</table>\n"));
+          html_section("Accuracy at the end", table + "</table>\n"));
 }
 
 Result<void> run(const Options& options) {

@@ -4,14 +4,13 @@
 #include <cstdio>
 #include <loom/loom.hpp>
 
-static void ask(const char* path, const char* question) {
-  int calls = 0;
-  auto options = loom::sized<loom_model_options>();
-  options.progress = [](void* user, double) { return ++*static_cast<int*>(user); };
-  options.user = &calls;
-  const auto model = loom::Model::open(path, options);
-  const auto session = loom::Session::create(model);
-  const auto generator = loom::Generator::from_text(session, question, LOOM_PROMPT_AUTO);
+int main(int argc, char** argv) try {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: ask MODEL QUESTION\n");
+    return 2;
+  }
+  const auto session = loom::Session::create(loom::Model::open(argv[1]));
+  const auto generator = loom::Generator::from_text(session, argv[2], LOOM_PROMPT_AUTO);
   for (auto step = loom::sized<loom_step>(); step.stop == LOOM_STOP_NOT_YET;) {
     step = generator.next();
     std::fwrite(step.text, 1, step.text_size, stdout);
@@ -20,19 +19,8 @@ static void ask(const char* path, const char* question) {
   const loom_generation answer = generator.result();
   std::printf("\nhash ");
   for (int i = 0; i < 8; ++i) std::printf("%02x", answer.hash[i]);
-  std::printf("\n%s\n", calls > 0 ? "progress was shown" : "no progress was shown");
-}
-
-int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: ask MODEL QUESTION\n");
-    return 2;
-  }
-  try {
-    ask(argv[1], argv[2]);
-    return 0;
-  } catch (const loom::Error& error) {
-    std::fprintf(stderr, "ask: %s: %s\n", loom::status_name(error.code()), error.what());
-    return 1;
-  }
+  std::printf("\n");
+} catch (const loom::Error& error) {
+  std::fprintf(stderr, "ask: %s: %s\n", loom::status_name(error.code()), error.what());
+  return 1;
 }

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/json.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "simd/math64.h"
 #include "training/weight_hash.h"
 
@@ -53,7 +53,7 @@ std::array<double, kBehaviours> wanted(const Row& row, const std::array<double, 
 // Keeps what the hidden layer puts out: it is the only one with kHidden columns.
 class Brain::CellWatch final : public loom::PassWatch {
  public:
-  void begin(loom::PassKind, std::uint64_t) override {}
+  void begin(loom::PassKind, std::uint64_t, const loom::Wiring&) override {}
   void after_forward(const loom::Layer&, const loom::ConstView&, const loom::ConstView& y) override {
     if (y.shape.elements() == kHidden) std::copy_n(y.as(), kHidden, cells.begin());
   }
@@ -99,7 +99,7 @@ loom::Result<Brain> Brain::of(loom::Network network, const Machine& machine) {
   LOOM_TRY(brain.thinking_, loom::NetworkSession::create(*brain.network_, options));
   brain.thinking_->observe(brain.cells_.get());
   loom::TweenConfig config;
-  config.mode = "layerwise";
+  config.mode = loom::TweenMode::Layerwise;
   config.momentum = 0;  // so that between two steps the weights are all there is to keep
   config.budget_threshold = 0;
   LOOM_TRY(brain.learning_, loom::TweenSession::create(*brain.network_, config, options));

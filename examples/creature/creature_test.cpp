@@ -8,7 +8,7 @@
 #include "io/entity/entity.h"
 #include "io/entity/entity_reseal.h"
 #include "io/network_file.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "talk.h"
 
 namespace creature {

@@ -1,61 +1,18 @@
-// Asks a language model a question and prints its answer as it comes; the library is looked up as the system does
-// (LD_LIBRARY_PATH, PATH):
+// Asks a language model a question and prints its answer as it comes:
 //
-//   mcs -unsafe bindings/csharp/Abi.cs examples/csharp/Ask.cs -out:ask.exe
-//   mono ask.exe MODEL "What is the capital of France?"
+//   mcs -unsafe bindings/csharp/Abi.cs bindings/csharp/Welvet/*.cs examples/csharp/Ask.cs -out:ask.exe
+//   WELVET_LIBRARY=build/libloom.so mono ask.exe MODEL "What is the capital of France?"
 
 using System;
-using System.IO;
-using System.Runtime.InteropServices;
-using System.Text;
 using Welvet;
 
-public static unsafe class Ask
+public sealed class Ask : IProgress<double>
 {
-    private static string Text(byte* text)
-    {
-        int size = 0;
-        while (text[size] != 0) ++size;
-        return Encoding.UTF8.GetString(text, size);
-    }
+    private int _calls;
 
-    private static void Check(int status)
+    public void Report(double fraction)
     {
-        if (status != Abi.Ok)
-            throw new InvalidOperationException(Text(Abi.StatusName(status)) + ": " + Text(Abi.LastError()));
-    }
-
-    private static void Put(string path, string question)
-    {
-        ulong model, session, generator;
-        int calls = 0;
-        OnProgress progress = (user, fraction) => { ++calls; return 1; };
-        var options = ModelOptions.Create();
-        options.Progress = Marshal.GetFunctionPointerForDelegate(progress);
-        fixed (byte* name = Encoding.UTF8.GetBytes(path + "\0")) Check(Abi.ModelOpen(name, &options, &model));
-        GC.KeepAlive(progress);
-        Check(Abi.SessionCreate(model, null, &session));
-        byte[] words = Encoding.UTF8.GetBytes(question);
-        fixed (byte* first = words)
-            Check(Abi.GeneratorFromText(session, first, (UIntPtr)words.Length, Abi.PromptAuto, null, &generator));
-        var step = Step.Create();
-        using (Stream output = Console.OpenStandardOutput())
-        {
-            while (step.Stop == Abi.StopNotYet)
-            {
-                Check(Abi.GeneratorNext(generator, 0, &step));
-                for (ulong i = 0; i < (ulong)step.TextSize; ++i) output.WriteByte(step.Text[i]);
-                output.Flush();
-            }
-        }
-        var answer = Generation.Create();
-        Check(Abi.GeneratorResult(generator, &answer));
-        Console.Write("\nhash ");
-        for (int i = 0; i < 8; ++i) Console.Write(answer.Hash[i].ToString("x2"));
-        Console.WriteLine(calls > 0 ? "\nprogress was shown" : "\nno progress was shown");
-        Check(Abi.Release(generator));
-        Check(Abi.Release(session));
-        Check(Abi.Release(model));
+        ++_calls;
     }
 
     public static int Main(string[] given)
@@ -67,10 +24,17 @@ public static unsafe class Ask
         }
         try
         {
-            Put(given[0], given[1]);
+            var progress = new Ask();
+            using (var model = new LanguageModel(given[0], new LanguageModelOptions { Progress = progress }))
+            using (var answer = model.Stream(given[1]))
+            {
+                foreach (string piece in answer) Console.Write(piece);
+                Console.WriteLine("\nhash " + answer.Result.Hash.Substring(0, 16));
+                Console.WriteLine(progress._calls > 0 ? "progress was shown" : "no progress was shown");
+            }
             return 0;
         }
-        catch (InvalidOperationException e)
+        catch (LoomException e)
         {
             Console.Error.WriteLine("ask: " + e.Message);
             return 1;

@@ -1,7 +1,7 @@
 module ask
 
-go 1.20
+go 1.23
 
-require loom v0.0.0
+require github.com/openfluke/loom/bindings/go v0.0.0
 
-replace loom => ../../bindings/go
+replace github.com/openfluke/loom/bindings/go => ../../bindings/go

@@ -9,8 +9,8 @@
 #include <cstdlib>
 
 #include "core/philox.h"
-#include "network/spec.h"
-#include "network/step_mesh.h"
+#include "network/spec/spec.h"
+#include "network/mesh/step_mesh.h"
 
 namespace {
 

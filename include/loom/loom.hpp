@@ -99,7 +99,7 @@ class View {
   View() = default;
   View(const T* data, std::size_t size) : data_(data), size_(size) {}
   View(const std::vector<T>& values) : data_(values.data()), size_(values.size()) {}
-  View(std::initializer_list<T> values) : data_(values.begin()), size_(values.size()) {}  // for the time of a call
+  View(std::initializer_list<T> values) : size_(values.size()) { data_ = values.begin(); }  // for the time of a call
   const T* data() const { return data_; }
   std::size_t size() const { return size_; }
   const T* begin() const { return data_; }
@@ -121,18 +121,25 @@ S sized() {
 
 namespace detail {
 
+// The text of an error.
+inline std::string error_text() {
+  if (loom_library_abi_version() == LOOM_ABI_VERSION) return loom_last_error();
+  return "the library has version " + std::to_string(loom_library_abi_version()) + " of the C interface, loom.h has " +
+         std::to_string(LOOM_ABI_VERSION) + ": use the header and the library of one release";
+}
+
 #ifdef LOOM_NO_EXCEPTIONS
 template <class T, class Make>
 Result<T> finish(loom_status status, Make&& make) {
-  if (status != LOOM_OK) return Error(status, loom_last_error());
+  if (status != LOOM_OK) return Error(status, error_text());
   return make();
 }
 inline Result<void> finish(loom_status status) {
-  return status == LOOM_OK ? Result<void>() : Result<void>(Error(status, loom_last_error()));
+  return status == LOOM_OK ? Result<void>() : Result<void>(Error(status, error_text()));
 }
 #else
 inline void finish(loom_status status) {
-  if (status != LOOM_OK) throw Error(status, loom_last_error());
+  if (status != LOOM_OK) throw Error(status, error_text());
 }
 template <class T, class Make>
 T finish(loom_status status, Make&& make) {
@@ -140,6 +147,17 @@ T finish(loom_status status, Make&& make) {
   return make();
 }
 #endif
+
+// Gives the argument of an optional struct: NULL for one without values, which is the default.
+inline const loom_batch* given(const loom_batch& batch) {
+  return batch.inputs == nullptr && batch.shape_count == 0 ? nullptr : &batch;
+}
+inline const loom_tensor* given(const loom_tensor& tensor) {
+  return tensor.data == nullptr && tensor.element == LOOM_ELEMENT_NONE ? nullptr : &tensor;
+}
+
+// Whether the library has the interface of this header; the functions that make objects ask.
+inline bool is_same_abi() { return loom_library_abi_version() == LOOM_ABI_VERSION; }
 
 // A handle that is given back at the end. A copy is one more owner of the same object.
 class Owner {
@@ -222,7 +240,7 @@ class Network : public detail::Owner {
   static Result<Network> open(const std::string& path,
       const loom_network_options& options = sized<loom_network_options>());
 
-  // The same of bytes.
+  // Like loom_network_open(), for bytes.
   static Result<Network> from_memory(std::string_view data,
       const loom_network_options& options = sized<loom_network_options>());
 
@@ -238,7 +256,7 @@ class Network : public detail::Owner {
   // beside packed weights, for further training)
   Result<void> save(const std::string& path, bool keep_master) const;
 
-  // The same as bytes. (keep_master: of FORMAT_ENTITY)
+  // Like loom_network_save(), as bytes. (keep_master: of FORMAT_ENTITY)
   Result<Blob> to_bytes(loom_network_format format, bool keep_master) const;
 
   // Gives the spec as JSON: every setting that is not the default, without weights.
@@ -257,12 +275,12 @@ class Network : public detail::Owner {
   // Resolves links and infers all shapes from the input's, samples first; a session does so by itself.
   Result<View<uint64_t>> prepare(View<uint64_t> input) const;
 
-  // Puts a layer, a JSON object as in a spec, into a cell in place of what stands there; its weights are drawn.
-  // Sessions begin anew behind this. (address: z, y, x, l; layer: of size 0: the cell becomes empty)
+  // Puts a layer, a JSON object as in a spec, into a cell, replacing the layer in it; its weights are drawn. Existing
+  // sessions are re-planned after this call. (address: z, y, x, l; layer: of size 0: the cell becomes empty)
   Result<void> place(View<uint64_t> address, std::string_view layer) const;
 
-  // Gives the matrices another numeric type. Masters stay exact. Sessions begin anew behind this. (path: a layer and
-  // all below it, "layers.3"; NULL: all)
+  // Gives the matrices another numeric type. Masters stay exact. Existing sessions are re-planned after this call.
+  // (path: a layer and all below it, "layers.3"; NULL: all)
   Result<void> morph(const char* path, const std::string& dtype) const;
 
   // Frees the exact masters of weights whose type holds their values.
@@ -274,17 +292,13 @@ class Network : public detail::Owner {
   // Gives a JSON list of the weights in path order: name, layer, role, shape, dtype, frozen, master.
   Result<Blob> weights() const;
 
-  // Gives the values that a weight stands for. (values: the weight's number of elements)
-  Result<void> get_weight(const std::string& name, float* values, size_t values_count) const;
+  // Fills a tensor with the values of a weight, as float32 or float64. Its size must be that of the weight. (values:
+  // memory to fill; a shape must be that of the weight, or none)
+  Result<void> get_weight(const std::string& name, const loom_tensor& values) const;
 
-  // The same in double precision.
-  Result<void> get_weight_f64(const std::string& name, double* values, size_t values_count) const;
-
-  // Gives a weight new values. NON_FINITE names the first that is not finite.
-  Result<void> set_weight(const std::string& name, View<float> values) const;
-
-  // The same in double precision.
-  Result<void> set_weight_f64(const std::string& name, View<double> values) const;
+  // Sets the values of a weight. NON_FINITE names the first that is not finite. (values: float32 or float64; a shape
+  // must be that of the weight, or none)
+  Result<void> set_weight(const std::string& name, const loom_tensor& values) const;
 
   // Gives a weight as JSON: dtype, packed codes, scales and zero points in Base64.
   Result<Blob> weight_codes(const std::string& name) const;
@@ -292,9 +306,24 @@ class Network : public detail::Owner {
   // Keeps a layer and all below it from learning, or lets it learn. (path: "layers.3"; NULL: all)
   Result<void> freeze(const char* path, bool frozen) const;
 
+  // Gives the flat index of a cell. (address: z, y, x, l)
+  Result<uint64_t> index(View<uint64_t> address) const;
+
+  // Gives the layer of a cell, a JSON object as in a spec, without weights; NOT_FOUND for an empty cell. (address: z,
+  // y, x, l)
+  Result<Blob> layer(View<uint64_t> address) const;
+
+  // Gives the structure of a network, a JSON object: every layer, nested ones included, with exact counts of
+  // parameters and bytes.
+  Result<Blob> blueprint() const;
+
   // Groups a network's weights by the layer and block in their names ("layers.3.self_attn"). A JSON object: groups, a
   // list of prefix, layer, block and tensors, and unresolved, the names without such a prefix with the reason.
   Result<Blob> groups() const;
+
+  // Like loom_file_export(), for a network with its present weights. (path: FILE.onnx or FILE.safetensors)
+  Result<Blob> export_(const std::string& path,
+      const loom_file_export_options& options = sized<loom_file_export_options>()) const;
 
   // Gives what differs between the specs and weights of two networks, a JSON object.
   Result<Blob> compare(const Network& second) const;
@@ -307,21 +336,6 @@ class Network : public detail::Owner {
   // seed, generation, individual. The report says what was done. (shape: of the input, samples first; config: of size
   // 0: all defaults)
   Result<Blob> mutate(View<uint64_t> shape, std::string_view config) const;
-
-  // The same of a network as it stands, with its present weights. (path: FILE.onnx or FILE.safetensors)
-  Result<Blob> export_(const std::string& path,
-      const loom_export_options& options = sized<loom_export_options>()) const;
-
-  // Gives the structure of a network, a JSON object: every layer, nested ones included, with exact counts of
-  // parameters and bytes.
-  Result<Blob> blueprint() const;
-
-  // Gives the flat index of a cell. (address: z, y, x, l)
-  Result<uint64_t> index(View<uint64_t> address) const;
-
-  // Gives the layer of a cell, a JSON object as in a spec, without weights; NOT_FOUND for an empty cell. (address: z,
-  // y, x, l)
-  Result<Blob> layer(View<uint64_t> address) const;
 };
 
 // Bytes that a function returns: a text, ids, a snapshot.
@@ -391,15 +405,17 @@ class Model : public detail::Owner {
   // Loads a language model: a GGUF file, a Hugging Face folder or an .entity.
   static Result<Model> open(const std::string& path, const loom_model_options& options = sized<loom_model_options>());
 
-  // The same of a part of a file, where another program has embedded a GGUF file or an .entity. (size: 0: to the end)
+  // Like loom_model_open(), for a part of a file into which a GGUF file or an .entity is embedded. (size: 0: to the
+  // end)
   static Result<Model> open_part(const std::string& path, uint64_t offset, uint64_t size,
       const loom_model_options& options = sized<loom_model_options>());
 
-  // The same of bytes, which are read during the call only.
+  // Like loom_model_open(), for bytes, which are read during the call only.
   static Result<Model> from_memory(std::string_view data,
       const loom_model_options& options = sized<loom_model_options>());
 
-  // The same of whatever the host can read; it is read into memory, on the calling thread. (size: of all bytes)
+  // Like loom_model_open(), for data that a callback of the host reads, on the calling thread: a GGUF file tensor by
+  // tensor, other files into memory at once. (size: of all bytes)
   static Result<Model> from_callback(uint64_t size, loom_read_at read, void* user,
       const loom_model_options& options = sized<loom_model_options>());
 
@@ -421,6 +437,11 @@ class Model : public detail::Owner {
   // Gives a JSON list of a model's adapters: name (that of their folder's place among the options, "0"), rank, alpha,
   // matrices, parameters.
   Result<Blob> adapters() const;
+
+  // Returns what a generator would read, as JSON: prompt, a text, and its ids, prompt_tokens and dropped_bytes. The
+  // options count from plain_text on. CONTEXT_FULL beyond 4 times the context that the model was trained for.
+  Result<Blob> prompt(std::string_view text, loom_prompt_form form,
+      const loom_generation_options& options = sized<loom_generation_options>()) const;
 };
 
 // Sequences of tokens with their keys and values, over one model.
@@ -454,9 +475,14 @@ class Session : public detail::Owner {
   // Gives a JSON object: instruction set, threads, context, sequences, memory.
   Result<Blob> info() const;
 
-  // Lets these adapters of the model count from here on and no others. All sequences are then empty. (all: every
-  // adapter that the model has counts, whatever names says)
+  // Applies these adapters of the model from now on, and no others. All sequences are then empty. (all: every adapter
+  // that the model has counts, whatever names says)
   Result<void> choose_adapters(View<const char*> names, bool all) const;
+
+  // Scores a text: a JSON object with the perplexity and the mean of each window. The session's first sequence is
+  // cleared. (window: tokens; 0: 512; max_windows: 0: the whole text)
+  Result<Blob> perplexity(std::string_view text, uint64_t window, uint64_t max_windows,
+      const Cancel& cancel = {}) const;
 };
 
 // One generation, step by step, over one session.
@@ -464,11 +490,12 @@ class Generator : public detail::Owner {
  public:
   using Owner::Owner;
 
-  // Prepares a generation behind what the sequence holds and the given ids. Nothing is read yet.
+  // Creates a generator that continues the sequence with the given ids. Nothing is read yet.
   static Result<Generator> create(const Session& session, View<int32_t> prompt,
       const loom_generation_options& options = sized<loom_generation_options>());
 
-  // The same of a text.
+  // Creates a generator from a text or a conversation. CONTEXT_FULL for a prompt of more than 4 times the tokens that
+  // the session holds.
   static Result<Generator> from_text(const Session& session, std::string_view text, loom_prompt_form form,
       const loom_generation_options& options = sized<loom_generation_options>());
 
@@ -547,35 +574,30 @@ class NetworkSession : public detail::Owner {
   static Result<NetworkSession> create(const Network& network,
       const loom_network_session_options& options = sized<loom_network_session_options>());
 
-  // Runs the network. The output lasts until the next call with the session.
-  Result<std::tuple<View<float>, View<uint64_t>>> forward(View<float> input, View<uint64_t> shape,
-      const loom_pass& pass = sized<loom_pass>()) const;
+  // Runs the network. The output lasts until the next call with the session. (input: of the element in which the
+  // network computes, samples first)
+  Result<loom_tensor> forward(const loom_tensor& input, const loom_pass& pass = sized<loom_pass>()) const;
 
-  // The same for a network that computes in f64.
-  Result<std::tuple<View<double>, View<uint64_t>>> forward_f64(View<double> input, View<uint64_t> shape,
-      const loom_pass& pass = sized<loom_pass>()) const;
-
-  // Names the caller's memory that loom_network_session_run() reads and fills. It must last as long as it is bound;
-  // NULL unbinds. (output: the output's number of elements)
-  Result<void> bind(View<float> input, View<uint64_t> shape, float* output, size_t output_count) const;
+  // Names the memory of the caller that loom_network_session_run() reads and fills. It must last as long as it is
+  // bound. (input: NULL unbinds both; output: memory to fill; a shape must be that of the output, or none)
+  Result<void> bind(const loom_tensor& input = sized<loom_tensor>(),
+      const loom_tensor& output = sized<loom_tensor>()) const;
 
   // Runs the network from the bound input into the bound output.
   Result<void> run() const;
 
-  // Goes back after a forward of a session with `backward`: adds to the gradients of the weights and gives that of
-  // the input, which lasts until the next call. (output_gradient: of the last output's shape)
-  Result<View<float>> backward(View<float> output_gradient, const Cancel& cancel = {}) const;
+  // Runs the backward pass after a forward of a session with `backward`: adds to the gradients of the weights and
+  // gives that of the input, which lasts until the next call. (output_gradient: as many values as the last output)
+  Result<loom_tensor> backward(const loom_tensor& output_gradient, const Cancel& cancel = {}) const;
 
-  // The same for a network that computes in f64.
-  Result<View<double>> backward_f64(View<double> output_gradient, const Cancel& cancel = {}) const;
-
-  // Gives the gradient of a weight, added up since it was last cleared.
-  Result<void> gradient(const std::string& weight, float* values, size_t values_count) const;
+  // Fills a tensor with the gradient of a weight, summed since it was last cleared, as float32 or float64. (values:
+  // memory to fill; a shape must be that of the weight, or none)
+  Result<void> gradient(const std::string& weight, const loom_tensor& values) const;
 
   // Sets every gradient to 0.
   Result<void> clear_gradients() const;
 
-  // Begins every sequence and state anew.
+  // Resets every sequence and state.
   Result<void> reset() const;
 
   // Goes back to where the sequences of a session with a context had so many positions.
@@ -590,10 +612,10 @@ class NetworkSession : public detail::Owner {
   // Gives a JSON object: threads, memory, element type, positions, states.
   Result<Blob> info() const;
 
-  // Calls the host behind every layer of the session's passes.
-  Result<void> watch(loom_on_layer_event layer, void* user) const;
+  // Calls the host after each layer of the session's passes.
+  Result<void> watch(loom_on_layer layer, void* user) const;
 
-  // Calls the host behind every so many layers, with the figures of all of them. (layers: at least 1)
+  // Calls the host after each window of `layers` layers, with their statistics. (layers: at least 1)
   Result<void> watch_windows(uint64_t layers, loom_on_window window, void* user) const;
 
   // Sends a report of every layer to a host that listens, by a thread that no pass waits for: "http://HOST:PORT/PATH"
@@ -609,7 +631,7 @@ class Trainer : public detail::Owner {
   // Makes a network ready to learn from batches of that shape, samples first. Nobody else may change the network
   // while it learns; calls that try answer BUSY, and a changed grid ends the training.
   static Result<Trainer> create(const Network& network, std::string_view config, View<uint64_t> shape,
-      const loom_trainer_options& options = sized<loom_trainer_options>());
+      const loom_compute_options& options = sized<loom_compute_options>());
 
   // Learns from one batch. (cancel: ends the step with CANCELLED; everything is then as before)
   Result<loom_training_step> step(const loom_batch& batch, const Cancel& cancel = {}) const;
@@ -617,7 +639,7 @@ class Trainer : public detail::Owner {
   // Gives the loss of a batch and the output, which lasts until the next call; no weight changes.
   Result<std::tuple<double, View<float>, View<uint64_t>>> evaluate(const loom_batch& batch) const;
 
-  // Tells schedules that count epochs which one it is, from 0.
+  // Sets the epoch, from 0, for schedules that count epochs.
   Result<void> set_epoch(uint64_t epoch) const;
 
   // Gives the schedule "plateau" a validation metric.
@@ -627,9 +649,9 @@ class Trainer : public detail::Owner {
   // cell's target.
   Result<Blob> info() const;
 
-  // Calls the host behind every layer of the steps of a trainer, forward and backward. UNSUPPORTED where several
-  // shards run side by side.
-  Result<void> watch(loom_on_layer_event layer, void* user) const;
+  // Calls the host after each layer of the steps of a trainer, forward and backward. UNSUPPORTED where several shards
+  // run side by side.
+  Result<void> watch(loom_on_layer layer, void* user) const;
 
   // As loom_network_session_watch_windows(). (layers: at least 1)
   Result<void> watch_windows(uint64_t layers, loom_on_window window, void* user) const;
@@ -664,8 +686,8 @@ class StepMesh : public detail::Owner {
   // Gives a JSON object: cells, memory of a state, what a cell waits for that can never start.
   Result<Blob> info() const;
 
-  // Calls the host behind every layer of a mesh's ticks; cells then run one after the other, with the same bits.
-  Result<void> watch(loom_on_layer_event layer, void* user) const;
+  // Calls the host after each layer of a mesh's ticks; cells then run one after the other, with the same bits.
+  Result<void> watch(loom_on_layer layer, void* user) const;
 
   // Like loom_network_session_watch_windows(), for a mesh's ticks. (layers: at least 1)
   Result<void> watch_windows(uint64_t layers, loom_on_window window, void* user) const;
@@ -688,8 +710,8 @@ class StepState : public detail::Owner {
   // Takes the input away.
   Result<void> clear_input() const;
 
-  // Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data arrived there.
-  // (cell: its index; -1: the last one)
+  // Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data has arrived in
+  // it. (cell: its index; -1: the last one)
   Result<std::tuple<View<float>, View<uint64_t>>> output(int64_t cell) const;
 
   // No input, no outputs, no history, tick 0.
@@ -718,15 +740,16 @@ class Tween : public detail::Owner {
 
   // Makes a network ready to learn by targets from batches of that shape.
   static Result<Tween> create(const Network& network, std::string_view config, View<uint64_t> shape,
-      const loom_trainer_options& options = sized<loom_trainer_options>());
+      const loom_compute_options& options = sized<loom_compute_options>());
 
   // Runs the network; the output lasts until the next call.
   Result<std::tuple<View<float>, View<uint64_t>>> forward(View<float> input, View<uint64_t> shape) const;
 
-  // Does the rest of a step behind a forward: gaps, budgets, updates. (target: of the output's shape)
+  // Runs the rest of a step after a forward: gaps, budgets, updates. (target: of the output's shape)
   Result<void> step(View<float> target, double learning_rate) const;
 
-  // The same in three calls: gives every cell its target. (target: of the output's shape)
+  // Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target: of the output's
+  // shape)
   Result<void> backward(View<float> target) const;
 
   // Measures how well each cell agrees with its target.
@@ -748,7 +771,7 @@ class MeshTween : public detail::Owner {
   // above: through so many captured ones)
   static Result<MeshTween> create(const StepMesh& mesh, std::string_view config, uint64_t ticks);
 
-  // Moves all weights once towards targets of the last cell's outputs, one behind the other.
+  // Moves all weights once towards targets of the last cell's outputs, one state's after another.
   Result<void> step(View<loom_step_state> states, View<float> targets, double learning_rate) const;
 };
 
@@ -759,9 +782,9 @@ class Population : public detail::Owner {
 
   // Makes the first generation: mutations of a network. The config is a JSON object: population, elites, seed,
   // objectives, mutation, splice, species, novelty. (shape: of the input, samples first; config: of size 0: all
-  // defaults; thread_count: 0: one per physical core)
+  // defaults; compute: threads, thread_count and isa; NULL: defaults)
   static Result<Population> create(const Network& base, View<uint64_t> shape, std::string_view config,
-      int32_t thread_count);
+      const loom_compute_options& compute = sized<loom_compute_options>());
 
   // Gives the places of the members without a fitness, until the next call with the population.
   Result<View<uint64_t>> ask() const;
@@ -783,9 +806,10 @@ class Population : public detail::Owner {
   // Gives a population as bytes, to go on from elsewhere.
   Result<Blob> snapshot() const;
 
-  // Makes a population of a snapshot; config and shape are those it was made with.
+  // Makes a population of a snapshot; config and shape are those it was made with. (compute: threads, thread_count
+  // and isa; NULL: defaults)
   static Result<Population> restore(std::string_view bytes, View<uint64_t> shape, std::string_view config,
-      int32_t thread_count);
+      const loom_compute_options& compute = sized<loom_compute_options>());
 };
 
 // A network that computes gradients for a training in another process.
@@ -795,9 +819,9 @@ class Replica : public detail::Owner {
 
   // Opens a config in JSON, with its data and network, to compute gradients for a training of the same config
   // elsewhere, whose callback on_shards asks for them. UNSUPPORTED with the reason where its steps cannot be divided.
-  // (options: of which it reads folder, threads, thread_count and isa)
+  // (options: folder and compute; other fields must be 0)
   static Result<Replica> create(std::string_view config,
-      const loom_train_options& options = sized<loom_train_options>());
+      const loom_training_options& options = sized<loom_training_options>());
 
   // Takes over a step: what on_shards was given.
   Result<void> begin(uint64_t epoch, uint64_t position, uint64_t step, double loss_scale,
@@ -820,7 +844,7 @@ class Graph : public detail::Owner {
   // Reads an .onnx file, opset 7 on, or an .entity with a graph. UNSUPPORTED lists every operation that Loom lacks.
   static Result<Graph> open(const std::string& path, const loom_graph_options& options = sized<loom_graph_options>());
 
-  // The same of bytes, which are read during the call only; every tensor must lie in them.
+  // Like loom_graph_open(), for bytes, which are read during the call only; they must hold every tensor.
   static Result<Graph> from_memory(std::string_view data,
       const loom_graph_options& options = sized<loom_graph_options>());
 
@@ -836,12 +860,12 @@ class GraphSession : public detail::Owner {
 
   // Makes a session without inputs.
   static Result<GraphSession> create(const Graph& graph,
-      const loom_graph_session_options& options = sized<loom_graph_session_options>());
+      const loom_compute_options& options = sized<loom_compute_options>());
 
   // Names the caller's memory that runs read as an input. It must last as long as it is bound; what is in it may
-  // change between runs. Float32, float64 and int64 are read where they lie, other types are copied into wider ones
-  // by each run. A shape of no extents is that of a scalar. (input: its name; NULL: that of the only one)
-  Result<void> bind(const char* input, loom_element element, std::string_view data, View<uint64_t> shape) const;
+  // change between runs. Float32, float64 and int64 are read without a copy, other types are copied into wider ones
+  // by each run. A shape of no extents is that of a scalar. (name: of the input; NULL: the only one)
+  Result<void> bind(const char* name, const loom_tensor& input) const;
 
   // Lets go of all memory that is bound.
   Result<void> unbind() const;
@@ -850,9 +874,9 @@ class GraphSession : public detail::Owner {
   // SHAPE_MISMATCH for one of another shape. (cancel: read between operations: ends the call with CANCELLED)
   Result<void> run(const Cancel& cancel = {}) const;
 
-  // Gives an output of the last run where it lies; it lasts until the next call with the session that is not this
-  // one. INVALID_STATE before a run. (output: its name; NULL: that of the only one)
-  Result<std::tuple<loom_element, std::string_view, View<uint64_t>>> output(const char* output = nullptr) const;
+  // Gives an output of the last run without a copy; it lasts until the next call with the session that is not this
+  // one. INVALID_STATE before a run. (name: of the output; NULL: the only one)
+  Result<loom_tensor> output(const char* name = nullptr) const;
 
   // Copies an output of the last run, whose bytes must be as many. (output: its name; NULL: that of the only one)
   Result<void> copy_output(const char* output, uint8_t* to, size_t to_count) const;
@@ -872,7 +896,7 @@ class Encoder : public detail::Owner {
   // Gives the receipt of the last texts; INVALID_STATE before any.
   Result<Blob> receipt() const;
 
-  // Loads the folder of a BERT as sentence-transformers lay it out.
+  // Loads the folder of a BERT in the layout of sentence-transformers.
   static Result<Encoder> open(const std::string& path,
       const loom_encoder_options& options = sized<loom_encoder_options>());
 
@@ -882,14 +906,14 @@ class Encoder : public detail::Owner {
   // Gives the encoder's tokenizer.
   Result<Tokenizer> tokenizer() const;
 
-  // Gives a vector per text, one behind the other, and how many tokens of each were read; both last until the next
-  // call with the encoder. A text's vector has the same bits alone and among others. Behind max_tokens a text is cut
-  // off. (shape: texts, dimensions)
+  // Gives a vector per text, one after another, and the number of tokens that were read of each; both last until the
+  // next call with the encoder. A text's vector has the same bits alone and among others. A text is cut off after
+  // max_tokens. (shape: texts, dimensions)
   Result<std::tuple<View<float>, View<uint64_t>, View<uint64_t>>> embed(View<const char*> texts,
       const Cancel& cancel = {}) const;
 };
 
-// How fast something that learns while it runs finds back after its task changed.
+// Measures how fast accuracy recovers after the task changes.
 class Adaptation : public detail::Owner {
  public:
   using Owner::Owner;
@@ -903,8 +927,8 @@ class Adaptation : public detail::Owner {
   // The task changes now.
   Result<void> mark(const std::string& task) const;
 
-  // Gives a JSON object: windows so far, changes with accuracy before them and time to find back, accuracy,
-  // throughput, availability, score.
+  // Gives a JSON object: windows so far, changes with accuracy before them and time to recover, accuracy, throughput,
+  // availability, score.
   Result<Blob> info() const;
 };
 
@@ -914,6 +938,15 @@ class Layer : public detail::Owner {
  public:
   using Owner::Owner;
 
+  // Adds a layer kind to those of this process. The description is a JSON object: name, help, shapes, width_key,
+  // sample_axes, and settings, a list of key, type (integer, number, boolean, choice, activation), default, min, max,
+  // choices, help. INVALID_ARGUMENT for a name that is taken.
+  static Result<void> kind_register(std::string_view description, const loom_kind_callbacks& callbacks);
+
+  // Takes the kind back: no callback of it comes from then on. INVALID_STATE while a network with a layer of it
+  // lives.
+  static Result<void> kind_unregister(const std::string& name);
+
   // Gives a setting of the layer: an integer, a number, 0 or 1, the index of a choice.
   Result<double> setting(const std::string& key) const;
 
@@ -922,8 +955,8 @@ class Layer : public detail::Owner {
   // vectors; size: half width of uniform, deviation of normal; 0: 0.1 and 0.02)
   Result<void> declare_weight(const std::string& name, View<uint64_t> extents, const char* init, double size) const;
 
-  // Gives what comes in: the layer's input in forward, the gradient of its output in backward. Axis 0 counts samples,
-  // here and in all that follows from it; it keeps its place.
+  // Gives what comes in: the layer's input in forward, the gradient of its output in backward. Axis 0 counts samples
+  // in this tensor and in all that are computed from it; it keeps its place.
   Result<uint64_t> input() const;
 
   // Names what goes out: the output in forward, the gradient of the input in backward.
@@ -1012,7 +1045,7 @@ class Layer : public detail::Owner {
   Result<uint64_t> mean(uint64_t x, uint64_t axis) const;
 
   // y is x with elements left out at that rate while a network trains, else x. Its gradient is the same of dy.
-  // (which: tells the dropouts of one layer apart)
+  // (which: number of the dropout within the layer)
   Result<uint64_t> dropout(uint64_t x, double rate, uint32_t which) const;
 
   // y has the shape of a tensor and holds a weight's values in each of its samples, as often as they fit.
@@ -1020,6 +1053,13 @@ class Layer : public detail::Owner {
 
   // In backward: adds the sum of such pieces of a tensor to a weight's gradient.
   Result<void> add_gradient(const std::string& name, uint64_t tensor) const;
+
+  // Gives how the kernels of a layer kind divide its work, a JSON object: kind, dtype, isa, cpu (rows and outputs
+  // that go together) and gpu (few_rows, few and many: rows and outputs of a workgroup), null where the kind runs on
+  // the CPU alone in that type. No bit depends on it. (kind: dense, swiglu, rnn, lstm, mha, gru, cnn1 to cnn3,
+  // convtransposed1 to convtransposed3, or attention; dtype: of the weights; isa: an instruction set by name; NULL:
+  // the best one)
+  static Result<Blob> kind_tiles(const std::string& kind, const std::string& dtype, const char* isa = nullptr);
 };
 
 // The task of an evolution that runs in another process.
@@ -1028,10 +1068,9 @@ class Judge : public detail::Owner {
   using Owner::Owner;
 
   // Opens the task of a config in JSON, with its data, to judge the networks of an evolution of the same config
-  // elsewhere, whose callback on_judging asks for it. (options: of which it reads folder, thread_count, isa and
-  // device)
+  // elsewhere, whose callback on_judging asks for it. (options: folder and compute; other fields must be 0)
   static Result<Judge> create(std::string_view config,
-      const loom_evolve_options& options = sized<loom_evolve_options>());
+      const loom_evolution_options& options = sized<loom_evolution_options>());
 
   // Judges a network, given as a file (.entity), and gives its numbers for on_judging: objectives, and what novelty
   // goes by. They last until the next call.
@@ -1043,7 +1082,8 @@ class Judge : public detail::Owner {
 
 inline Result<Cancel> Cancel::create() {
   loom_handle cancel = 0;
-  return detail::finish<Cancel>(loom_cancel_create(&cancel), [&] { return Cancel(cancel); });
+  return detail::finish<Cancel>(detail::is_same_abi() ? loom_cancel_create(&cancel) : LOOM_UNSUPPORTED,
+      [&] { return Cancel(cancel); });
 }
 
 inline Result<void> Cancel::set(bool set) const {
@@ -1052,26 +1092,26 @@ inline Result<void> Cancel::set(bool set) const {
 
 inline Result<Network> Network::from_json(std::string_view json, const loom_network_options& options) {
   loom_handle network = 0;
-  return detail::finish<Network>(loom_network_from_json(json.data(), json.size(), &options, &network),
-      [&] { return Network(network); });
+  return detail::finish<Network>(detail::is_same_abi() ? loom_network_from_json(json.data(), json.size(), &options,
+      &network) : LOOM_UNSUPPORTED, [&] { return Network(network); });
 }
 
 inline Result<Network> Network::from_arch(std::string_view json) {
   loom_handle network = 0;
-  return detail::finish<Network>(loom_network_from_arch(json.data(), json.size(), &network),
-      [&] { return Network(network); });
+  return detail::finish<Network>(detail::is_same_abi() ? loom_network_from_arch(json.data(), json.size(),
+      &network) : LOOM_UNSUPPORTED, [&] { return Network(network); });
 }
 
 inline Result<Network> Network::open(const std::string& path, const loom_network_options& options) {
   loom_handle network = 0;
-  return detail::finish<Network>(loom_network_open(path.c_str(), &options, &network),
-      [&] { return Network(network); });
+  return detail::finish<Network>(detail::is_same_abi() ? loom_network_open(path.c_str(), &options,
+      &network) : LOOM_UNSUPPORTED, [&] { return Network(network); });
 }
 
 inline Result<Network> Network::from_memory(std::string_view data, const loom_network_options& options) {
   loom_handle network = 0;
-  return detail::finish<Network>(loom_network_from_memory(data.data(), data.size(), &options, &network),
-      [&] { return Network(network); });
+  return detail::finish<Network>(detail::is_same_abi() ? loom_network_from_memory(data.data(), data.size(), &options,
+      &network) : LOOM_UNSUPPORTED, [&] { return Network(network); });
 }
 
 inline Result<Network> Network::clone() const {
@@ -1081,8 +1121,8 @@ inline Result<Network> Network::clone() const {
 
 inline Result<Network> Network::graft(View<loom_network> networks, const std::string& combine_mode, bool share) {
   loom_handle grafted = 0;
-  return detail::finish<Network>(loom_network_graft(networks.data(), networks.size(), combine_mode.c_str(),
-      share ? 1 : 0, &grafted), [&] { return Network(grafted); });
+  return detail::finish<Network>(detail::is_same_abi() ? loom_network_graft(networks.data(), networks.size(),
+      combine_mode.c_str(), share ? 1 : 0, &grafted) : LOOM_UNSUPPORTED, [&] { return Network(grafted); });
 }
 
 inline Result<void> Network::save(const std::string& path, bool keep_master) const {
@@ -1143,20 +1183,12 @@ inline Result<Blob> Network::weights() const {
   return detail::finish<Blob>(loom_network_weights(get(), &list), [&] { return Blob(list); });
 }
 
-inline Result<void> Network::get_weight(const std::string& name, float* values, size_t values_count) const {
-  return detail::finish(loom_network_get_weight(get(), name.c_str(), values, values_count));
+inline Result<void> Network::get_weight(const std::string& name, const loom_tensor& values) const {
+  return detail::finish(loom_network_get_weight(get(), name.c_str(), &values));
 }
 
-inline Result<void> Network::get_weight_f64(const std::string& name, double* values, size_t values_count) const {
-  return detail::finish(loom_network_get_weight_f64(get(), name.c_str(), values, values_count));
-}
-
-inline Result<void> Network::set_weight(const std::string& name, View<float> values) const {
-  return detail::finish(loom_network_set_weight(get(), name.c_str(), values.data(), values.size()));
-}
-
-inline Result<void> Network::set_weight_f64(const std::string& name, View<double> values) const {
-  return detail::finish(loom_network_set_weight_f64(get(), name.c_str(), values.data(), values.size()));
+inline Result<void> Network::set_weight(const std::string& name, const loom_tensor& values) const {
+  return detail::finish(loom_network_set_weight(get(), name.c_str(), &values));
 }
 
 inline Result<Blob> Network::weight_codes(const std::string& name) const {
@@ -1168,9 +1200,32 @@ inline Result<void> Network::freeze(const char* path, bool frozen) const {
   return detail::finish(loom_network_freeze(get(), path, frozen ? 1 : 0));
 }
 
+inline Result<uint64_t> Network::index(View<uint64_t> address) const {
+  uint64_t index{};
+  return detail::finish<uint64_t>(loom_network_index(get(), address.data(), address.size(), &index),
+      [&] { return index; });
+}
+
+inline Result<Blob> Network::layer(View<uint64_t> address) const {
+  loom_handle layer = 0;
+  return detail::finish<Blob>(loom_network_layer(get(), address.data(), address.size(), &layer),
+      [&] { return Blob(layer); });
+}
+
+inline Result<Blob> Network::blueprint() const {
+  loom_handle blueprint = 0;
+  return detail::finish<Blob>(loom_network_blueprint(get(), &blueprint), [&] { return Blob(blueprint); });
+}
+
 inline Result<Blob> Network::groups() const {
   loom_handle groups = 0;
   return detail::finish<Blob>(loom_network_groups(get(), &groups), [&] { return Blob(groups); });
+}
+
+inline Result<Blob> Network::export_(const std::string& path, const loom_file_export_options& options) const {
+  loom_handle report = 0;
+  return detail::finish<Blob>(loom_network_export(get(), path.c_str(), &options, &report),
+      [&] { return Blob(report); });
 }
 
 inline Result<Blob> Network::compare(const Network& second) const {
@@ -1191,56 +1246,34 @@ inline Result<Blob> Network::mutate(View<uint64_t> shape, std::string_view confi
       &report), [&] { return Blob(report); });
 }
 
-inline Result<Blob> Network::export_(const std::string& path, const loom_export_options& options) const {
-  loom_handle report = 0;
-  return detail::finish<Blob>(loom_network_export(get(), path.c_str(), &options, &report),
-      [&] { return Blob(report); });
-}
-
-inline Result<Blob> Network::blueprint() const {
-  loom_handle blueprint = 0;
-  return detail::finish<Blob>(loom_network_blueprint(get(), &blueprint), [&] { return Blob(blueprint); });
-}
-
-inline Result<uint64_t> Network::index(View<uint64_t> address) const {
-  uint64_t index{};
-  return detail::finish<uint64_t>(loom_network_index(get(), address.data(), address.size(), &index),
-      [&] { return index; });
-}
-
-inline Result<Blob> Network::layer(View<uint64_t> address) const {
-  loom_handle layer = 0;
-  return detail::finish<Blob>(loom_network_layer(get(), address.data(), address.size(), &layer),
-      [&] { return Blob(layer); });
-}
-
 inline Result<Threads> Threads::create(int32_t count) {
   loom_handle threads = 0;
-  return detail::finish<Threads>(loom_threads_create(count, &threads), [&] { return Threads(threads); });
+  return detail::finish<Threads>(detail::is_same_abi() ? loom_threads_create(count, &threads) : LOOM_UNSUPPORTED,
+      [&] { return Threads(threads); });
 }
 
 inline Result<Threads> Threads::from_host(int32_t count, loom_run_work run, void* user) {
   loom_handle threads = 0;
-  return detail::finish<Threads>(loom_threads_from_host(count, run, user, &threads),
-      [&] { return Threads(threads); });
+  return detail::finish<Threads>(detail::is_same_abi() ? loom_threads_from_host(count, run, user,
+      &threads) : LOOM_UNSUPPORTED, [&] { return Threads(threads); });
 }
 
 inline Result<Tokenizer> Tokenizer::open(const std::string& path) {
   loom_handle tokenizer = 0;
-  return detail::finish<Tokenizer>(loom_tokenizer_open(path.c_str(), &tokenizer),
-      [&] { return Tokenizer(tokenizer); });
+  return detail::finish<Tokenizer>(detail::is_same_abi() ? loom_tokenizer_open(path.c_str(),
+      &tokenizer) : LOOM_UNSUPPORTED, [&] { return Tokenizer(tokenizer); });
 }
 
 inline Result<Tokenizer> Tokenizer::from_json(std::string_view json) {
   loom_handle tokenizer = 0;
-  return detail::finish<Tokenizer>(loom_tokenizer_from_json(json.data(), json.size(), &tokenizer),
-      [&] { return Tokenizer(tokenizer); });
+  return detail::finish<Tokenizer>(detail::is_same_abi() ? loom_tokenizer_from_json(json.data(), json.size(),
+      &tokenizer) : LOOM_UNSUPPORTED, [&] { return Tokenizer(tokenizer); });
 }
 
 inline Result<Tokenizer> Tokenizer::from_memory(std::string_view data) {
   loom_handle tokenizer = 0;
-  return detail::finish<Tokenizer>(loom_tokenizer_from_memory(data.data(), data.size(), &tokenizer),
-      [&] { return Tokenizer(tokenizer); });
+  return detail::finish<Tokenizer>(detail::is_same_abi() ? loom_tokenizer_from_memory(data.data(), data.size(),
+      &tokenizer) : LOOM_UNSUPPORTED, [&] { return Tokenizer(tokenizer); });
 }
 
 inline Result<Blob> Tokenizer::encode(std::string_view text, bool add_special_tokens, bool parse_special) const {
@@ -1272,34 +1305,35 @@ inline Result<Blob> Tokenizer::token(int32_t id) const {
 
 inline Result<Model> Model::open(const std::string& path, const loom_model_options& options) {
   loom_handle model = 0;
-  return detail::finish<Model>(loom_model_open(path.c_str(), &options, &model), [&] { return Model(model); });
+  return detail::finish<Model>(detail::is_same_abi() ? loom_model_open(path.c_str(), &options,
+      &model) : LOOM_UNSUPPORTED, [&] { return Model(model); });
 }
 
 inline Result<Model> Model::open_part(const std::string& path, uint64_t offset, uint64_t size,
     const loom_model_options& options) {
   loom_handle model = 0;
-  return detail::finish<Model>(loom_model_open_part(path.c_str(), offset, size, &options, &model),
-      [&] { return Model(model); });
+  return detail::finish<Model>(detail::is_same_abi() ? loom_model_open_part(path.c_str(), offset, size, &options,
+      &model) : LOOM_UNSUPPORTED, [&] { return Model(model); });
 }
 
 inline Result<Model> Model::from_memory(std::string_view data, const loom_model_options& options) {
   loom_handle model = 0;
-  return detail::finish<Model>(loom_model_from_memory(data.data(), data.size(), &options, &model),
-      [&] { return Model(model); });
+  return detail::finish<Model>(detail::is_same_abi() ? loom_model_from_memory(data.data(), data.size(), &options,
+      &model) : LOOM_UNSUPPORTED, [&] { return Model(model); });
 }
 
 inline Result<Model> Model::from_callback(uint64_t size, loom_read_at read, void* user,
     const loom_model_options& options) {
   loom_handle model = 0;
-  return detail::finish<Model>(loom_model_from_callback(size, read, user, &options, &model),
-      [&] { return Model(model); });
+  return detail::finish<Model>(detail::is_same_abi() ? loom_model_from_callback(size, read, user, &options,
+      &model) : LOOM_UNSUPPORTED, [&] { return Model(model); });
 }
 
 inline Result<Model> Model::from_files(View<const char*> names, std::string_view data, View<uint64_t> ends,
     const loom_model_options& options) {
   loom_handle model = 0;
-  return detail::finish<Model>(loom_model_from_files(names.data(), names.size(), data.data(), data.size(),
-      ends.data(), ends.size(), &options, &model), [&] { return Model(model); });
+  return detail::finish<Model>(detail::is_same_abi() ? loom_model_from_files(names.data(), names.size(), data.data(),
+      data.size(), ends.data(), ends.size(), &options, &model) : LOOM_UNSUPPORTED, [&] { return Model(model); });
 }
 
 inline Result<Blob> Model::info() const {
@@ -1323,10 +1357,17 @@ inline Result<Blob> Model::adapters() const {
   return detail::finish<Blob>(loom_model_adapters(get(), &list), [&] { return Blob(list); });
 }
 
+inline Result<Blob> Model::prompt(std::string_view text, loom_prompt_form form,
+    const loom_generation_options& options) const {
+  loom_handle prompt = 0;
+  return detail::finish<Blob>(loom_model_prompt(get(), text.data(), text.size(), form, &options, &prompt),
+      [&] { return Blob(prompt); });
+}
+
 inline Result<Session> Session::create(const Model& model, const loom_session_options& options) {
   loom_handle session = 0;
-  return detail::finish<Session>(loom_session_create(model.get(), &options, &session),
-      [&] { return Session(session); });
+  return detail::finish<Session>(detail::is_same_abi() ? loom_session_create(model.get(), &options,
+      &session) : LOOM_UNSUPPORTED, [&] { return Session(session); });
 }
 
 inline Result<View<float>> Session::feed(uint64_t sequence, View<int32_t> ids, const Cancel& cancel) const {
@@ -1369,18 +1410,25 @@ inline Result<void> Session::choose_adapters(View<const char*> names, bool all) 
   return detail::finish(loom_session_choose_adapters(get(), names.data(), names.size(), all ? 1 : 0));
 }
 
+inline Result<Blob> Session::perplexity(std::string_view text, uint64_t window, uint64_t max_windows,
+    const Cancel& cancel) const {
+  loom_handle result = 0;
+  return detail::finish<Blob>(loom_session_perplexity(get(), text.data(), text.size(), window, max_windows,
+      cancel.get(), &result), [&] { return Blob(result); });
+}
+
 inline Result<Generator> Generator::create(const Session& session, View<int32_t> prompt,
     const loom_generation_options& options) {
   loom_handle generator = 0;
-  return detail::finish<Generator>(loom_generator_create(session.get(), prompt.data(), prompt.size(), &options,
-      &generator), [&] { return Generator(generator); });
+  return detail::finish<Generator>(detail::is_same_abi() ? loom_generator_create(session.get(), prompt.data(),
+      prompt.size(), &options, &generator) : LOOM_UNSUPPORTED, [&] { return Generator(generator); });
 }
 
 inline Result<Generator> Generator::from_text(const Session& session, std::string_view text, loom_prompt_form form,
     const loom_generation_options& options) {
   loom_handle generator = 0;
-  return detail::finish<Generator>(loom_generator_from_text(session.get(), text.data(), text.size(), form, &options,
-      &generator), [&] { return Generator(generator); });
+  return detail::finish<Generator>(detail::is_same_abi() ? loom_generator_from_text(session.get(), text.data(),
+      text.size(), form, &options, &generator) : LOOM_UNSUPPORTED, [&] { return Generator(generator); });
 }
 
 inline Result<loom_step> Generator::next(const Cancel& cancel) const {
@@ -1405,7 +1453,8 @@ inline Result<Blob> Generator::receipt() const {
 
 inline Result<Chat> Chat::create(const Session& session, const char* system, const loom_generation_options& options) {
   loom_handle chat = 0;
-  return detail::finish<Chat>(loom_chat_create(session.get(), system, &options, &chat), [&] { return Chat(chat); });
+  return detail::finish<Chat>(detail::is_same_abi() ? loom_chat_create(session.get(), system, &options,
+      &chat) : LOOM_UNSUPPORTED, [&] { return Chat(chat); });
 }
 
 inline Result<void> Chat::say(std::string_view text, const Cancel& cancel) const {
@@ -1468,62 +1517,32 @@ inline Result<Blob> Chat::receipt() const {
 inline Result<NetworkSession> NetworkSession::create(const Network& network,
     const loom_network_session_options& options) {
   loom_handle session = 0;
-  return detail::finish<NetworkSession>(loom_network_session_create(network.get(), &options, &session),
-      [&] { return NetworkSession(session); });
+  return detail::finish<NetworkSession>(detail::is_same_abi() ? loom_network_session_create(network.get(), &options,
+      &session) : LOOM_UNSUPPORTED, [&] { return NetworkSession(session); });
 }
 
-inline Result<std::tuple<View<float>, View<uint64_t>>> NetworkSession::forward(View<float> input,
-    View<uint64_t> shape, const loom_pass& pass) const {
-  const float* output = nullptr;
-  std::size_t output_count = 0;
-  const uint64_t* output_shape = nullptr;
-  std::size_t output_shape_count = 0;
-  return detail::finish<std::tuple<View<float>, View<uint64_t>>>(loom_network_session_forward(get(), input.data(),
-      input.size(), shape.data(), shape.size(), &pass, &output, &output_count, &output_shape, &output_shape_count),
-          [&] { return std::tuple<View<float>, View<uint64_t>>(View<float>(output, output_count),
-              View<uint64_t>(output_shape, output_shape_count)); });
+inline Result<loom_tensor> NetworkSession::forward(const loom_tensor& input, const loom_pass& pass) const {
+  auto output = sized<loom_tensor>();
+  return detail::finish<loom_tensor>(loom_network_session_forward(get(), &input, &pass, &output),
+      [&] { return output; });
 }
 
-inline Result<std::tuple<View<double>, View<uint64_t>>> NetworkSession::forward_f64(View<double> input,
-    View<uint64_t> shape, const loom_pass& pass) const {
-  const double* output = nullptr;
-  std::size_t output_count = 0;
-  const uint64_t* output_shape = nullptr;
-  std::size_t output_shape_count = 0;
-  return detail::finish<std::tuple<View<double>, View<uint64_t>>>(loom_network_session_forward_f64(get(),
-      input.data(), input.size(), shape.data(), shape.size(), &pass, &output, &output_count, &output_shape,
-          &output_shape_count), [&] { return std::tuple<View<double>, View<uint64_t>>(View<double>(output,
-              output_count), View<uint64_t>(output_shape, output_shape_count)); });
-}
-
-inline Result<void> NetworkSession::bind(View<float> input, View<uint64_t> shape, float* output,
-    size_t output_count) const {
-  return detail::finish(loom_network_session_bind(get(), input.data(), input.size(), shape.data(), shape.size(),
-      output, output_count));
+inline Result<void> NetworkSession::bind(const loom_tensor& input, const loom_tensor& output) const {
+  return detail::finish(loom_network_session_bind(get(), detail::given(input), detail::given(output)));
 }
 
 inline Result<void> NetworkSession::run() const {
   return detail::finish(loom_network_session_run(get()));
 }
 
-inline Result<View<float>> NetworkSession::backward(View<float> output_gradient, const Cancel& cancel) const {
-  const float* input_gradient = nullptr;
-  std::size_t input_gradient_count = 0;
-  return detail::finish<View<float>>(loom_network_session_backward(get(), output_gradient.data(),
-      output_gradient.size(), cancel.get(), &input_gradient, &input_gradient_count),
-          [&] { return View<float>(input_gradient, input_gradient_count); });
+inline Result<loom_tensor> NetworkSession::backward(const loom_tensor& output_gradient, const Cancel& cancel) const {
+  auto input_gradient = sized<loom_tensor>();
+  return detail::finish<loom_tensor>(loom_network_session_backward(get(), &output_gradient, cancel.get(),
+      &input_gradient), [&] { return input_gradient; });
 }
 
-inline Result<View<double>> NetworkSession::backward_f64(View<double> output_gradient, const Cancel& cancel) const {
-  const double* input_gradient = nullptr;
-  std::size_t input_gradient_count = 0;
-  return detail::finish<View<double>>(loom_network_session_backward_f64(get(), output_gradient.data(),
-      output_gradient.size(), cancel.get(), &input_gradient, &input_gradient_count),
-          [&] { return View<double>(input_gradient, input_gradient_count); });
-}
-
-inline Result<void> NetworkSession::gradient(const std::string& weight, float* values, size_t values_count) const {
-  return detail::finish(loom_network_session_gradient(get(), weight.c_str(), values, values_count));
+inline Result<void> NetworkSession::gradient(const std::string& weight, const loom_tensor& values) const {
+  return detail::finish(loom_network_session_gradient(get(), weight.c_str(), &values));
 }
 
 inline Result<void> NetworkSession::clear_gradients() const {
@@ -1552,7 +1571,7 @@ inline Result<Blob> NetworkSession::info() const {
   return detail::finish<Blob>(loom_network_session_info(get(), &info), [&] { return Blob(info); });
 }
 
-inline Result<void> NetworkSession::watch(loom_on_layer_event layer, void* user) const {
+inline Result<void> NetworkSession::watch(loom_on_layer layer, void* user) const {
   return detail::finish(loom_network_session_watch(get(), layer, user));
 }
 
@@ -1565,10 +1584,11 @@ inline Result<void> NetworkSession::report_to(const char* address) const {
 }
 
 inline Result<Trainer> Trainer::create(const Network& network, std::string_view config, View<uint64_t> shape,
-    const loom_trainer_options& options) {
+    const loom_compute_options& options) {
   loom_handle trainer = 0;
-  return detail::finish<Trainer>(loom_trainer_create(network.get(), config.data(), config.size(), shape.data(),
-      shape.size(), &options, &trainer), [&] { return Trainer(trainer); });
+  return detail::finish<Trainer>(detail::is_same_abi() ? loom_trainer_create(network.get(), config.data(),
+      config.size(), shape.data(), shape.size(), &options, &trainer) : LOOM_UNSUPPORTED,
+          [&] { return Trainer(trainer); });
 }
 
 inline Result<loom_training_step> Trainer::step(const loom_batch& batch, const Cancel& cancel) const {
@@ -1602,7 +1622,7 @@ inline Result<Blob> Trainer::info() const {
   return detail::finish<Blob>(loom_trainer_info(get(), &info), [&] { return Blob(info); });
 }
 
-inline Result<void> Trainer::watch(loom_on_layer_event layer, void* user) const {
+inline Result<void> Trainer::watch(loom_on_layer layer, void* user) const {
   return detail::finish(loom_trainer_watch(get(), layer, user));
 }
 
@@ -1617,8 +1637,8 @@ inline Result<void> Trainer::report_to(const char* address) const {
 inline Result<StepMesh> StepMesh::create(const Network& network, View<uint64_t> shape,
     const loom_step_mesh_options& options) {
   loom_handle mesh = 0;
-  return detail::finish<StepMesh>(loom_step_mesh_create(network.get(), shape.data(), shape.size(), &options, &mesh),
-      [&] { return StepMesh(mesh); });
+  return detail::finish<StepMesh>(detail::is_same_abi() ? loom_step_mesh_create(network.get(), shape.data(),
+      shape.size(), &options, &mesh) : LOOM_UNSUPPORTED, [&] { return StepMesh(mesh); });
 }
 
 inline Result<void> StepMesh::step(View<loom_step_state> states, const loom_tick_options& options) const {
@@ -1647,7 +1667,7 @@ inline Result<Blob> StepMesh::info() const {
   return detail::finish<Blob>(loom_step_mesh_info(get(), &info), [&] { return Blob(info); });
 }
 
-inline Result<void> StepMesh::watch(loom_on_layer_event layer, void* user) const {
+inline Result<void> StepMesh::watch(loom_on_layer layer, void* user) const {
   return detail::finish(loom_step_mesh_watch(get(), layer, user));
 }
 
@@ -1661,7 +1681,8 @@ inline Result<void> StepMesh::report_to(const char* address) const {
 
 inline Result<StepState> StepState::create(const StepMesh& mesh) {
   loom_handle state = 0;
-  return detail::finish<StepState>(loom_step_state_create(mesh.get(), &state), [&] { return StepState(state); });
+  return detail::finish<StepState>(detail::is_same_abi() ? loom_step_state_create(mesh.get(),
+      &state) : LOOM_UNSUPPORTED, [&] { return StepState(state); });
 }
 
 inline Result<void> StepState::set_input(View<float> input, bool hold) const {
@@ -1711,10 +1732,10 @@ inline Result<uint64_t> StepState::ticks() const {
 }
 
 inline Result<Tween> Tween::create(const Network& network, std::string_view config, View<uint64_t> shape,
-    const loom_trainer_options& options) {
+    const loom_compute_options& options) {
   loom_handle tween = 0;
-  return detail::finish<Tween>(loom_tween_create(network.get(), config.data(), config.size(), shape.data(),
-      shape.size(), &options, &tween), [&] { return Tween(tween); });
+  return detail::finish<Tween>(detail::is_same_abi() ? loom_tween_create(network.get(), config.data(), config.size(),
+      shape.data(), shape.size(), &options, &tween) : LOOM_UNSUPPORTED, [&] { return Tween(tween); });
 }
 
 inline Result<std::tuple<View<float>, View<uint64_t>>> Tween::forward(View<float> input, View<uint64_t> shape) const {
@@ -1751,8 +1772,8 @@ inline Result<Blob> Tween::info() const {
 
 inline Result<MeshTween> MeshTween::create(const StepMesh& mesh, std::string_view config, uint64_t ticks) {
   loom_handle tween = 0;
-  return detail::finish<MeshTween>(loom_mesh_tween_create(mesh.get(), config.data(), config.size(), ticks, &tween),
-      [&] { return MeshTween(tween); });
+  return detail::finish<MeshTween>(detail::is_same_abi() ? loom_mesh_tween_create(mesh.get(), config.data(),
+      config.size(), ticks, &tween) : LOOM_UNSUPPORTED, [&] { return MeshTween(tween); });
 }
 
 inline Result<void> MeshTween::step(View<loom_step_state> states, View<float> targets, double learning_rate) const {
@@ -1761,10 +1782,11 @@ inline Result<void> MeshTween::step(View<loom_step_state> states, View<float> ta
 }
 
 inline Result<Population> Population::create(const Network& base, View<uint64_t> shape, std::string_view config,
-    int32_t thread_count) {
+    const loom_compute_options& compute) {
   loom_handle population = 0;
-  return detail::finish<Population>(loom_population_create(base.get(), shape.data(), shape.size(), config.data(),
-      config.size(), thread_count, &population), [&] { return Population(population); });
+  return detail::finish<Population>(detail::is_same_abi() ? loom_population_create(base.get(), shape.data(),
+      shape.size(), config.data(), config.size(), &compute, &population) : LOOM_UNSUPPORTED,
+          [&] { return Population(population); });
 }
 
 inline Result<View<uint64_t>> Population::ask() const {
@@ -1801,16 +1823,17 @@ inline Result<Blob> Population::snapshot() const {
 }
 
 inline Result<Population> Population::restore(std::string_view bytes, View<uint64_t> shape, std::string_view config,
-    int32_t thread_count) {
+    const loom_compute_options& compute) {
   loom_handle population = 0;
-  return detail::finish<Population>(loom_population_restore(bytes.data(), bytes.size(), shape.data(), shape.size(),
-      config.data(), config.size(), thread_count, &population), [&] { return Population(population); });
+  return detail::finish<Population>(detail::is_same_abi() ? loom_population_restore(bytes.data(), bytes.size(),
+      shape.data(), shape.size(), config.data(), config.size(), &compute, &population) : LOOM_UNSUPPORTED,
+          [&] { return Population(population); });
 }
 
-inline Result<Replica> Replica::create(std::string_view config, const loom_train_options& options) {
+inline Result<Replica> Replica::create(std::string_view config, const loom_training_options& options) {
   loom_handle replica = 0;
-  return detail::finish<Replica>(loom_replica_create(config.data(), config.size(), &options, &replica),
-      [&] { return Replica(replica); });
+  return detail::finish<Replica>(detail::is_same_abi() ? loom_replica_create(config.data(), config.size(), &options,
+      &replica) : LOOM_UNSUPPORTED, [&] { return Replica(replica); });
 }
 
 inline Result<void> Replica::begin(uint64_t epoch, uint64_t position, uint64_t step, double loss_scale,
@@ -1832,13 +1855,14 @@ inline Result<Blob> Replica::info() const {
 
 inline Result<Graph> Graph::open(const std::string& path, const loom_graph_options& options) {
   loom_handle graph = 0;
-  return detail::finish<Graph>(loom_graph_open(path.c_str(), &options, &graph), [&] { return Graph(graph); });
+  return detail::finish<Graph>(detail::is_same_abi() ? loom_graph_open(path.c_str(), &options,
+      &graph) : LOOM_UNSUPPORTED, [&] { return Graph(graph); });
 }
 
 inline Result<Graph> Graph::from_memory(std::string_view data, const loom_graph_options& options) {
   loom_handle graph = 0;
-  return detail::finish<Graph>(loom_graph_from_memory(data.data(), data.size(), &options, &graph),
-      [&] { return Graph(graph); });
+  return detail::finish<Graph>(detail::is_same_abi() ? loom_graph_from_memory(data.data(), data.size(), &options,
+      &graph) : LOOM_UNSUPPORTED, [&] { return Graph(graph); });
 }
 
 inline Result<Blob> Graph::info() const {
@@ -1846,16 +1870,14 @@ inline Result<Blob> Graph::info() const {
   return detail::finish<Blob>(loom_graph_info(get(), &info), [&] { return Blob(info); });
 }
 
-inline Result<GraphSession> GraphSession::create(const Graph& graph, const loom_graph_session_options& options) {
+inline Result<GraphSession> GraphSession::create(const Graph& graph, const loom_compute_options& options) {
   loom_handle session = 0;
-  return detail::finish<GraphSession>(loom_graph_session_create(graph.get(), &options, &session),
-      [&] { return GraphSession(session); });
+  return detail::finish<GraphSession>(detail::is_same_abi() ? loom_graph_session_create(graph.get(), &options,
+      &session) : LOOM_UNSUPPORTED, [&] { return GraphSession(session); });
 }
 
-inline Result<void> GraphSession::bind(const char* input, loom_element element, std::string_view data,
-    View<uint64_t> shape) const {
-  return detail::finish(loom_graph_session_bind(get(), input, element, data.data(), data.size(), shape.data(),
-      shape.size()));
+inline Result<void> GraphSession::bind(const char* name, const loom_tensor& input) const {
+  return detail::finish(loom_graph_session_bind(get(), name, &input));
 }
 
 inline Result<void> GraphSession::unbind() const {
@@ -1866,17 +1888,9 @@ inline Result<void> GraphSession::run(const Cancel& cancel) const {
   return detail::finish(loom_graph_session_run(get(), cancel.get()));
 }
 
-inline Result<std::tuple<loom_element, std::string_view,
-    View<uint64_t>>> GraphSession::output(const char* output) const {
-  loom_element element{};
-  const void* data = nullptr;
-  std::size_t data_count = 0;
-  const uint64_t* shape = nullptr;
-  std::size_t shape_count = 0;
-  return detail::finish<std::tuple<loom_element, std::string_view, View<uint64_t>>>(loom_graph_session_output(get(),
-      output, &element, &data, &data_count, &shape, &shape_count), [&] { return std::tuple<loom_element,
-          std::string_view, View<uint64_t>>(element, std::string_view(static_cast<const char*>(data), data_count),
-              View<uint64_t>(shape, shape_count)); });
+inline Result<loom_tensor> GraphSession::output(const char* name) const {
+  auto output = sized<loom_tensor>();
+  return detail::finish<loom_tensor>(loom_graph_session_output(get(), name, &output), [&] { return output; });
 }
 
 inline Result<void> GraphSession::copy_output(const char* output, uint8_t* to, size_t to_count) const {
@@ -1900,8 +1914,8 @@ inline Result<Blob> Encoder::receipt() const {
 
 inline Result<Encoder> Encoder::open(const std::string& path, const loom_encoder_options& options) {
   loom_handle encoder = 0;
-  return detail::finish<Encoder>(loom_encoder_open(path.c_str(), &options, &encoder),
-      [&] { return Encoder(encoder); });
+  return detail::finish<Encoder>(detail::is_same_abi() ? loom_encoder_open(path.c_str(), &options,
+      &encoder) : LOOM_UNSUPPORTED, [&] { return Encoder(encoder); });
 }
 
 inline Result<Blob> Encoder::info() const {
@@ -1930,8 +1944,8 @@ inline Result<std::tuple<View<float>, View<uint64_t>, View<uint64_t>>> Encoder::
 
 inline Result<Adaptation> Adaptation::create(double window_ms, double total_ms, const std::string& task) {
   loom_handle adaptation = 0;
-  return detail::finish<Adaptation>(loom_adaptation_create(window_ms, total_ms, task.c_str(), &adaptation),
-      [&] { return Adaptation(adaptation); });
+  return detail::finish<Adaptation>(detail::is_same_abi() ? loom_adaptation_create(window_ms, total_ms, task.c_str(),
+      &adaptation) : LOOM_UNSUPPORTED, [&] { return Adaptation(adaptation); });
 }
 
 inline Result<void> Adaptation::record(bool correct) const {
@@ -1945,6 +1959,14 @@ inline Result<void> Adaptation::mark(const std::string& task) const {
 inline Result<Blob> Adaptation::info() const {
   loom_handle info = 0;
   return detail::finish<Blob>(loom_adaptation_info(get(), &info), [&] { return Blob(info); });
+}
+
+inline Result<void> Layer::kind_register(std::string_view description, const loom_kind_callbacks& callbacks) {
+  return detail::finish(loom_layer_kind_register(description.data(), description.size(), &callbacks));
+}
+
+inline Result<void> Layer::kind_unregister(const std::string& name) {
+  return detail::finish(loom_layer_kind_unregister(name.c_str()));
 }
 
 inline Result<double> Layer::setting(const std::string& key) const {
@@ -2121,10 +2143,16 @@ inline Result<void> Layer::add_gradient(const std::string& name, uint64_t tensor
   return detail::finish(loom_layer_add_gradient(get(), name.c_str(), tensor));
 }
 
-inline Result<Judge> Judge::create(std::string_view config, const loom_evolve_options& options) {
+inline Result<Blob> Layer::kind_tiles(const std::string& kind, const std::string& dtype, const char* isa) {
+  loom_handle sizes = 0;
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_layer_kind_tiles(kind.c_str(), dtype.c_str(), isa,
+      &sizes) : LOOM_UNSUPPORTED, [&] { return Blob(sizes); });
+}
+
+inline Result<Judge> Judge::create(std::string_view config, const loom_evolution_options& options) {
   loom_handle judge = 0;
-  return detail::finish<Judge>(loom_judge_create(config.data(), config.size(), &options, &judge),
-      [&] { return Judge(judge); });
+  return detail::finish<Judge>(detail::is_same_abi() ? loom_judge_create(config.data(), config.size(), &options,
+      &judge) : LOOM_UNSUPPORTED, [&] { return Judge(judge); });
 }
 
 inline Result<View<double>> Judge::fitness(std::string_view network) const {
@@ -2142,6 +2170,18 @@ inline Result<Blob> Judge::info() const {
 // Returns the version, "0.1.0".
 inline const char* version() { return loom_version(); }
 
+// Returns the LOOM_ABI_VERSION of the library. A program that was compiled with another one must not call other
+// functions.
+inline loom_abi library_abi_version() { return loom_library_abi_version(); }
+
+// Returns the name of a reason that a generation ended for, as files and receipts have it: eos, stop, length, context
+// or cancelled; "" for STOP_NOT_YET and for a number that is none.
+inline const char* stop_name(int32_t stop) { return loom_stop_name(stop); }
+
+// Returns the name of a reason that a training ended for, as the stop_reason of outcomes, journals and reports:
+// finished, early_stop, stopped or diverged; "" for TRAINING_STOP_NOT_YET and for a number that is none.
+inline const char* training_stop_name(int32_t stop) { return loom_training_stop_name(stop); }
+
 // Returns the name of a status, "Busy"; "Unknown" for a number that is none.
 inline const char* status_name(int32_t status) { return loom_status_name(status); }
 
@@ -2154,23 +2194,29 @@ inline Result<uint32_t> numerics_version() {
 // Gives a JSON object: version, CPU, instruction sets, cores.
 inline Result<Blob> system_info() {
   loom_handle info = 0;
-  return detail::finish<Blob>(loom_system_info(&info), [&] { return Blob(info); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_system_info(&info) : LOOM_UNSUPPORTED, [&] { return Blob(info); });
 }
 
 // Runs the golden set and gives the SHA-256 of its table as text: 64 hexadecimal digits, equal on every machine.
-// Takes seconds. (isa: an instruction set by name; NULL: the best one; threads: 0: one per physical core)
-inline Result<Blob> verify(const char* isa, int32_t threads) {
+// Takes seconds. (compute: thread_count and isa; NULL: defaults)
+inline Result<Blob> verify(const loom_compute_options& compute = sized<loom_compute_options>()) {
   loom_handle digest = 0;
-  return detail::finish<Blob>(loom_verify(isa, threads, &digest), [&] { return Blob(digest); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_verify(&compute, &digest) : LOOM_UNSUPPORTED, [&] { return Blob(digest); });
 }
 
 // Gives a JSON object with the graphics cards that options can name in their field device: adapters, each with device
 // ("gpu:0"), name, driver, backend, kind, limits and tier. IO_ERROR with the reason in one line where there is none.
-// The name of a card, or auto, with :fast behind it (gpu:0:fast) is that card without exactness: its results are
-// those of no other device (docs/guide/gpu.md).
+// With the suffix :fast (gpu:0:fast) a card or auto need not be exact: its results differ from those of other devices
+// (docs/guide/gpu.md).
 inline Result<Blob> gpu_report() {
   loom_handle report = 0;
-  return detail::finish<Blob>(loom_gpu_report(&report), [&] { return Blob(report); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_gpu_report(&report) : LOOM_UNSUPPORTED, [&] { return Blob(report); });
+}
+
+// Gives what numbers become in a numeric type: encoded, with scales estimated as those of a matrix of such rows, and
+// decoded. (columns: of a row; 0: all are one row; to: as many)
+inline Result<void> dtype_simulate(View<float> values, uint64_t columns, const std::string& dtype, float* to, size_t to_count) {
+  return detail::finish(loom_dtype_simulate(values.data(), values.size(), columns, dtype.c_str(), to, to_count));
 }
 
 // Gives what the handle stands for.
@@ -2179,19 +2225,19 @@ inline Result<loom_kind> kind_of(loom_handle handle) {
   return detail::finish<loom_kind>(loom_kind_of(handle, &kind), [&] { return kind; });
 }
 
-// Tells the host of every call that fails, on the thread of the call. The hook may call other functions; their
-// failures are not told.
+// Reports every call that fails to the host, on the thread of the call. The hook may call other functions; their
+// failures are not reported.
 inline Result<void> set_log(loom_on_log log, void* user) {
   return detail::finish(loom_set_log(log, user));
 }
 
-// Takes the memory of tensors from the host: weights, activations, keys and values. What was taken goes back to the
-// functions that gave it. Both functions are called from several threads at once.
+// Takes the memory of tensors from the host: weights, activations, keys and values. Memory goes back to the functions
+// that gave it. Both functions are called from several threads at once.
 inline Result<void> set_memory(loom_allocate_memory allocate, loom_free_memory free, void* user) {
   return detail::finish(loom_set_memory(allocate, free, user));
 }
 
-// Tells the host of a broken invariant of the library before the process ends.
+// Reports a broken invariant of the library to the host before the process ends.
 inline Result<void> set_fatal(loom_on_fatal fatal, void* user) {
   return detail::finish(loom_set_fatal(fatal, user));
 }
@@ -2199,184 +2245,149 @@ inline Result<void> set_fatal(loom_on_fatal fatal, void* user) {
 // Runs a whole training by a config in JSON: data, epochs, validation, checkpoints, journal. The outcome is a JSON
 // object: stop reason, losses by epoch, hash, metrics. (network: learns where it is; 0: the config names one;
 // samples: in place of the config's data; NULL: it names files; validation: in place of the config's own)
-inline Result<Blob> train(std::string_view config, const Network& network = {}, const loom_batch& samples = sized<loom_batch>(), const loom_batch& validation = sized<loom_batch>(), const loom_train_options& options = sized<loom_train_options>()) {
+inline Result<Blob> training_run(std::string_view config, const Network& network = {}, const loom_batch& samples = sized<loom_batch>(), const loom_batch& validation = sized<loom_batch>(), const loom_training_options& options = sized<loom_training_options>()) {
   loom_handle outcome = 0;
-  return detail::finish<Blob>(loom_train(config.data(), config.size(), network.get(), &samples, &validation, &options, &outcome), [&] { return Blob(outcome); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_training_run(config.data(), config.size(), network.get(), detail::given(samples), detail::given(validation), &options, &outcome) : LOOM_UNSUPPORTED, [&] { return Blob(outcome); });
 }
 
-// The same of a config file.
-inline Result<Blob> train_file(const std::string& path, const loom_train_options& options = sized<loom_train_options>()) {
+// Like loom_training_run(), for a config file.
+inline Result<Blob> training_run_file(const std::string& path, const loom_training_options& options = sized<loom_training_options>()) {
   loom_handle outcome = 0;
-  return detail::finish<Blob>(loom_train_file(path.c_str(), &options, &outcome), [&] { return Blob(outcome); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_training_run_file(path.c_str(), &options, &outcome) : LOOM_UNSUPPORTED, [&] { return Blob(outcome); });
 }
 
 // Does the run of a journal again and compares every hash, loss and metric; CORRUPT_DATA names the first line that
 // differs. (path: a run's folder, or its journal)
-inline Result<Blob> replay(const std::string& path, const loom_train_options& options = sized<loom_train_options>()) {
+inline Result<Blob> training_replay(const std::string& path, const loom_training_options& options = sized<loom_training_options>()) {
   loom_handle report = 0;
-  return detail::finish<Blob>(loom_replay(path.c_str(), &options, &report), [&] { return Blob(report); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_training_replay(path.c_str(), &options, &report) : LOOM_UNSUPPORTED, [&] { return Blob(report); });
 }
 
 // Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers inside containers too)
 inline Result<Blob> dna_extract(const Network& network, bool nested) {
   loom_handle dna = 0;
-  return detail::finish<Blob>(loom_dna_extract(network.get(), nested ? 1 : 0, &dna), [&] { return Blob(dna); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_dna_extract(network.get(), nested ? 1 : 0, &dna) : LOOM_UNSUPPORTED, [&] { return Blob(dna); });
 }
 
 // Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone.
 inline Result<Blob> dna_compare(const Network& first, const Network& second, bool nested) {
   loom_handle comparison = 0;
-  return detail::finish<Blob>(loom_dna_compare(first.get(), second.get(), nested ? 1 : 0, &comparison), [&] { return Blob(comparison); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_dna_compare(first.get(), second.get(), nested ? 1 : 0, &comparison) : LOOM_UNSUPPORTED, [&] { return Blob(comparison); });
 }
 
 // Gives that as a picture, SVG.
 inline Result<Blob> dna_draw(const Network& first, const Network& second, bool nested) {
   loom_handle svg = 0;
-  return detail::finish<Blob>(loom_dna_draw(first.get(), second.get(), nested ? 1 : 0, &svg), [&] { return Blob(svg); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_dna_draw(first.get(), second.get(), nested ? 1 : 0, &svg) : LOOM_UNSUPPORTED, [&] { return Blob(svg); });
+}
+
+// Runs a whole evolution by a config in JSON. The outcome is a JSON object.
+inline Result<Blob> evolution_run(std::string_view config, const loom_evolution_options& options = sized<loom_evolution_options>()) {
+  loom_handle outcome = 0;
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_evolution_run(config.data(), config.size(), &options, &outcome) : LOOM_UNSUPPORTED, [&] { return Blob(outcome); });
+}
+
+// Like loom_evolution_run(), for a config file.
+inline Result<Blob> evolution_run_file(const std::string& path, const loom_evolution_options& options = sized<loom_evolution_options>()) {
+  loom_handle outcome = 0;
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_evolution_run_file(path.c_str(), &options, &outcome) : LOOM_UNSUPPORTED, [&] { return Blob(outcome); });
 }
 
 // Groups points around centres (k-means by Lloyd's rounds, in double precision). A JSON object: assignment, the
 // cluster of each point, centres, iterations, converged. (points: row-major, one point after the other; count: of
 // points; clusters: 1 to count; max_iterations: 0: 100; plus_plus: starts far apart (k-means++); 0: drawn points;
 // seed: of the draws)
-inline Result<Blob> cluster_points(View<double> points, uint64_t count, uint64_t clusters, uint64_t max_iterations, bool plus_plus, uint64_t seed) {
+inline Result<Blob> points_cluster(View<double> points, uint64_t count, uint64_t clusters, uint64_t max_iterations, bool plus_plus, uint64_t seed) {
   loom_handle result = 0;
-  return detail::finish<Blob>(loom_cluster_points(points.data(), points.size(), count, clusters, max_iterations, plus_plus ? 1 : 0, seed, &result), [&] { return Blob(result); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_points_cluster(points.data(), points.size(), count, clusters, max_iterations, plus_plus ? 1 : 0, seed, &result) : LOOM_UNSUPPORTED, [&] { return Blob(result); });
 }
 
 // Gives the mean silhouette of a clustering, -1 to 1: how much nearer points are to their own cluster than to the
 // next one. (points: row-major, one point after the other; count: of points; assignment: the cluster of each point;
 // at least two clusters)
-inline Result<double> silhouette(View<double> points, uint64_t count, View<uint64_t> assignment) {
+inline Result<double> points_silhouette(View<double> points, uint64_t count, View<uint64_t> assignment) {
   double value{};
-  return detail::finish<double>(loom_silhouette(points.data(), points.size(), count, assignment.data(), assignment.size(), &value), [&] { return value; });
+  return detail::finish<double>(loom_points_silhouette(points.data(), points.size(), count, assignment.data(), assignment.size(), &value), [&] { return value; });
 }
 
 // Groups points that steps of at most such a cosine distance link (single linkage). A JSON list of lists of points,
 // in order of their first ones. (points: row-major, one point after the other; count: of points; threshold: 0 to 2)
-inline Result<Blob> group_points(View<double> points, uint64_t count, double threshold) {
+inline Result<Blob> points_group(View<double> points, uint64_t count, double threshold) {
   loom_handle groups = 0;
-  return detail::finish<Blob>(loom_group_points(points.data(), points.size(), count, threshold, &groups), [&] { return Blob(groups); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_points_group(points.data(), points.size(), count, threshold, &groups) : LOOM_UNSUPPORTED, [&] { return Blob(groups); });
 }
 
-// Runs a whole evolution by a config in JSON. The outcome is a JSON object.
-inline Result<Blob> evolve(std::string_view config, const loom_evolve_options& options = sized<loom_evolve_options>()) {
-  loom_handle outcome = 0;
-  return detail::finish<Blob>(loom_evolve(config.data(), config.size(), &options, &outcome), [&] { return Blob(outcome); });
+// Finds models that complete each other: pairs whose cases that one of them gets right are at least such a part of
+// all. A JSON list of {a, b, coverage, overlap, cosine}, the best first; cosine is that of loom_matches_similarity().
+// (right: a byte per case, 0 or 1, model by model)
+inline Result<Blob> matches_find(std::string_view right, uint64_t models, double min_coverage) {
+  loom_handle matches = 0;
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_matches_find(right.data(), right.size(), models, min_coverage, &matches) : LOOM_UNSUPPORTED, [&] { return Blob(matches); });
 }
 
-// The same of a config file.
-inline Result<Blob> evolve_file(const std::string& path, const loom_evolve_options& options = sized<loom_evolve_options>()) {
-  loom_handle outcome = 0;
-  return detail::finish<Blob>(loom_evolve_file(path.c_str(), &options, &outcome), [&] { return Blob(outcome); });
-}
-
-// Adds a layer kind to those of this process. The description is a JSON object: name, help, shapes, width_key,
-// sample_axes, and settings, a list of key, type (integer, number, boolean, choice, activation), default, min, max,
-// choices, help. INVALID_ARGUMENT for a name that is there already.
-inline Result<void> register_kind(std::string_view description, const loom_kind_callbacks& callbacks) {
-  return detail::finish(loom_register_kind(description.data(), description.size(), &callbacks));
-}
-
-// Takes the kind back: no callback of it comes from then on. INVALID_STATE while a network with a layer of it lives.
-inline Result<void> unregister_kind(const std::string& name) {
-  return detail::finish(loom_unregister_kind(name.c_str()));
+// Gives the cosine of two models' right cases, as vectors of 0 and 1: 1 where both get the same ones right, 0 where
+// they have none in common. (first: a byte per case, 0 or 1; second: as many)
+inline Result<double> matches_similarity(std::string_view first, std::string_view second) {
+  double cosine{};
+  return detail::finish<double>(loom_matches_similarity(first.data(), first.size(), second.data(), second.size(), &cosine), [&] { return cosine; });
 }
 
 // Gives what a file holds, a JSON object: a language model, a network, a checkpoint. (tensors: lists the tensors of a
 // language model)
-inline Result<Blob> inspect(const std::string& path, bool tensors) {
+inline Result<Blob> file_inspect(const std::string& path, bool tensors) {
   loom_handle facts = 0;
-  return detail::finish<Blob>(loom_inspect(path.c_str(), tensors ? 1 : 0, &facts), [&] { return Blob(facts); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_file_inspect(path.c_str(), tensors ? 1 : 0, &facts) : LOOM_UNSUPPORTED, [&] { return Blob(facts); });
 }
 
 // Writes a GGUF file with the matrices of another one in a type, whole or not at all.
-inline Result<Blob> quantize(const std::string& from, const std::string& to, const std::string& dtype, const loom_convert_options& options = sized<loom_convert_options>()) {
+inline Result<Blob> file_quantize(const std::string& from, const std::string& to, const std::string& dtype, const loom_file_convert_options& options = sized<loom_file_convert_options>()) {
   loom_handle report = 0;
-  return detail::finish<Blob>(loom_quantize(from.c_str(), to.c_str(), dtype.c_str(), &options, &report), [&] { return Blob(report); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_file_quantize(from.c_str(), to.c_str(), dtype.c_str(), &options, &report) : LOOM_UNSUPPORTED, [&] { return Blob(report); });
 }
 
 // Writes a language model of any format as .entity, whole or not at all.
-inline Result<Blob> convert(const std::string& from, const std::string& to, const loom_convert_options& options = sized<loom_convert_options>()) {
+inline Result<Blob> file_convert(const std::string& from, const std::string& to, const loom_file_convert_options& options = sized<loom_file_convert_options>()) {
   loom_handle report = 0;
-  return detail::finish<Blob>(loom_convert(from.c_str(), to.c_str(), &options, &report), [&] { return Blob(report); });
-}
-
-// Scores a text: a JSON object with the perplexity and the mean of each window. The session's first sequence begins
-// anew. (window: tokens; 0: 512; max_windows: 0: the whole text)
-inline Result<Blob> perplexity(const Session& session, std::string_view text, uint64_t window, uint64_t max_windows, const Cancel& cancel = {}) {
-  loom_handle result = 0;
-  return detail::finish<Blob>(loom_perplexity(session.get(), text.data(), text.size(), window, max_windows, cancel.get(), &result), [&] { return Blob(result); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_file_convert(from.c_str(), to.c_str(), &options, &report) : LOOM_UNSUPPORTED, [&] { return Blob(report); });
 }
 
 // Gives the JSON Schema of a file that Loom reads.
-inline Result<Blob> schema(loom_file_schema file) {
+inline Result<Blob> file_schema(loom_schema_kind file) {
   loom_handle json = 0;
-  return detail::finish<Blob>(loom_schema(file, &json), [&] { return Blob(json); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_file_schema(file, &json) : LOOM_UNSUPPORTED, [&] { return Blob(json); });
+}
+
+// Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model (GGUF, a Hugging
+// Face folder, .entity), a text encoder (the folder of a BERT) or a graph (.onnx, .entity). loom_kind_of() gives the
+// kind of the handle. The report is a JSON object: kind, format, where each tensor of a bare file went, warnings.
+inline Result<std::tuple<detail::Owner, Blob>> file_open(const std::string& path, const loom_file_open_options& options = sized<loom_file_open_options>()) {
+  loom_handle object = 0;
+  loom_handle report = 0;
+  return detail::finish<std::tuple<detail::Owner, Blob>>(detail::is_same_abi() ? loom_file_open(path.c_str(), &options, &object, &report) : LOOM_UNSUPPORTED, [&] { return std::tuple<detail::Owner, Blob>(detail::Owner(object), Blob(report)); });
+}
+
+// Writes what one file holds as another: a network as .onnx or .safetensors, a language model as .gguf or as a
+// Hugging Face folder. UNSUPPORTED, before a byte is written, names what the format cannot express. The report is a
+// JSON object: format, bytes, tensors or nodes, SHA-256.
+inline Result<Blob> file_export(const std::string& from, const std::string& to, const loom_file_export_options& options = sized<loom_file_export_options>()) {
+  loom_handle report = 0;
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_file_export(from.c_str(), to.c_str(), &options, &report) : LOOM_UNSUPPORTED, [&] { return Blob(report); });
+}
+
+// Gives the SHA-256 of a file's bytes, of the files of a model's folder, or the root hash of an .entity, as text: 64
+// hexadecimal digits. A file that has not changed since is not read again.
+inline Result<Blob> file_hash(const std::string& path) {
+  loom_handle hash = 0;
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_file_hash(path.c_str(), &hash) : LOOM_UNSUPPORTED, [&] { return Blob(hash); });
 }
 
 // Computes what a receipt names again and compares: a JSON object with command, model, equal, difference (the first
 // one, or null), hash, and the isa and device that were used: those of the receipt where this machine has them.
 // (model: where the model is now; NULL: as in the receipt; folder: where relative paths start; NULL: the working
 // folder; device: as in the options of a session; NULL: that of the receipt, else cpu)
-inline Result<Blob> replay_receipt(std::string_view receipt, const char* model = nullptr, const char* folder = nullptr, const char* device = nullptr, const Cancel& cancel = {}) {
+inline Result<Blob> receipt_replay(std::string_view receipt, const char* model = nullptr, const char* folder = nullptr, const char* device = nullptr, const Cancel& cancel = {}) {
   loom_handle report = 0;
-  return detail::finish<Blob>(loom_replay_receipt(receipt.data(), receipt.size(), model, folder, device, cancel.get(), &report), [&] { return Blob(report); });
-}
-
-// Gives the SHA-256 of a file's bytes, of the files of a model's folder, or the root hash of an .entity, as text: 64
-// hexadecimal digits. A file that has not changed since is not read again.
-inline Result<Blob> content_hash(const std::string& path) {
-  loom_handle hash = 0;
-  return detail::finish<Blob>(loom_content_hash(path.c_str(), &hash), [&] { return Blob(hash); });
-}
-
-// Opens a file or folder: a network (.entity, JSON, safetensors, .npz, Loom 0.8x), a language model (GGUF, a Hugging
-// Face folder, .entity), a text encoder (the folder of a BERT) or a graph (.onnx, .entity). loom_kind_of() tells
-// which the handle stands for. The report is a JSON object: kind, format, where each tensor of a bare file went,
-// warnings.
-inline Result<std::tuple<detail::Owner, Blob>> load(const std::string& path, const loom_load_options& options = sized<loom_load_options>()) {
-  loom_handle object = 0;
-  loom_handle report = 0;
-  return detail::finish<std::tuple<detail::Owner, Blob>>(loom_load(path.c_str(), &options, &object, &report), [&] { return std::tuple<detail::Owner, Blob>(detail::Owner(object), Blob(report)); });
-}
-
-// Writes what one file holds as another: a network as .onnx or .safetensors, a language model as .gguf or as a
-// Hugging Face folder. UNSUPPORTED, before a byte is written, names what the format cannot express. The report is a
-// JSON object: format, bytes, tensors or nodes, SHA-256.
-inline Result<Blob> export_file(const std::string& from, const std::string& to, const loom_export_options& options = sized<loom_export_options>()) {
-  loom_handle report = 0;
-  return detail::finish<Blob>(loom_export_file(from.c_str(), to.c_str(), &options, &report), [&] { return Blob(report); });
-}
-
-// Gives what numbers become in a numeric type: encoded, with scales estimated as those of a matrix of such rows, and
-// decoded. (columns: of a row; 0: all are one row; to: as many)
-inline Result<void> simulate_precision(View<float> values, uint64_t columns, const std::string& dtype, float* to, size_t to_count) {
-  return detail::finish(loom_simulate_precision(values.data(), values.size(), columns, dtype.c_str(), to, to_count));
-}
-
-// Finds models that complete each other: pairs whose cases that one of them gets right are at least such a part of
-// all. A JSON list of {a, b, coverage, overlap, cosine}, the best first; cosine is that of
-// loom_performance_similarity(). (right: a byte per case, 0 or 1, model by model)
-inline Result<Blob> complementary_matches(std::string_view right, uint64_t models, double min_coverage) {
-  loom_handle matches = 0;
-  return detail::finish<Blob>(loom_complementary_matches(right.data(), right.size(), models, min_coverage, &matches), [&] { return Blob(matches); });
-}
-
-// Gives the cosine of two models' right cases, as vectors of 0 and 1: 1 where both get the same ones right, 0 where
-// they have none in common. (first: a byte per case, 0 or 1; second: as many)
-inline Result<double> performance_similarity(std::string_view first, std::string_view second) {
-  double cosine{};
-  return detail::finish<double>(loom_performance_similarity(first.data(), first.size(), second.data(), second.size(), &cosine), [&] { return cosine; });
-}
-
-// Gives how the kernels of a layer kind divide its work, a JSON object: kind, dtype, isa, cpu (rows and outputs that
-// go together) and gpu (few_rows, few and many: rows and outputs of a workgroup), null where the kind runs on the CPU
-// alone in that type. No bit depends on it. (kind: dense, swiglu, rnn, lstm, mha, gru, cnn1 to cnn3, convtransposed1
-// to convtransposed3, or attention; dtype: of the weights; isa: an instruction set by name; NULL: the best one)
-inline Result<Blob> tile_sizes(const std::string& kind, const std::string& dtype, const char* isa = nullptr) {
-  loom_handle sizes = 0;
-  return detail::finish<Blob>(loom_tile_sizes(kind.c_str(), dtype.c_str(), isa, &sizes), [&] { return Blob(sizes); });
+  return detail::finish<Blob>(detail::is_same_abi() ? loom_receipt_replay(receipt.data(), receipt.size(), model, folder, device, cancel.get(), &report) : LOOM_UNSUPPORTED, [&] { return Blob(report); });
 }
 
 // The words of the mission (engine C-14), for those that are there.
@@ -2394,7 +2405,7 @@ inline constexpr auto Morph = [](const Network& self, auto&&... given) {
   return self.morph(std::forward<decltype(given)>(given)...);
 };
 inline constexpr auto SimulatePrecision = [](auto&&... given) {
-  return simulate_precision(std::forward<decltype(given)>(given)...);
+  return dtype_simulate(std::forward<decltype(given)>(given)...);
 };
 inline constexpr auto DenseForwardPolymorphic = [](const NetworkSession& self, auto&&... given) {
   return self.forward(std::forward<decltype(given)>(given)...);
@@ -2472,13 +2483,13 @@ inline constexpr auto LogicShift = [](auto&&... given) {
   return dna_compare(std::forward<decltype(given)>(given)...);
 };
 inline constexpr auto UniversalLoader = [](auto&&... given) {
-  return load(std::forward<decltype(given)>(given)...);
+  return file_open(std::forward<decltype(given)>(given)...);
 };
 inline constexpr auto PrefixWeightMapper = [](auto&&... given) {
-  return load(std::forward<decltype(given)>(given)...);
+  return file_open(std::forward<decltype(given)>(given)...);
 };
 inline constexpr auto FindComplementaryMatches = [](auto&&... given) {
-  return complementary_matches(std::forward<decltype(given)>(given)...);
+  return matches_find(std::forward<decltype(given)>(given)...);
 };
 inline constexpr auto PolyObserver = [](const NetworkSession& self, auto&&... given) {
   return self.watch(std::forward<decltype(given)>(given)...);
@@ -2494,7 +2505,7 @@ inline constexpr auto GetHardwareInfo = [](auto&&... given) {
   return system_info(std::forward<decltype(given)>(given)...);
 };
 inline constexpr auto CalculateOptimalTileSize = [](auto&&... given) {
-  return tile_sizes(std::forward<decltype(given)>(given)...);
+  return Layer::kind_tiles(std::forward<decltype(given)>(given)...);
 };
 inline constexpr auto ArchConfig = [](auto&&... given) {
   return Network::from_arch(std::forward<decltype(given)>(given)...);

@@ -16,25 +16,25 @@ A network that learns, from lists of numbers or arrays, samples first:
 >>> step = trainer.step([[0, 0], [0, 1], [1, 0], [1, 1]], [[0], [1], [1], [2]])
 >>> y = net([[0.5, 0.5]])
 
-What there is:
+The package has these names of its own:
 
-    language models   LM, Chat, Tokenizer, Transformer (one model for the whole program), Stream, Generation
-    networks          Network, Session (states, gradients, bound buffers), StepMesh and StepState (cells in ticks),
-                      LayerEvent, Window (what a watch of a Session, a Trainer or a StepMesh hears)
-    learning          train, replay, Run (whole trainings); Trainer, Step (batch by batch); Tween, MeshTween (targets)
-    evolution         Population, evolve, mutate, splice; dna, compare_dna, draw_dna, compare
-    clusters          cluster, silhouette, group: of points or networks; dna_points, weight_groups
-    graphs            Graph: ONNX models
-    texts to vectors  Encoder
-    files             load, export, inspect, convert, quantize, schema
-    layer kinds       register_kind, unregister_kind: kinds of one's own, by Layer and Tensor
-    measurements      AdaptationTracker, simulate_precision, complementary_matches, performance_similarity,
-                      tile_sizes
-    proofs            replay_receipt, content_hash; Generation.receipt, Chat.receipt, Encoder.receipt
-    this machine      gpu_report, system_info, verify, version
-    errors            LoomError, with a code; ArgumentError, NotFoundError, CancelledError are kinds of it
-    frameworks        welvet.bridge: live models of PyTorch, Keras, JAX and scikit-learn (needs numpy)
-    machines          welvet.ray: trainings, populations and models over the workers of Ray (pip install 'ray[data]')
+    load, LM, Network, Trainer, train   to begin with
+    export, inspect, convert, quantize, schema   model and network files
+    gpu_report, system_info, verify, version   this machine and the library
+    LoomError   base of all errors, with a code; ArgumentError, NotFoundError, CancelledError are kinds of it
+
+Its modules have all the others, for which the package has aliases:
+
+    welvet.lm       LM, Chat, Stream, Generation, Tokenizer, Encoder, Transformer, replay_receipt, content_hash; and
+                    lm.Session, of a language model
+    welvet.nn       Network, Session, Graph, StepMesh, StepState, MeshTween, LayerEvent, Window, register_kind,
+                    unregister_kind, Layer, Tensor, AdaptationTracker, simulate_precision, complementary_matches,
+                    performance_similarity, tile_sizes
+    welvet.train    train, replay, Run, Trainer, Step, Tween
+    welvet.evolve   evolve, Population, mutate, splice, dna, compare_dna, draw_dna, compare, cluster, silhouette, group,
+                    dna_points, weight_groups
+    welvet.bridge   live models of PyTorch, Keras, JAX and scikit-learn (needs numpy)
+    welvet.ray      trainings, populations and models over the workers of Ray (pip install 'ray[data]')
 
 Arrays go in as numpy arrays, tensors of any framework on the CPU, buffers or nested lists. They come back as numpy
 arrays of float32, or as memoryviews where numpy is not installed, whose numbers are y[0, 1] and y.tolist(); a network
@@ -45,44 +45,58 @@ networks, a session is for one at a time. docs/guide/tutorial-python.md is the w
 from __future__ import annotations
 
 from ._native import ArgumentError, CancelledError, LoomError, NotFoundError
-from .chat import Chat
-from .clustering import cluster, dna_points, group, silhouette, weight_groups
-from .encoder import Encoder
-from .evolution import Population, compare, compare_dna, dna, draw_dna, evolve, mutate, splice
-from .files import convert, export, inspect, load, quantize, schema
-from .graph import Graph
-from .kinds import Layer, Tensor, register_kind, unregister_kind
 from .library import gpu_report, system_info, verify, version
-from .lm import LM, Generation, Stream
-from .measure import AdaptationTracker, complementary_matches, performance_similarity, simulate_precision, tile_sizes
-from .mesh import MeshTween, StepMesh, StepState
-from .network import Network, Session
-from .receipts import content_hash, replay_receipt
-from .tokenizer import Tokenizer
-from .trainer import Step, Trainer
-from .training import Run, replay, train
-from .transformer import Transformer
-from .tween import Tween
-from .watch import LayerEvent, Window
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
-    from . import bridge
+    from . import bridge as bridge
+    from . import lm as lm
+    from . import nn as nn
+    from . import ray as ray
+    from .evolve import Module as _Evolve
+    from .evolve import (Population, cluster, compare, compare_dna, dna, dna_points, draw_dna, group, mutate,
+                         silhouette, splice, weight_groups)
+    from .files import convert, export, inspect, load, quantize, schema
+    from .lm import LM, Chat, Encoder, Generation, Stream, Tokenizer, Transformer, content_hash, replay_receipt
+    from .nn import (AdaptationTracker, Graph, Layer, LayerEvent, MeshTween, Network, Session, StepMesh, StepState,
+                     Tensor, Window, complementary_matches, performance_similarity, register_kind, simulate_precision,
+                     tile_sizes, unregister_kind)
+    from .train import Module as _Train
+    from .train import Run, Step, Trainer, Tween, replay
+
+    evolve: _Evolve
+    train: _Train
 else:
+    _MODULES = ("bridge", "evolve", "lm", "nn", "ray", "train")  # they are imported at their first use
+    _HOMES = {
+        "evolve": "Population cluster compare compare_dna dna dna_points draw_dna group mutate silhouette splice "
+                  "weight_groups",
+        "files": "convert export inspect load quantize schema",
+        "lm": "LM Chat Encoder Generation Stream Tokenizer Transformer content_hash replay_receipt",
+        "nn": "AdaptationTracker Graph Layer LayerEvent MeshTween Network Session StepMesh StepState Tensor Window "
+              "complementary_matches performance_similarity register_kind simulate_precision tile_sizes "
+              "unregister_kind",
+        "train": "Run Step Trainer Tween replay"}
+    _HOMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 
     def __getattr__(name):
-        """Imports welvet.bridge at its first use: it needs numpy."""
-        if name == "bridge":
-            import importlib  # pylint: disable=import-outside-toplevel
+        home = name if name in _MODULES else _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import importlib  # pylint: disable=import-outside-toplevel
 
-            try:
-                return importlib.import_module(".bridge", __name__)
-            except ModuleNotFoundError as error:
-                raise ImportError(f"welvet.bridge needs {error.name}, which is not installed") from error
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        try:
+            module = importlib.import_module("." + home, __name__)
+        except ModuleNotFoundError as error:
+            if home != "bridge":
+                raise
+            raise ImportError(f"welvet.bridge needs {error.name}, which is not installed") from error
+        if name != home:
+            globals()[name] = getattr(module, name)
+        return globals()[name]
 
     def __dir__():
-        return sorted({*globals(), "bridge"})
+        return sorted({*globals(), *_HOMES, *_MODULES})
 
 
 __version__ = version()

@@ -5,7 +5,10 @@ from __future__ import annotations
 from ctypes import (CDLL, CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int32,
                     c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p, sizeof)
 
-# What every function returns: OK, or why it failed. loom_last_error() has the text.
+# Version of this interface. Libraries of an equal version serve programs of older headers, whose structs may be smaller.
+ABI_VERSION = 1
+
+# Status of a call: OK, or the reason why it failed. loom_last_error() has the text.
 OK = 0
 INVALID_ARGUMENT = 1
 INVALID_CONFIG = 2
@@ -40,7 +43,7 @@ BUSY = 30
 BAD_HANDLE = 31
 DEVICE_LOST = 32
 
-# What a handle stands for.
+# Kind of the object that a handle refers to.
 KIND_NONE = 0
 KIND_BLOB = 1
 KIND_CANCEL = 2
@@ -66,7 +69,7 @@ KIND_ENCODER = 21
 KIND_ADAPTATION = 22
 KIND_JUDGE = 23
 
-# The type of a tensor's numbers, numbered as in ONNX files. They lie one behind the other, little-endian; two codes of 4 bits share a byte, the first one low.
+# The type of a tensor's numbers, numbered as in ONNX files. Values follow each other, little-endian; two codes of 4 bits share a byte, the first one in the low bits.
 ELEMENT_NONE = 0
 ELEMENT_FLOAT32 = 1
 ELEMENT_UINT8 = 2
@@ -86,12 +89,12 @@ ELEMENT_FLOAT8_E5M2 = 19
 ELEMENT_UINT4 = 21
 ELEMENT_INT4 = 22
 
-# What a training does with a folder that holds a run.
+# How a training treats a folder that holds a run.
 RUN_FRESH = 0
 RUN_RESUME = 1
 RUN_OVERWRITE = 2
 
-# Where a training is.
+# The place in a training that an event reports.
 TRAINING_BEGIN = 0
 TRAINING_EPOCH_BEGIN = 1
 TRAINING_BATCH_BEGIN = 2
@@ -100,6 +103,19 @@ TRAINING_VALIDATION_END = 4
 TRAINING_CHECKPOINT = 5
 TRAINING_EPOCH_END = 6
 TRAINING_END = 7
+
+# Why a training ended.
+TRAINING_STOP_NOT_YET = 0
+TRAINING_STOP_FINISHED = 1
+TRAINING_STOP_EARLY_STOP = 2
+TRAINING_STOP_STOPPED = 3
+TRAINING_STOP_DIVERGED = 4
+
+# A pass over the layers of a network.
+PASS_FORWARD = 0
+PASS_BACKWARD = 1
+PASS_TICK = 2
+PASS_TWEEN = 3
 
 # A file that Loom reads.
 SCHEMA_NETWORK = 0
@@ -118,6 +134,7 @@ LOG_INFO = 3
 PROMPT_AUTO = 0
 PROMPT_RAW = 1
 PROMPT_CHAT = 2
+PROMPT_MESSAGES = 3
 
 # Why a generation ended.
 STOP_NOT_YET = 0
@@ -163,77 +180,104 @@ STATUS_NAMES = {
     32: "DeviceLost",
 }
 
-OnProgress = CFUNCTYPE(c_int32, c_void_p, c_double)
 
-OnTraining = CFUNCTYPE(c_int32, c_void_p, c_int32, c_uint64, c_uint64, c_uint64, c_uint64, c_double, c_double, c_char_p)
-
-OnShards = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64, c_uint64, c_double, c_uint64, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p)
-
-OnGeneration = CFUNCTYPE(c_int32, c_void_p, c_char_p)
-
-OnLayerEvent = CFUNCTYPE(c_int32, c_void_p, c_char_p, c_char_p, c_char_p, c_char_p, c_uint64, c_uint64, c_double, c_double, c_double, c_double, c_uint64, c_uint64, c_void_p, c_int32)
-
-OnWindow = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_double, c_double, c_double, c_double, c_double, c_double, c_uint64, c_uint64)
-
-OnJudging = CFUNCTYPE(c_int32, c_void_p, c_uint64, c_void_p, c_void_p, c_uint64, c_void_p)
-
-ReadAt = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
-
-Work = CFUNCTYPE(None, c_void_p, c_int32)
-
-RunWork = CFUNCTYPE(None, c_void_p, Work, c_void_p, c_int32)
-
-OnLog = CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
-
-AllocateMemory = CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)
-
-FreeMemory = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
-
-LayerRule = CFUNCTYPE(c_int32, c_void_p, c_uint64)
-
-OnFatal = CFUNCTYPE(None, c_void_p, c_char_p)
-
-
-class KindCallbacks(Structure):
+class TrainingEvent(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
-        ("declare", LayerRule),
-        ("forward", LayerRule),
-        ("backward", LayerRule),
-        ("user", c_void_p),
+        ("phase", c_int32),
+        ("epoch", c_uint64),
+        ("epochs", c_uint64),
+        ("batch", c_uint64),
+        ("batches", c_uint64),
+        ("loss", c_double),
+        ("learning_rate", c_double),
+        ("validation", c_char_p),
+        ("stop", c_int32),
     ]
 
     def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
-class ModelOptions(Structure):
+class ShardsEvent(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
-        ("threads", c_uint64),
-        ("cancel", c_uint64),
-        ("progress", OnProgress),
-        ("user", c_void_p),
-        ("dtype", c_char_p),
-        ("adapters", POINTER(c_char_p)),
-        ("adapters_count", c_size_t),
+        ("epoch", c_uint64),
+        ("position", c_uint64),
+        ("step", c_uint64),
+        ("loss_scale", c_double),
+        ("masters", c_void_p),
+        ("masters_size", c_size_t),
+        ("shards", c_uint64),
+        ("gradient_size", c_uint64),
+        ("gradients", POINTER(c_uint8)),
+        ("gradients_count", c_size_t),
+        ("losses", POINTER(c_double)),
+        ("losses_count", c_size_t),
+        ("counts", POINTER(c_uint64)),
+        ("counts_count", c_size_t),
     ]
 
     def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
-class SessionOptions(Structure):
+class WindowEvent(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("layers", c_uint64),
+        ("mean", c_double),
+        ("deviation", c_double),
+        ("greatest", c_double),
+        ("least", c_double),
+        ("active", c_double),
+        ("sparsity", c_double),
+        ("first_step", c_uint64),
+        ("last_step", c_uint64),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class JudgingEvent(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("networks", c_void_p),
+        ("networks_size", c_size_t),
+        ("ends", POINTER(c_uint64)),
+        ("ends_count", c_size_t),
+        ("width", c_uint64),
+        ("fitness", POINTER(c_double)),
+        ("fitness_count", c_size_t),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class Tensor(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("element", c_int32),
+        ("data", c_void_p),
+        ("data_size", c_size_t),
+        ("shape", POINTER(c_uint64)),
+        ("shape_count", c_size_t),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class ComputeOptions(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
         ("threads", c_uint64),
         ("thread_count", c_int32),
-        ("sequences", c_uint32),
-        ("context_tokens", c_uint64),
-        ("kv_dtype", c_char_p),
-        ("int8_activations", c_int32),
         ("isa", c_char_p),
         ("device", c_char_p),
+        ("max_bytes", c_uint64),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -269,6 +313,11 @@ class GenerationOptions(Structure):
         ("stop_ids_count", c_size_t),
         ("logprobs", c_uint32),
         ("plain_text", c_int32),
+        ("chat_template", c_char_p),
+        ("tools", c_char_p),
+        ("template_variables", c_char_p),
+        ("date", c_char_p),
+        ("continue_final_message", c_int32),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -281,60 +330,6 @@ class NetworkOptions(Structure):
         ("lenient", c_int32),
         ("uninitialised", c_int32),
         ("max_bytes", c_uint64),
-    ]
-
-    def __init__(self, **values: object) -> None:
-        super().__init__(struct_size=sizeof(self.__class__), **values)
-
-
-class NetworkSessionOptions(Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("threads", c_uint64),
-        ("thread_count", c_int32),
-        ("backward", c_int32),
-        ("isa", c_char_p),
-        ("max_bytes", c_uint64),
-        ("context", c_uint64),
-        ("kv_dtype", c_char_p),
-        ("checkpoint_every", c_uint64),
-        ("device", c_char_p),
-    ]
-
-    def __init__(self, **values: object) -> None:
-        super().__init__(struct_size=sizeof(self.__class__), **values)
-
-
-class Pass(Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("training", c_int32),
-        ("step", c_uint32),
-        ("lengths", POINTER(c_uint64)),
-        ("lengths_count", c_size_t),
-        ("external", POINTER(c_float)),
-        ("external_count", c_size_t),
-        ("external_shape", POINTER(c_uint64)),
-        ("external_shape_count", c_size_t),
-        ("mask", POINTER(c_float)),
-        ("mask_count", c_size_t),
-        ("mask_shape", POINTER(c_uint64)),
-        ("mask_shape_count", c_size_t),
-        ("cancel", c_uint64),
-    ]
-
-    def __init__(self, **values: object) -> None:
-        super().__init__(struct_size=sizeof(self.__class__), **values)
-
-
-class TrainerOptions(Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("threads", c_uint64),
-        ("thread_count", c_int32),
-        ("isa", c_char_p),
-        ("max_bytes", c_uint64),
-        ("device", c_char_p),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -373,63 +368,6 @@ class TrainingStep(Structure):
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
-class TrainOptions(Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("out", c_char_p),
-        ("folder", c_char_p),
-        ("start", c_int32),
-        ("epochs", c_uint64),
-        ("threads", c_uint64),
-        ("thread_count", c_int32),
-        ("isa", c_char_p),
-        ("cancel", c_uint64),
-        ("progress", OnTraining),
-        ("user", c_void_p),
-        ("shards", OnShards),
-        ("device", c_char_p),
-    ]
-
-    def __init__(self, **values: object) -> None:
-        super().__init__(struct_size=sizeof(self.__class__), **values)
-
-
-class EvolveOptions(Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("out", c_char_p),
-        ("folder", c_char_p),
-        ("start", c_int32),
-        ("generations", c_uint64),
-        ("thread_count", c_int32),
-        ("isa", c_char_p),
-        ("cancel", c_uint64),
-        ("progress", OnGeneration),
-        ("user", c_void_p),
-        ("judging", OnJudging),
-        ("device", c_char_p),
-    ]
-
-    def __init__(self, **values: object) -> None:
-        super().__init__(struct_size=sizeof(self.__class__), **values)
-
-
-class StepMeshOptions(Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("threads", c_uint64),
-        ("thread_count", c_int32),
-        ("isa", c_char_p),
-        ("history", c_uint64),
-        ("backward", c_int32),
-        ("keep_inputs", c_int32),
-        ("device", c_char_p),
-    ]
-
-    def __init__(self, **values: object) -> None:
-        super().__init__(struct_size=sizeof(self.__class__), **values)
-
-
 class TickOptions(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -437,20 +375,6 @@ class TickOptions(Structure):
         ("capture", c_int32),
         ("training", c_int32),
         ("cancel", c_uint64),
-    ]
-
-    def __init__(self, **values: object) -> None:
-        super().__init__(struct_size=sizeof(self.__class__), **values)
-
-
-class ConvertOptions(Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("dtype", c_char_p),
-        ("adapter", c_char_p),
-        ("thread_count", c_int32),
-        ("progress", OnProgress),
-        ("user", c_void_p),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -503,13 +427,78 @@ class GraphOptions(Structure):
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
-class GraphSessionOptions(Structure):
+class LayerEvent(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
-        ("threads", c_uint64),
-        ("thread_count", c_int32),
-        ("isa", c_char_p),
-        ("device", c_char_p),
+        ("pass", c_int32),
+        ("path", c_char_p),
+        ("layer", c_char_p),
+        ("dtype", c_char_p),
+        ("cell", c_uint64),
+        ("step", c_uint64),
+        ("mean", c_double),
+        ("deviation", c_double),
+        ("greatest", c_double),
+        ("least", c_double),
+        ("active", c_uint64),
+        ("values", POINTER(Tensor)),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class SessionOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("compute", POINTER(ComputeOptions)),
+        ("sequences", c_uint32),
+        ("context_tokens", c_uint64),
+        ("kv_dtype", c_char_p),
+        ("int8_activations", c_int32),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class NetworkSessionOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("compute", POINTER(ComputeOptions)),
+        ("backward", c_int32),
+        ("context", c_uint64),
+        ("kv_dtype", c_char_p),
+        ("checkpoint_every", c_uint64),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class Pass(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("training", c_int32),
+        ("step", c_uint32),
+        ("lengths", POINTER(c_uint64)),
+        ("lengths_count", c_size_t),
+        ("external", POINTER(Tensor)),
+        ("mask", POINTER(Tensor)),
+        ("cancel", c_uint64),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class StepMeshOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("compute", POINTER(ComputeOptions)),
+        ("history", c_uint64),
+        ("backward", c_int32),
+        ("keep_inputs", c_int32),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -519,11 +508,8 @@ class GraphSessionOptions(Structure):
 class EncoderOptions(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
-        ("threads", c_uint64),
-        ("thread_count", c_int32),
-        ("isa", c_char_p),
+        ("compute", POINTER(ComputeOptions)),
         ("dtype", c_char_p),
-        ("device", c_char_p),
         ("prompt", c_char_p),
         ("prompt_name", c_char_p),
     ]
@@ -531,13 +517,121 @@ class EncoderOptions(Structure):
     def __init__(self, **values: object) -> None:
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
+OnProgress = CFUNCTYPE(c_int32, c_void_p, c_double)
 
-class LoadOptions(Structure):
+OnTraining = CFUNCTYPE(c_int32, c_void_p, POINTER(TrainingEvent))
+
+OnShards = CFUNCTYPE(c_int32, c_void_p, POINTER(ShardsEvent))
+
+OnGeneration = CFUNCTYPE(c_int32, c_void_p, c_char_p)
+
+OnLayer = CFUNCTYPE(c_int32, c_void_p, POINTER(LayerEvent))
+
+OnWindow = CFUNCTYPE(c_int32, c_void_p, POINTER(WindowEvent))
+
+OnJudging = CFUNCTYPE(c_int32, c_void_p, POINTER(JudgingEvent))
+
+ReadAt = CFUNCTYPE(c_int64, c_void_p, c_uint64, c_void_p, c_size_t)
+
+Work = CFUNCTYPE(None, c_void_p, c_int32)
+
+RunWork = CFUNCTYPE(None, c_void_p, Work, c_void_p, c_int32)
+
+OnLog = CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
+
+AllocateMemory = CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)
+
+FreeMemory = CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
+
+LayerRule = CFUNCTYPE(c_int32, c_void_p, c_uint64)
+
+OnFatal = CFUNCTYPE(None, c_void_p, c_char_p)
+
+
+class KindCallbacks(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
+        ("declare", LayerRule),
+        ("forward", LayerRule),
+        ("backward", LayerRule),
+        ("user", c_void_p),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class ModelOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("compute", POINTER(ComputeOptions)),
+        ("cancel", c_uint64),
+        ("progress", OnProgress),
+        ("user", c_void_p),
+        ("dtype", c_char_p),
+        ("adapters", POINTER(c_char_p)),
+        ("adapters_count", c_size_t),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class TrainingOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("compute", POINTER(ComputeOptions)),
+        ("out", c_char_p),
+        ("folder", c_char_p),
+        ("start", c_int32),
+        ("epochs", c_uint64),
+        ("cancel", c_uint64),
+        ("progress", OnTraining),
+        ("user", c_void_p),
+        ("shards", OnShards),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class EvolutionOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("compute", POINTER(ComputeOptions)),
+        ("out", c_char_p),
+        ("folder", c_char_p),
+        ("start", c_int32),
+        ("generations", c_uint64),
+        ("cancel", c_uint64),
+        ("progress", OnGeneration),
+        ("user", c_void_p),
+        ("judging", OnJudging),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class FileConvertOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("compute", POINTER(ComputeOptions)),
+        ("dtype", c_char_p),
+        ("adapter", c_char_p),
+        ("progress", OnProgress),
+        ("user", c_void_p),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class FileOpenOptions(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("compute", POINTER(ComputeOptions)),
         ("hints", c_char_p),
-        ("threads", c_uint64),
-        ("thread_count", c_int32),
         ("cancel", c_uint64),
         ("progress", OnProgress),
         ("user", c_void_p),
@@ -549,7 +643,7 @@ class LoadOptions(Structure):
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
-class ExportOptions(Structure):
+class FileExportOptions(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
         ("input_shape", POINTER(c_uint64)),
@@ -569,12 +663,17 @@ class ExportOptions(Structure):
 def declare(library: CDLL) -> None:
     """Tells ctypes the parameters of every function."""
     _declare(library, "loom_version", c_char_p, [])
+    _declare(library, "loom_library_abi_version", c_int32, [])
     _declare(library, "loom_last_error", c_char_p, [])
+    _declare(library, "loom_stop_name", c_char_p, [c_int32])
+    _declare(library, "loom_training_stop_name", c_char_p, [c_int32])
     _declare(library, "loom_status_name", c_char_p, [c_int32])
     _declare(library, "loom_numerics_version", c_int32, [POINTER(c_uint32)])
     _declare(library, "loom_system_info", c_int32, [POINTER(c_uint64)])
-    _declare(library, "loom_verify", c_int32, [c_char_p, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_verify", c_int32, [POINTER(ComputeOptions), POINTER(c_uint64)])
     _declare(library, "loom_gpu_report", c_int32, [POINTER(c_uint64)])
+    _declare(library, "loom_dtype_simulate", c_int32,
+             [POINTER(c_float), c_size_t, c_uint64, c_char_p, POINTER(c_float), c_size_t])
     _declare(library, "loom_retain", c_int32, [c_uint64])
     _declare(library, "loom_release", c_int32, [c_uint64])
     _declare(library, "loom_kind_of", c_int32, [c_uint64, POINTER(c_int32)])
@@ -608,6 +707,7 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_model_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_model_tokenizer", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_model_render_chat", c_int32, [c_uint64, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_model_adapters", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_session_create", c_int32, [c_uint64, POINTER(SessionOptions), POINTER(c_uint64)])
     _declare(library, "loom_session_feed", c_int32,
              [c_uint64, c_uint64, POINTER(c_int32), c_size_t, c_uint64, POINTER(POINTER(c_float)), POINTER(c_size_t)])
@@ -618,9 +718,14 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_session_snapshot", c_int32, [c_uint64, c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_session_restore", c_int32, [c_uint64, c_uint64, c_void_p, c_size_t])
     _declare(library, "loom_session_info", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_session_choose_adapters", c_int32, [c_uint64, POINTER(c_char_p), c_size_t, c_int32])
+    _declare(library, "loom_session_perplexity", c_int32,
+             [c_uint64, c_void_p, c_size_t, c_uint64, c_uint64, c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_generator_create", c_int32,
              [c_uint64, POINTER(c_int32), c_size_t, POINTER(GenerationOptions), POINTER(c_uint64)])
     _declare(library, "loom_generator_from_text", c_int32,
+             [c_uint64, c_void_p, c_size_t, c_int32, POINTER(GenerationOptions), POINTER(c_uint64)])
+    _declare(library, "loom_model_prompt", c_int32,
              [c_uint64, c_void_p, c_size_t, c_int32, POINTER(GenerationOptions), POINTER(c_uint64)])
     _declare(library, "loom_generator_next", c_int32, [c_uint64, c_uint64, POINTER(Step)])
     _declare(library, "loom_generator_result", c_int32, [c_uint64, POINTER(Generation)])
@@ -660,26 +765,24 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_network_release_masters", c_int32, [c_uint64])
     _declare(library, "loom_network_merge_adapters", c_int32, [c_uint64])
     _declare(library, "loom_network_weights", c_int32, [c_uint64, POINTER(c_uint64)])
-    _declare(library, "loom_network_get_weight", c_int32, [c_uint64, c_char_p, POINTER(c_float), c_size_t])
-    _declare(library, "loom_network_get_weight_f64", c_int32, [c_uint64, c_char_p, POINTER(c_double), c_size_t])
-    _declare(library, "loom_network_set_weight", c_int32, [c_uint64, c_char_p, POINTER(c_float), c_size_t])
-    _declare(library, "loom_network_set_weight_f64", c_int32, [c_uint64, c_char_p, POINTER(c_double), c_size_t])
+    _declare(library, "loom_network_get_weight", c_int32, [c_uint64, c_char_p, POINTER(Tensor)])
+    _declare(library, "loom_network_set_weight", c_int32, [c_uint64, c_char_p, POINTER(Tensor)])
     _declare(library, "loom_network_weight_codes", c_int32, [c_uint64, c_char_p, POINTER(c_uint64)])
     _declare(library, "loom_network_freeze", c_int32, [c_uint64, c_char_p, c_int32])
+    _declare(library, "loom_network_index", c_int32, [c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_network_layer", c_int32, [c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_uint64)])
+    _declare(library, "loom_network_blueprint", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_network_groups", c_int32, [c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_network_export", c_int32,
+             [c_uint64, c_char_p, POINTER(FileExportOptions), POINTER(c_uint64)])
     _declare(library, "loom_network_session_create", c_int32,
              [c_uint64, POINTER(NetworkSessionOptions), POINTER(c_uint64)])
     _declare(library, "loom_network_session_forward", c_int32,
-             [c_uint64, POINTER(c_float), c_size_t, POINTER(c_uint64), c_size_t, POINTER(Pass), POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
-    _declare(library, "loom_network_session_forward_f64", c_int32,
-             [c_uint64, POINTER(c_double), c_size_t, POINTER(c_uint64), c_size_t, POINTER(Pass), POINTER(POINTER(c_double)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
-    _declare(library, "loom_network_session_bind", c_int32,
-             [c_uint64, POINTER(c_float), c_size_t, POINTER(c_uint64), c_size_t, POINTER(c_float), c_size_t])
+             [c_uint64, POINTER(Tensor), POINTER(Pass), POINTER(Tensor)])
+    _declare(library, "loom_network_session_bind", c_int32, [c_uint64, POINTER(Tensor), POINTER(Tensor)])
     _declare(library, "loom_network_session_run", c_int32, [c_uint64])
-    _declare(library, "loom_network_session_backward", c_int32,
-             [c_uint64, POINTER(c_float), c_size_t, c_uint64, POINTER(POINTER(c_float)), POINTER(c_size_t)])
-    _declare(library, "loom_network_session_backward_f64", c_int32,
-             [c_uint64, POINTER(c_double), c_size_t, c_uint64, POINTER(POINTER(c_double)), POINTER(c_size_t)])
-    _declare(library, "loom_network_session_gradient", c_int32, [c_uint64, c_char_p, POINTER(c_float), c_size_t])
+    _declare(library, "loom_network_session_backward", c_int32, [c_uint64, POINTER(Tensor), c_uint64, POINTER(Tensor)])
+    _declare(library, "loom_network_session_gradient", c_int32, [c_uint64, c_char_p, POINTER(Tensor)])
     _declare(library, "loom_network_session_clear_gradients", c_int32, [c_uint64])
     _declare(library, "loom_network_session_reset", c_int32, [c_uint64])
     _declare(library, "loom_network_session_rewind", c_int32, [c_uint64, c_uint64])
@@ -687,17 +790,18 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_network_session_restore", c_int32, [c_uint64, c_void_p, c_size_t])
     _declare(library, "loom_network_session_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_trainer_create", c_int32,
-             [c_uint64, c_void_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(TrainerOptions), POINTER(c_uint64)])
+             [c_uint64, c_void_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(ComputeOptions), POINTER(c_uint64)])
     _declare(library, "loom_trainer_step", c_int32, [c_uint64, POINTER(Batch), c_uint64, POINTER(TrainingStep)])
     _declare(library, "loom_trainer_evaluate", c_int32,
              [c_uint64, POINTER(Batch), POINTER(c_double), POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
     _declare(library, "loom_trainer_set_epoch", c_int32, [c_uint64, c_uint64])
     _declare(library, "loom_trainer_observe", c_int32, [c_uint64, c_double])
-    _declare(library, "loom_train", c_int32,
-             [c_void_p, c_size_t, c_uint64, POINTER(Batch), POINTER(Batch), POINTER(TrainOptions), POINTER(c_uint64)])
-    _declare(library, "loom_train_file", c_int32, [c_char_p, POINTER(TrainOptions), POINTER(c_uint64)])
-    _declare(library, "loom_replay", c_int32, [c_char_p, POINTER(TrainOptions), POINTER(c_uint64)])
-    _declare(library, "loom_replica_create", c_int32, [c_void_p, c_size_t, POINTER(TrainOptions), POINTER(c_uint64)])
+    _declare(library, "loom_training_run", c_int32,
+             [c_void_p, c_size_t, c_uint64, POINTER(Batch), POINTER(Batch), POINTER(TrainingOptions), POINTER(c_uint64)])
+    _declare(library, "loom_training_run_file", c_int32, [c_char_p, POINTER(TrainingOptions), POINTER(c_uint64)])
+    _declare(library, "loom_training_replay", c_int32, [c_char_p, POINTER(TrainingOptions), POINTER(c_uint64)])
+    _declare(library, "loom_replica_create", c_int32,
+             [c_void_p, c_size_t, POINTER(TrainingOptions), POINTER(c_uint64)])
     _declare(library, "loom_replica_begin", c_int32,
              [c_uint64, c_uint64, c_uint64, c_uint64, c_double, c_void_p, c_size_t])
     _declare(library, "loom_replica_sum", c_int32,
@@ -705,7 +809,7 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_replica_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_trainer_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_tween_create", c_int32,
-             [c_uint64, c_void_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(TrainerOptions), POINTER(c_uint64)])
+             [c_uint64, c_void_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(ComputeOptions), POINTER(c_uint64)])
     _declare(library, "loom_tween_forward", c_int32,
              [c_uint64, POINTER(c_float), c_size_t, POINTER(c_uint64), c_size_t, POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
     _declare(library, "loom_tween_step", c_int32, [c_uint64, POINTER(c_float), c_size_t, c_double])
@@ -738,25 +842,19 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_dna_extract", c_int32, [c_uint64, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_dna_compare", c_int32, [c_uint64, c_uint64, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_dna_draw", c_int32, [c_uint64, c_uint64, c_int32, POINTER(c_uint64)])
-    _declare(library, "loom_cluster_points", c_int32,
-             [POINTER(c_double), c_size_t, c_uint64, c_uint64, c_uint64, c_int32, c_uint64, POINTER(c_uint64)])
-    _declare(library, "loom_silhouette", c_int32,
-             [POINTER(c_double), c_size_t, c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_double)])
-    _declare(library, "loom_group_points", c_int32,
-             [POINTER(c_double), c_size_t, c_uint64, c_double, POINTER(c_uint64)])
-    _declare(library, "loom_network_groups", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_network_compare", c_int32, [c_uint64, c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_network_splice", c_int32, [c_uint64, c_uint64, c_void_p, c_size_t, POINTER(c_uint64)])
     _declare(library, "loom_network_mutate", c_int32,
              [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(c_uint64)])
-    _declare(library, "loom_evolve", c_int32, [c_void_p, c_size_t, POINTER(EvolveOptions), POINTER(c_uint64)])
-    _declare(library, "loom_evolve_file", c_int32, [c_char_p, POINTER(EvolveOptions), POINTER(c_uint64)])
-    _declare(library, "loom_judge_create", c_int32, [c_void_p, c_size_t, POINTER(EvolveOptions), POINTER(c_uint64)])
+    _declare(library, "loom_evolution_run", c_int32,
+             [c_void_p, c_size_t, POINTER(EvolutionOptions), POINTER(c_uint64)])
+    _declare(library, "loom_evolution_run_file", c_int32, [c_char_p, POINTER(EvolutionOptions), POINTER(c_uint64)])
+    _declare(library, "loom_judge_create", c_int32, [c_void_p, c_size_t, POINTER(EvolutionOptions), POINTER(c_uint64)])
     _declare(library, "loom_judge_fitness", c_int32,
              [c_uint64, c_void_p, c_size_t, POINTER(POINTER(c_double)), POINTER(c_size_t)])
     _declare(library, "loom_judge_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_population_create", c_int32,
-             [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
+             [c_uint64, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(ComputeOptions), POINTER(c_uint64)])
     _declare(library, "loom_population_ask", c_int32, [c_uint64, POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
     _declare(library, "loom_population_network", c_int32, [c_uint64, c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_population_tell", c_int32, [c_uint64, POINTER(c_double), c_size_t, POINTER(c_uint64)])
@@ -764,9 +862,17 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_population_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_population_snapshot", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_population_restore", c_int32,
-             [c_void_p, c_size_t, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, c_int32, POINTER(c_uint64)])
-    _declare(library, "loom_register_kind", c_int32, [c_void_p, c_size_t, POINTER(KindCallbacks)])
-    _declare(library, "loom_unregister_kind", c_int32, [c_char_p])
+             [c_void_p, c_size_t, POINTER(c_uint64), c_size_t, c_void_p, c_size_t, POINTER(ComputeOptions), POINTER(c_uint64)])
+    _declare(library, "loom_points_cluster", c_int32,
+             [POINTER(c_double), c_size_t, c_uint64, c_uint64, c_uint64, c_int32, c_uint64, POINTER(c_uint64)])
+    _declare(library, "loom_points_silhouette", c_int32,
+             [POINTER(c_double), c_size_t, c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_double)])
+    _declare(library, "loom_points_group", c_int32,
+             [POINTER(c_double), c_size_t, c_uint64, c_double, POINTER(c_uint64)])
+    _declare(library, "loom_matches_find", c_int32, [c_void_p, c_size_t, c_uint64, c_double, POINTER(c_uint64)])
+    _declare(library, "loom_matches_similarity", c_int32, [c_void_p, c_size_t, c_void_p, c_size_t, POINTER(c_double)])
+    _declare(library, "loom_layer_kind_register", c_int32, [c_void_p, c_size_t, POINTER(KindCallbacks)])
+    _declare(library, "loom_layer_kind_unregister", c_int32, [c_char_p])
     _declare(library, "loom_layer_setting", c_int32, [c_uint64, c_char_p, POINTER(c_double)])
     _declare(library, "loom_layer_declare_weight", c_int32,
              [c_uint64, c_char_p, POINTER(c_uint64), c_size_t, c_char_p, c_double])
@@ -813,34 +919,31 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_layer_dropout", c_int32, [c_uint64, c_uint64, c_double, c_uint32, POINTER(c_uint64)])
     _declare(library, "loom_layer_weight", c_int32, [c_uint64, c_char_p, c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_layer_add_gradient", c_int32, [c_uint64, c_char_p, c_uint64])
-    _declare(library, "loom_inspect", c_int32, [c_char_p, c_int32, POINTER(c_uint64)])
-    _declare(library, "loom_quantize", c_int32,
-             [c_char_p, c_char_p, c_char_p, POINTER(ConvertOptions), POINTER(c_uint64)])
-    _declare(library, "loom_convert", c_int32, [c_char_p, c_char_p, POINTER(ConvertOptions), POINTER(c_uint64)])
-    _declare(library, "loom_perplexity", c_int32,
-             [c_uint64, c_void_p, c_size_t, c_uint64, c_uint64, c_uint64, POINTER(c_uint64)])
-    _declare(library, "loom_schema", c_int32, [c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_layer_kind_tiles", c_int32, [c_char_p, c_char_p, c_char_p, POINTER(c_uint64)])
+    _declare(library, "loom_file_inspect", c_int32, [c_char_p, c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_file_quantize", c_int32,
+             [c_char_p, c_char_p, c_char_p, POINTER(FileConvertOptions), POINTER(c_uint64)])
+    _declare(library, "loom_file_convert", c_int32,
+             [c_char_p, c_char_p, POINTER(FileConvertOptions), POINTER(c_uint64)])
+    _declare(library, "loom_file_schema", c_int32, [c_int32, POINTER(c_uint64)])
+    _declare(library, "loom_file_open", c_int32,
+             [c_char_p, POINTER(FileOpenOptions), POINTER(c_uint64), POINTER(c_uint64)])
+    _declare(library, "loom_file_export", c_int32, [c_char_p, c_char_p, POINTER(FileExportOptions), POINTER(c_uint64)])
+    _declare(library, "loom_file_hash", c_int32, [c_char_p, POINTER(c_uint64)])
     _declare(library, "loom_generator_receipt", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_chat_receipt", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_encoder_receipt", c_int32, [c_uint64, POINTER(c_uint64)])
-    _declare(library, "loom_replay_receipt", c_int32,
+    _declare(library, "loom_receipt_replay", c_int32,
              [c_void_p, c_size_t, c_char_p, c_char_p, c_char_p, c_uint64, POINTER(c_uint64)])
-    _declare(library, "loom_content_hash", c_int32, [c_char_p, POINTER(c_uint64)])
-    _declare(library, "loom_load", c_int32, [c_char_p, POINTER(LoadOptions), POINTER(c_uint64), POINTER(c_uint64)])
-    _declare(library, "loom_export_file", c_int32, [c_char_p, c_char_p, POINTER(ExportOptions), POINTER(c_uint64)])
-    _declare(library, "loom_network_export", c_int32, [c_uint64, c_char_p, POINTER(ExportOptions), POINTER(c_uint64)])
     _declare(library, "loom_graph_open", c_int32, [c_char_p, POINTER(GraphOptions), POINTER(c_uint64)])
     _declare(library, "loom_graph_from_memory", c_int32,
              [c_void_p, c_size_t, POINTER(GraphOptions), POINTER(c_uint64)])
     _declare(library, "loom_graph_info", c_int32, [c_uint64, POINTER(c_uint64)])
-    _declare(library, "loom_graph_session_create", c_int32,
-             [c_uint64, POINTER(GraphSessionOptions), POINTER(c_uint64)])
-    _declare(library, "loom_graph_session_bind", c_int32,
-             [c_uint64, c_char_p, c_int32, c_void_p, c_size_t, POINTER(c_uint64), c_size_t])
+    _declare(library, "loom_graph_session_create", c_int32, [c_uint64, POINTER(ComputeOptions), POINTER(c_uint64)])
+    _declare(library, "loom_graph_session_bind", c_int32, [c_uint64, c_char_p, POINTER(Tensor)])
     _declare(library, "loom_graph_session_unbind", c_int32, [c_uint64])
     _declare(library, "loom_graph_session_run", c_int32, [c_uint64, c_uint64])
-    _declare(library, "loom_graph_session_output", c_int32,
-             [c_uint64, c_char_p, POINTER(c_int32), POINTER(c_void_p), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+    _declare(library, "loom_graph_session_output", c_int32, [c_uint64, c_char_p, POINTER(Tensor)])
     _declare(library, "loom_graph_session_copy_output", c_int32, [c_uint64, c_char_p, POINTER(c_uint8), c_size_t])
     _declare(library, "loom_graph_session_hash", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_graph_session_info", c_int32, [c_uint64, POINTER(c_uint64)])
@@ -849,31 +952,19 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_encoder_tokenizer", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_encoder_embed", c_int32,
              [c_uint64, POINTER(c_char_p), c_size_t, c_uint64, POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
-    _declare(library, "loom_model_adapters", c_int32, [c_uint64, POINTER(c_uint64)])
-    _declare(library, "loom_session_choose_adapters", c_int32, [c_uint64, POINTER(c_char_p), c_size_t, c_int32])
-    _declare(library, "loom_network_session_watch", c_int32, [c_uint64, OnLayerEvent, c_void_p])
+    _declare(library, "loom_network_session_watch", c_int32, [c_uint64, OnLayer, c_void_p])
     _declare(library, "loom_network_session_watch_windows", c_int32, [c_uint64, c_uint64, OnWindow, c_void_p])
     _declare(library, "loom_network_session_report_to", c_int32, [c_uint64, c_char_p])
-    _declare(library, "loom_trainer_watch", c_int32, [c_uint64, OnLayerEvent, c_void_p])
+    _declare(library, "loom_trainer_watch", c_int32, [c_uint64, OnLayer, c_void_p])
     _declare(library, "loom_trainer_watch_windows", c_int32, [c_uint64, c_uint64, OnWindow, c_void_p])
     _declare(library, "loom_trainer_report_to", c_int32, [c_uint64, c_char_p])
-    _declare(library, "loom_step_mesh_watch", c_int32, [c_uint64, OnLayerEvent, c_void_p])
+    _declare(library, "loom_step_mesh_watch", c_int32, [c_uint64, OnLayer, c_void_p])
     _declare(library, "loom_step_mesh_watch_windows", c_int32, [c_uint64, c_uint64, OnWindow, c_void_p])
     _declare(library, "loom_step_mesh_report_to", c_int32, [c_uint64, c_char_p])
-    _declare(library, "loom_network_blueprint", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_adaptation_create", c_int32, [c_double, c_double, c_char_p, POINTER(c_uint64)])
     _declare(library, "loom_adaptation_record", c_int32, [c_uint64, c_int32])
     _declare(library, "loom_adaptation_mark", c_int32, [c_uint64, c_char_p])
     _declare(library, "loom_adaptation_info", c_int32, [c_uint64, POINTER(c_uint64)])
-    _declare(library, "loom_network_index", c_int32, [c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_uint64)])
-    _declare(library, "loom_network_layer", c_int32, [c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_uint64)])
-    _declare(library, "loom_simulate_precision", c_int32,
-             [POINTER(c_float), c_size_t, c_uint64, c_char_p, POINTER(c_float), c_size_t])
-    _declare(library, "loom_complementary_matches", c_int32,
-             [c_void_p, c_size_t, c_uint64, c_double, POINTER(c_uint64)])
-    _declare(library, "loom_performance_similarity", c_int32,
-             [c_void_p, c_size_t, c_void_p, c_size_t, POINTER(c_double)])
-    _declare(library, "loom_tile_sizes", c_int32, [c_char_p, c_char_p, c_char_p, POINTER(c_uint64)])
 
 
 def _declare(library: CDLL, name: str, returns: type[c_char_p] | type[c_int32], params: list[type]) -> None:

@@ -15,20 +15,28 @@ from . import _abi
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
     from ._types import Buffer, Function, Json, Path, Precision, Self, Text, Told
 
+    F = TypeVar("F")
+    M = TypeVar("M")
     T = TypeVar("T")
 
 _NAMES = {"win32": "loom.dll", "darwin": "libloom.dylib"}
 
 
 class LoomError(Exception):
-    """An error of the engine.
+    """An error of the library.
 
-    code: its name, as "NotFound"; the same names in every language.
+    Args:
+        code: Name of the error, as "NotFound"; every language has the same names.
+        text: The message, in one line.
+
+    Attributes:
+        code: Name of the error.
+        text: The message.
     """
 
     def __init__(self, code: str, text: str) -> None:
@@ -48,6 +56,10 @@ def _load() -> ctypes.CDLL:
     except OSError as error:
         raise ImportError(f"welvet: its library cannot be loaded: {error}. A wheel brings it; in a source tree "
                           f"build it and set WELVET_LIBRARY to build/{name}") from error
+    version = getattr(library, "loom_library_abi_version", int)()  # libraries before version 1 have no such function
+    if version != _abi.ABI_VERSION:
+        raise ImportError(f"welvet: {path} has version {version} of the C interface, this package needs "
+                          f"{_abi.ABI_VERSION}: install the package and its library from one release")
     _abi.declare(library)
     return library
 
@@ -92,15 +104,15 @@ def _error_of(status: int, code: str, text: str) -> Exception:
 
 
 class NotFoundError(LoomError, FileNotFoundError):
-    """There is no such file or part."""
+    """The file, model or part does not exist; also a FileNotFoundError."""
 
 
 class CancelledError(LoomError):
-    """The caller ended the call."""
+    """The caller ended the call, as by a progress function that returned False."""
 
 
 class ArgumentError(LoomError, ValueError):
-    """An argument is outside what a call takes."""
+    """An argument has a value that the call does not take; also a ValueError."""
 
 
 def _release(holder: ctypes.c_uint64) -> None:
@@ -111,7 +123,7 @@ def _release(holder: ctypes.c_uint64) -> None:
 class Handle:
     """Owns one handle of the library and releases it when it is closed or collected.
 
-    It exists before the handle does: an exception right behind the call that makes the handle, as that of Ctrl-C,
+    It exists before the handle does: an exception right after the call that makes the handle, as that of Ctrl-C,
     loses nothing.
     """
 
@@ -139,7 +151,7 @@ class Handle:
 
 
 class Turns:
-    """Calls on one object take turns, its close() too, since what a call returned is copied behind it.
+    """Calls on one object take turns, its close() too, since the memory that a call returned is copied after it.
 
     A call from inside of a callback of the object is refused, as the library does.
     """
@@ -165,7 +177,7 @@ class Owner:
     _turns: Turns  # of objects whose calls return memory that lasts until the next one
 
     def close(self) -> None:
-        """Gives the object back to the library; the garbage collector does the same later."""
+        """Releases the object; the garbage collector would do so later."""
         if not hasattr(self, "_handle"):  # an __init__ that fails leaves none
             return
         turns: Turns | None = getattr(self, "_turns", None)
@@ -181,7 +193,7 @@ class Owner:
         self.close()
 
     def _described(self) -> str:
-        """What repr() says of an open object."""
+        """The part of repr() that describes an open object."""
         return ""
 
     def __repr__(self) -> str:
@@ -208,6 +220,11 @@ def to_json(value: object) -> bytes:
         raise TypeError(f"a {type(other).__name__} is no value of a spec or config: {other!r}")
 
     return json.dumps(value, default=plain).encode()
+
+
+def config_of(config: Json | None, more: Json) -> bytes:
+    """JSON of a config and of further keys, which replace those of the config."""
+    return to_json({**mapping({} if config is None else config, "config", "a dict"), **more})
 
 
 def make(function: Function, *args: object) -> Handle:
@@ -272,6 +289,40 @@ def real(value: SupportsFloat, what: str) -> float:
     return float(value)
 
 
+def truth(value: object, what: str) -> bool:
+    """True or False; a text as "no" would count as true."""
+    if not isinstance(value, int) and not hasattr(value, "__index__") and type(value).__name__ not in ("bool_", "bool"):
+        raise TypeError(f"{what} must be True or False, not {type(value).__name__}")
+    return bool(value)
+
+
+def items(values: Iterable[T], what: str, expected: str) -> list[T]:
+    """A list of an iterable other than a text or a dict, whose characters or keys would be taken for the items."""
+    if isinstance(values, (str, bytes, dict)) or not hasattr(values, "__iter__"):
+        raise TypeError(f"{what} must be {expected}, not {type(values).__name__}")
+    return list(values)
+
+
+def mapping(values: M, what: str, expected: str) -> M:
+    """A dict, or another object with keys and items."""
+    if not hasattr(values, "items") or not hasattr(values, "keys"):
+        raise TypeError(f"{what} must be {expected}, not {type(values).__name__}")
+    return values
+
+
+def instance(value: object, kind: type, what: str, expected: str) -> None:
+    """Refuses an object that is not of a class."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} must be {expected}, not {type(value).__name__}")
+
+
+def callback(function: F, what: str) -> F:
+    """A function, or None."""
+    if function is not None and not callable(function):
+        raise TypeError(f"{what} must be a function or None, not {type(function).__name__}")
+    return function
+
+
 def data_of(text: Text, what: str) -> bytes:
     """Bytes of a text, or bytes as they are."""
     if isinstance(text, str):
@@ -303,14 +354,16 @@ def bar(**options: object) -> Any:
 
 
 class Progress:
-    """Passes the progress of a call on to Python: an exception there, as that of Ctrl-C, ends the call. True shows a
-    bar.
+    """Passes the progress of a call on to Python: an exception of Python, as that of Ctrl-C, ends the call. True shows
+    a bar.
 
     Use it as a context manager around the call, with `callback` as its on_progress.
     """
 
     def __init__(self, told: Told | bool | None) -> None:
         self._bar: Any = bar(total=1, bar_format="{l_bar}{bar}| {elapsed}") if told is True else None
+        if not isinstance(told, bool):
+            callback(told, "progress")
         self._told = self._show if self._bar is not None else None if isinstance(told, bool) else told
         self._raised: BaseException | None = None
         self.callback = _abi.OnProgress(self._tell)
@@ -354,7 +407,7 @@ def record(function: Function, *args: object) -> Json:
 
 
 def records(function: Function, *args: object) -> list[Json]:
-    """The same of a list of objects."""
+    """Like record(), for a list of objects."""
     out: list[Json] = json.loads(blob(function, *args))
     return out
 
@@ -380,10 +433,22 @@ def device_name(name: str | None, precision: Precision | None = None) -> bytes |
     return utf8(name, "device")
 
 
-def utf8(text: Path, what: str) -> bytes:
+def compute(threads: int | None = None, isa: str | None = None, device: str | None = None,
+            precision: Precision | None = None) -> Any:
+    """Returns the compute options of a call as the library takes them.
+
+    Args:
+        threads: 1 to 256. None: one per physical core.
+    """
+    return ctypes.pointer(_abi.ComputeOptions(
+        thread_count=0 if threads is None else whole(threads, "threads", 1, 256),
+        isa=utf8(isa, "isa") if isa else None, device=device_name(device, precision)))
+
+
+def utf8(text: Path, what: str, expected: str = "a text") -> bytes:
     """Text as C takes it."""
     if not isinstance(text, (str, os.PathLike)):
-        raise TypeError(f"{what} must be a text, not {type(text).__name__}")
+        raise TypeError(f"{what} must be {expected}, not {type(text).__name__}")
     out = os.fspath(text).encode("utf-8", "surrogateescape")
     if b"\0" in out:
         raise ValueError(f"{what} has a NUL in it")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 import ctypes
 import math
-import sys
 
 from . import _abi, _native
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 _POINTERS: dict[str, Any] = {"f": ctypes.POINTER(ctypes.c_float), "d": ctypes.POINTER(ctypes.c_double),
                              "i": ctypes.POINTER(ctypes.c_int32)}
+NUMBERS = {"f": (_abi.ELEMENT_FLOAT32, 4), "d": (_abi.ELEMENT_FLOAT64, 8)}  # element and bytes of a number
 _NUMPY = {"f": "float32", "d": "float64", "i": "int32"}
 
 
@@ -54,6 +54,19 @@ class Given:
     def extents(self) -> ctypes.Array[ctypes.c_uint64]:
         """The shape as the library takes it."""
         return (ctypes.c_uint64 * len(self.shape))(*self.shape)
+
+    def tensor(self) -> _abi.Tensor:
+        """The array as the library takes tensors; it must live as long as the call."""
+        return tensor_at(self.address, self.count, self.kind, self.extents())
+
+
+def tensor_at(address: int | Pointer, count: int, kind: Kind,
+              extents: ctypes.Array[ctypes.c_uint64] | None = None) -> _abi.Tensor:
+    """Returns numbers of the caller as a tensor of the library, to read or to fill; no extents: those of the call."""
+    element, size = NUMBERS[kind]
+    at = address if isinstance(address, int) else ctypes.cast(address, ctypes.c_void_p)
+    return _abi.Tensor(element=element, data=at, data_size=count * size, shape=extents,
+                       shape_count=0 if extents is None else len(extents))
 
 
 def _address(data: Any) -> int:
@@ -96,43 +109,44 @@ _ELEMENTS = {
 _CODES = {name: code for code, (name, _, _) in _ELEMENTS.items()}
 
 
-def tensor(value: Numbers, what: str, wanted: str) -> tuple[int, int, int, tuple[int, ...], object]:
+def tensor(value: Numbers, what: str, expected: str) -> tuple[int, int, int, tuple[int, ...], object]:
     """Numbers as a graph takes them: (element, address, bytes, shape, what keeps the memory alive).
 
-    wanted: name of the type, as "int64"; of an unknown one the array's own counts, float32 for lists.
+    expected: name of the type, as "int64"; of an unknown one the array's own counts, float32 for lists.
     """
     np = numpy()
     if np is None:
-        return _plain_tensor(value, what, wanted)
+        return _plain_tensor(value, what, expected)
     _refuse_masks(np, value, what)
     data = value if isinstance(value, np.ndarray) else np.asarray(value.detach() if hasattr(value, "detach") else value)
-    if wanted not in _CODES:
-        wanted = data.dtype.name if isinstance(value, np.ndarray) and data.dtype.name in _CODES else "float32"
-    kind = _ELEMENTS[_CODES[wanted]][1]
-    if data.dtype.kind not in "fiub" or (wanted.startswith(("bfloat", "float8")) and data.dtype.name != kind):
-        raise TypeError(f"{what} holds {data.dtype}: expected {wanted if wanted in _NUMPY_OWN else kind + ', its codes'}")
+    if expected not in _CODES:
+        expected = data.dtype.name if isinstance(value, np.ndarray) and data.dtype.name in _CODES else "float32"
+    kind = _ELEMENTS[_CODES[expected]][1]
+    if data.dtype.kind not in "fiub" or (expected.startswith(("bfloat", "float8")) and data.dtype.name != kind):
+        taken = expected if expected in _NUMPY_OWN else f"{kind}, its codes"
+        raise TypeError(f"{what} holds {data.dtype}: expected {taken}")
     if kind[0] != "f" and data.dtype.kind == "f":
-        raise TypeError(f"{what} holds {data.dtype}: expected whole numbers, {wanted}")
+        raise TypeError(f"{what} holds {data.dtype}: expected whole numbers, {expected}")
     if data.dtype.kind in "iu" and kind.lstrip("u").startswith("int") and data.size:
         limits = np.iinfo(kind)
         if int(data.min()) < limits.min or int(data.max()) > limits.max:
-            raise ValueError(f"{what} holds numbers beyond {wanted}")
+            raise ValueError(f"{what} holds numbers beyond {expected}")
     with np.errstate(over="ignore"):
         data = np.ascontiguousarray(data, dtype=kind).reshape(data.shape)
-    return _CODES[wanted], _address(data), data.nbytes, data.shape, data
+    return _CODES[expected], _address(data), data.nbytes, data.shape, data
 
 
 _NUMPY_OWN = {name for name, kind, _ in _ELEMENTS.values() if name == kind}
 
 
-def _plain_tensor(value: Any, what: str, wanted: str) -> tuple[int, int, int, tuple[int, ...], object]:
-    wanted = wanted if wanted in _CODES else "float32"
-    letter = _ELEMENTS[_CODES[wanted]][2]
+def _plain_tensor(value: Any, what: str, expected: str) -> tuple[int, int, int, tuple[int, ...], object]:
+    expected = expected if expected in _CODES else "float32"
+    letter = _ELEMENTS[_CODES[expected]][2]
     if not letter:
-        raise TypeError(f"{what} is {wanted}, which needs numpy")
+        raise TypeError(f"{what} is {expected}, which needs numpy")
     numbers, shape = _plain(value, what, "B" if letter == "?" else letter)
     memory = (ctypes.c_char * (len(numbers) * numbers.itemsize)).from_buffer(numbers)
-    return _CODES[wanted], ctypes.addressof(memory), len(memory), tuple(shape), (numbers, memory)
+    return _CODES[expected], ctypes.addressof(memory), len(memory), tuple(shape), (numbers, memory)
 
 
 def copied_tensor(element: int, address: int, size: int, shape: Sequence[int]) -> AnyArray:
@@ -168,7 +182,7 @@ def batch(inputs: Numbers, targets: Numbers | None, classes: Numbers | None) -> 
 
 
 def _refuse_masks(np: ModuleType, value: Any, what: str) -> None:
-    """A masked array's numbers below its mask count for nothing there, and would count here."""
+    """Refuses masked arrays: numbers below a mask, which count for nothing in numpy, would count in Loom."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError(f"{what} has masked numbers: fill them, as by {what}.filled(0)")
 
@@ -285,6 +299,7 @@ def bound(value: Memory, what: str) -> tuple[Pointer, int, tuple[int, ...], obje
 
 def shape_of(extents: Shape, what: str) -> ctypes.Array[ctypes.c_uint64]:
     """Extents as the library takes them, from a whole number or a sequence."""
-    numbers = [extents] if isinstance(extents, int) else list(extents)
+    numbers = [extents] if isinstance(extents, int) else _native.items(
+        extents, what, "a whole number or a list of them")
     numbers = [_native.whole(n, what, 1, 2**40) for n in numbers]
     return (ctypes.c_uint64 * len(numbers))(*numbers)

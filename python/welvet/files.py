@@ -1,4 +1,4 @@
-"""Files of models and networks."""
+"""Model and network files."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import ctypes
 
 from . import _abi, _native, _tensors
 from ._native import library
-from .encoder import Encoder
-from .graph import Graph
-from .lm import LM
-from .network import Network
+from .lm.encoder import Encoder
+from .nn.graph import Graph
+from .lm.model import LM
+from .nn.network import Network
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
@@ -20,23 +20,36 @@ if TYPE_CHECKING:
 
 def load(path: Path, *, hints: Path | None = None, strict: bool = True, dtype: str | None = None,
          threads: int | None = None, progress: Told | bool | None = None) -> Network | LM | Encoder | Graph:
-    """Opens whatever a file or folder holds, and returns a Network, an LM, an Encoder or a Graph.
+    """Opens a model or network file, or a folder, by its contents.
 
-    hints: a JSON file of what the shapes of bare tensors (.safetensors, .npz) do not say, docs/reference/formats.md.
-    strict: unknown keys of a network's spec are errors. dtype: quantises the matrices of a model or an encoder on load.
-    threads: of a model, an encoder or a graph; None: one per physical core. progress: as that of LM.
-    NotFoundError where there is no such file, LoomError with the code Unsupported or CorruptData for other contents.
+    Args:
+        path: The file or folder.
+        hints: A JSON file about bare tensors (.safetensors, .npz), for facts that shapes do not show
+            (docs/reference/formats.md).
+        strict: True refuses unknown keys of a network's spec.
+        dtype: Numeric type that the matrices of a model or an encoder are quantised to, as "int8"; None: as stored.
+        threads: Workers of a model, an encoder or a graph; None: one per physical core.
+        progress: Function that is called with the part that is loaded, from 0 to 1; returning False cancels. True shows
+            a bar, if tqdm is installed and stderr is a terminal.
+
+    Returns:
+        A Network, an LM, an Encoder or a Graph.
+
+    Raises:
+        NotFoundError: If there is no such file.
+        LoomError: If its contents are something else (Unsupported) or damaged (CorruptData).
     """
-    count = 0 if threads is None else _native.whole(threads, "threads", 1, 256)
-    options = _abi.LoadOptions(hints=_native.utf8(hints, "hints") if hints else None, thread_count=count,
-                               dtype=_native.utf8(dtype, "dtype") if dtype else None, lenient=not strict)
+    options = _abi.FileOpenOptions(hints=_native.utf8(hints, "hints") if hints else None,
+                                   compute=_native.compute(threads),
+                                   dtype=_native.utf8(dtype, "dtype") if dtype else None,
+                                   lenient=not _native.truth(strict, "strict"))
     handle, report, kind = _native.Handle(), _native.Handle(), ctypes.c_int32()
     cancel = _native.make(library.loom_cancel_create)
     options.cancel, name = cancel.value, _native.utf8(path, "path")
 
     def run() -> None:
-        _native.check(library.loom_load(name, ctypes.byref(options), ctypes.byref(handle._holder),
-                                        ctypes.byref(report._holder)))
+        _native.check(library.loom_file_open(name, ctypes.byref(options), ctypes.byref(handle._holder),
+                                             ctypes.byref(report._holder)))
 
     with _native.Progress(progress) as told:
         options.progress = told.callback
@@ -51,20 +64,35 @@ def load(path: Path, *, hints: Path | None = None, strict: bool = True, dtype: s
 
 def export(source: Path | Network, target: Path, *, input_shape: Shape | None = None, dequantize: bool = False,
            dtype: str | None = None, hints: Path | None = None, progress: Told | bool | None = None) -> Json:
-    """Writes a network or a language model in the files of others; returns a report, a dict.
+    """Writes a network or a language model in a format of other programs.
 
-    source: a Network as it stands, or a file. target: of a network FILE.onnx or FILE.safetensors; of a language model
-    FILE.gguf, or a folder as Hugging Face has it. input_shape: onnx, of one sample; None: the network's own.
-    dequantize: integer weights of a network as float32. dtype: matrices of a language model to this type.
-    hints: of a file of bare tensors. LoomError with the code Unsupported, before a byte is written, for what the format
-    cannot express; it names the place.
+    Args:
+        source: A Network, or a file of a network or language model.
+        target: FILE.onnx or FILE.safetensors of a network; FILE.gguf of a language model, or a folder as Hugging Face
+            has it.
+        input_shape: Shape of one sample, for ONNX; None: that of the network.
+        dequantize: True writes integer weights of a network as float32.
+        dtype: Numeric type of the matrices of a language model, as "float16"; None: as they are.
+        hints: A JSON file about bare tensors, see load().
+        progress: Function that is called with the part that is done, from 0 to 1; returning False cancels. True shows a
+            bar.
+
+    Returns:
+        A report, a dict.
+
+    Raises:
+        NotFoundError: If there is no such file.
+        ValueError: If the ending of `target` names no format.
+        LoomError: If the format cannot express a part of the model (Unsupported); the message names it, and no byte is
+            written.
     """
     shape = None if input_shape is None else _tensors.shape_of(input_shape, "input_shape")
-    values = _abi.ExportOptions(input_shape=shape, input_shape_count=0 if shape is None else len(shape),
-                                dequantize=dequantize, dtype=_native.utf8(dtype, "dtype") if dtype else None,
-                                hints=_native.utf8(hints, "hints") if hints else None)
+    values = _abi.FileExportOptions(
+        input_shape=shape, input_shape_count=0 if shape is None else len(shape),
+        dequantize=_native.truth(dequantize, "dequantize"), dtype=_native.utf8(dtype, "dtype") if dtype else None,
+        hints=_native.utf8(hints, "hints") if hints else None)
     function, of = ((library.loom_network_export, source._handle.value) if isinstance(source, Network) else
-                    (library.loom_export_file, _native.utf8(source, "source")))
+                    (library.loom_file_export, _native.utf8(source, "source", "a Network or the path of a file")))
     cancel, to = _native.make(library.loom_cancel_create), _native.utf8(target, "target")
     values.cancel = cancel.value
     with _native.Progress(progress) as told:
@@ -73,15 +101,24 @@ def export(source: Path | Network, target: Path, *, input_shape: Shape | None = 
 
 
 def inspect(path: Path, *, tensors: bool = False) -> Json:
-    """Returns what a file holds, a dict: a language model, a network, a checkpoint. tensors: lists those of a model.
+    """Describes a file of a language model or network, or a checkpoint, without loading it.
 
-    NotFoundError where there is no such file, LoomError with the code Unsupported for one of another kind.
+    Args:
+        path: The file or folder.
+        tensors: True lists the tensors of a model.
+
+    Returns:
+        A dict: format, types, sizes and more.
+
+    Raises:
+        NotFoundError: If there is no such file.
+        LoomError: If the file is of another kind (Unsupported) or damaged (CorruptData).
     """
-    return _native.record(library.loom_inspect, _native.utf8(path, "path"), tensors)
+    return _native.record(library.loom_file_inspect, _native.utf8(path, "path"), _native.truth(tensors, "tensors"))
 
 
 def _report(function: Function, first: tuple[bytes, ...], progress: Told | bool | None, **options: Any) -> Json:
-    values = _abi.ConvertOptions(**options)
+    values = _abi.FileConvertOptions(**options)
     with _native.Progress(progress) as told:
         values.progress = told.callback
         return _native.record(function, *first, ctypes.byref(values))
@@ -89,28 +126,63 @@ def _report(function: Function, first: tuple[bytes, ...], progress: Told | bool 
 
 def convert(source: Path, target: Path, *, dtype: str | None = None, adapter: Path | None = None,
             threads: int | None = None, progress: Told | bool | None = None) -> Json:
-    """Writes a language model of any format as .entity, whole or not at all; returns a report, a dict.
+    """Writes a language model of any format as .entity, whole or not at all.
 
-    dtype: matrices to this type. adapter: folder of an adapter to merge. progress: called with a part from 0 to 1; True shows a bar by tqdm.
+    Args:
+        source: The model.
+        target: The .entity, which is replaced if it exists.
+        dtype: Numeric type of the matrices, as "int8"; None: as stored.
+        adapter: Folder of an adapter that is merged; None: none.
+        threads: Workers, 1 to 256; None: one per physical core. No result depends on it.
+        progress: Function that is called with the part that is done, from 0 to 1; returning False cancels. True shows a
+            bar.
+
+    Returns:
+        A report, a dict.
+
+    Raises:
+        NotFoundError: If there is no such file.
+        LoomError: If the file is not a language model (Unsupported) or damaged (CorruptData).
     """
-    return _report(library.loom_convert, (_native.utf8(source, "source"), _native.utf8(target, "target")), progress,
+    return _report(library.loom_file_convert, (_native.utf8(source, "source"), _native.utf8(target, "target")),
+                   progress,
                    dtype=_native.utf8(dtype, "dtype") if dtype else None,
                    adapter=_native.utf8(adapter, "adapter") if adapter else None,
-                   thread_count=0 if threads is None else _native.whole(threads, "threads", 1, 256))
+                   compute=_native.compute(threads))
 
 
 def quantize(source: Path, target: Path, dtype: str, *, progress: Told | bool | None = None) -> Json:
-    """Writes a GGUF file with the matrices of another one in a type, as "q4_0"; returns a report, a dict.
+    """Writes a GGUF file with the matrices of another one in another type.
 
-    progress: called with the part that is done, from 0 to 1; returning False cancels, a CancelledError.
+    Args:
+        source: A GGUF file.
+        target: The GGUF file that is written, and replaced if it exists.
+        dtype: Type of the matrices, as "q4_0".
+        progress: Function that is called with the part that is done, from 0 to 1; returning False cancels. True shows a
+            bar.
+
+    Returns:
+        A report, a dict.
+
+    Raises:
+        NotFoundError: If there is no such file.
+        ValueError: If there is no such type.
+        CancelledError: If `progress` returned False.
     """
-    return _report(library.loom_quantize, (_native.utf8(source, "source"), _native.utf8(target, "target"),
+    return _report(library.loom_file_quantize, (_native.utf8(source, "source"), _native.utf8(target, "target"),
                                            _native.utf8(dtype, "dtype")), progress)
 
 
 def schema(file: Literal["network", "training", "evolution"] = "network") -> Json:
-    """Returns the JSON Schema of a file that Loom reads: "network", "training" or "evolution"."""
+    """Returns the JSON Schema of a file that Loom reads.
+
+    Args:
+        file: "network", "training" or "evolution".
+
+    Returns:
+        The schema, a dict.
+    """
     files = {"network": _abi.SCHEMA_NETWORK, "training": _abi.SCHEMA_TRAINING, "evolution": _abi.SCHEMA_EVOLUTION}
     if file not in files:
         raise ValueError(f"file is {file!r}: expected one of {', '.join(files)}")
-    return _native.record(library.loom_schema, files[file])
+    return _native.record(library.loom_file_schema, files[file])

@@ -1,4 +1,4 @@
-"""What the library says of itself and of this machine."""
+"""The library and this machine: versions, processors, graphics cards, the golden set."""
 
 from __future__ import annotations
 
@@ -12,32 +12,51 @@ if TYPE_CHECKING:
 
 
 def version() -> str:
-    """Returns the version of the library."""
+    """Returns the version of the library.
+
+    Returns:
+        The version, as "0.1.0".
+    """
     text: bytes = library.loom_version()
     return text.decode()
 
 
 def system_info() -> Json:
-    """Returns a dict: version, processor, instruction sets ("isas"), cores, memory in bytes."""
+    """Describes this machine.
+
+    Returns:
+        A dict: version, processor, isas (instruction sets), cores, memory in bytes.
+    """
     return _native.record(library.loom_system_info)
 
 
 def gpu_report() -> Json:
-    """Returns a dict with the graphics cards that `device` can name: "adapters", each with device ("gpu:0"), name,
-    driver, backend, kind and limits. The device "auto" is a card where that is expected to take less time.
-    "tier" is what the card's arithmetic allows: strict-float, or fast, with precision="fast" alone.
+    """Lists the graphics cards that the parameter `device` of other functions can name.
 
-    LoomError with the code IoError where there is none.
+    The device "auto" is a card if that is expected to take less time than the processor.
+
+    Returns:
+        A dict with adapters, a list of dicts with device ("gpu:0"), name, driver, backend, kind, limits and tier:
+        "strict-float", or "fast" for a card whose arithmetic needs precision="fast".
+
+    Raises:
+        LoomError: If no card is available (IoError).
     """
     _native.device_name("gpu")
     return _native.record(library.loom_gpu_report)
 
 
 def verify(isa: str | None = None, threads: int | None = None) -> str:
-    """Runs the golden set and returns the SHA-256 of its table: equal on every machine. Takes seconds.
+    """Runs the golden set, which takes seconds. Its hash is equal on every machine.
 
-    isa: an instruction set by name; None: the best one. threads: None: one per physical core.
+    Args:
+        isa: Instruction set, as "avx2"; None: the best one of this processor.
+        threads: Workers, 1 to 256; None: one per physical core.
+
+    Returns:
+        The SHA-256 of the table of results, hexadecimal.
+
+    Raises:
+        ValueError: If this processor lacks the instruction set.
     """
-    name = _native.utf8(isa, "isa") if isa else None
-    return _native.blob(library.loom_verify, name,
-                        0 if threads is None else _native.whole(threads, "threads", 1, 256)).decode()
+    return _native.blob(library.loom_verify, _native.compute(threads, isa)).decode()

@@ -1,6 +1,6 @@
 #pragma once
 // Small tensors that a pass leaves for the host: losses, norms, whether a step is fine. Ops write them in the pass,
-// later ops of it may read them, and the host does when it has ended.
+// later ops of it may read them, and the host reads them after it.
 
 #include "backend/exec.h"
 #include "core/checked.h"

@@ -4,11 +4,17 @@
 
 namespace loom {
 
-// The error that has ended a pass. What a card has noted of its values until then is of results that nobody reads: the
-// next pass is not to hear of it.
+// Returns the error that ended a pass. Errors that a device has noted until then belong to results that nobody reads:
+// they are forgotten, so that the next pass does not return them.
 inline tl::unexpected<Error> error_of_pass(const Exec& exec) {
   if (exec.arena.device() != nullptr) static_cast<void>(exec.arena.device()->check());
   return tl::make_unexpected(*exec.status);
+}
+
+// Returns the error of operations that could not be recorded, if there is one.
+inline Result<void> status_of_pass(const Exec& exec) {
+  if (exec.status) return error_of_pass(exec);
+  return {};
 }
 
 }  // namespace loom

@@ -5,8 +5,8 @@
 
 namespace loom {
 
-// Address of inputs that a rehearsal does not have. It is never dereferenced; it is not null because ops do pointer
-// arithmetic on it, and lies above every address of a measuring arena.
+// Address of inputs that a rehearsal does not have. It is never dereferenced. It is not null because ops do pointer
+// arithmetic on it, and it is above every address of a measuring arena.
 inline const void* rehearsal_input() { return reinterpret_cast<const void*>((~std::uintptr_t{0} >> 2) * 3 / 64 * 64); }
 
 // Memory that pass(exec) takes with the threads, kernels and settings of `like`. Returns the first error of the
@@ -21,8 +21,8 @@ Result<Arena::Mark> rehearse(const Exec& like, F&& pass) {
   return measuring.peak();
 }
 
-// Clears exec.arena and makes sure that pass(exec) fits, for an op or several outside a planned pass. The arena is made
-// anew only where it is too small.
+// Clears exec.arena and makes sure that pass(exec) fits, for an op or several outside a planned pass. A new arena
+// is made only where it is too small.
 template <class F>
 Result<void> plan_scratch(const Exec& exec, F&& pass) {
   LOOM_TRY(const Arena::Mark needed, rehearse(exec, pass));

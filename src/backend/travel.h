@@ -1,5 +1,5 @@
 #pragma once
-// Tensors that go to a device before a pass and come from it behind one. Without a device they stay where they are.
+// Tensors that are sent to a device before a pass and read from it after the pass. Without a device nothing is copied.
 
 #include "backend/exec.h"
 
@@ -19,7 +19,7 @@ inline Result<void> make_room(Device* device, std::size_t bytes, Memory& memory)
 
 inline std::size_t bytes_of(const ConstView& values) { return values.shape.elements() * bytes_of(values.element); }
 
-// `values` where ops find them: what was sent of them into `memory`.
+// `values` for ops: sent to `memory` if there is a device.
 inline Result<ConstView> sent(Device* device, const ConstView& values, Memory& memory) {
   if (device == nullptr || values.data == nullptr) return values;
   LOOM_TRY_VOID(make_room(device, bytes_of(values), memory));
@@ -27,7 +27,7 @@ inline Result<ConstView> sent(Device* device, const ConstView& values, Memory& m
   return ConstView{memory.data(), values.shape, values.element};
 }
 
-// `values` where the host finds them, in `memory`. What went wrong in the pass.
+// `values` for the host: read into `memory` if there is a device. Returns an error of the pass.
 inline Result<ConstView> brought(Device* device, const ConstView& values, Buffer& memory) {
   if (device == nullptr || values.data == nullptr) return values;
   LOOM_TRY_VOID(make_room(bytes_of(values), memory));

@@ -83,7 +83,7 @@ Result<std::vector<double>> corner(const NpyArray& array, const BridgeInput& inp
   out.reserve(array.shape[0] * want.elements());
   const std::size_t rows = array.shape[0] * want.rows(), cols = want.cols();
   for (std::size_t r = 0; r < rows; ++r) {
-    // Row r of what is wanted, axis by axis, as an offset in the array.
+    // The offset in the array of row r of the result, axis by axis.
     std::size_t left = r, offset = 0, stride = array.shape.back();
     for (std::size_t a = want.rank() - 1; a-- > 0;) {
       offset += left % want[a] * stride;

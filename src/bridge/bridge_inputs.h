@@ -26,8 +26,8 @@ Result<JsonRows> rows_from_json(const Json& list, const Steps& place);
 bool has_inputs(const Json& request);
 // `inputs`, and what else the network asks for. ShapeMismatch with both lengths; NonFinite.
 Result<BridgeSamples> samples_of_request(const BridgeNetwork& network, const Json& request);
-// Of folder/<version>.npz or folder/<bedrock>/<version>.npz: the first so many of every axis. NotFound names both
-// places; InvalidArgument for a version that is no plain file name.
+// Samples of folder/<version>.npz or `folder/<bedrock>/<version>.npz`: the first ones of every axis, as many as the
+// network has. NotFound names both places; InvalidArgument for a version that is no plain file name.
 Result<BridgeSamples> samples_of_fixture(const BridgeNetwork& network, const std::string& folder,
                                          const std::string& version);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "network/network_session.h"
+#include "network/session/network_session.h"
 
 namespace loom {
 namespace {
@@ -15,7 +15,7 @@ class CellOutputs final : public PassWatch {
     run_.layers.resize(cells.size());
     run_.shapes.resize(cells.size());
   }
-  void begin(PassKind, std::uint64_t) override {}
+  void begin(PassKind, std::uint64_t, const Wiring&) override {}
   void after_forward(const Layer& layer, const ConstView&, const ConstView& y) override {
     const auto found = index_.find(&layer);
     if (found == index_.end()) return;

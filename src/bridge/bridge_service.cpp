@@ -38,8 +38,8 @@ bool is_tab(std::string_view name) {
   return std::ranges::find(tabs, name) != tabs.end();
 }
 
-// What stands behind "/api/v1/loom/stream", without the slash; nothing for another path.
-std::optional<std::string_view> behind(std::string_view path, std::string_view base) {
+// Returns the rest of a path after `base` ("/api/v1/loom/stream") and a slash; nothing for another path.
+std::optional<std::string_view> rest_after(std::string_view path, std::string_view base) {
   if (path == base) return std::string_view();
   if (path.starts_with(base) && path[base.size()] == '/') return path.substr(base.size() + 1);
   return std::nullopt;
@@ -80,27 +80,27 @@ HttpResponse BridgeService::get(const HttpRequest& request) const {
   const std::string bedrock = query_value(request.query, "bedrock").value_or("dense");
   if (path == "/api/v1/compare.txt")
     return is_tab(bedrock) ? text_response("text/plain", comparison_text(*store_, bedrock))
-                           : http_error(404, "there is no such bedrock");
-  if (const auto kind = behind(path, kCompare)) {
-    const std::string_view wanted = kind->empty() ? std::string_view("dense") : *kind;
-    return is_tab(wanted) ? json_response(comparison_json(*store_, wanted))
-                          : http_error(404, "there is no such bedrock");
+                           : http_error(404, "unknown layer kind");
+  if (const auto kind = rest_after(path, kCompare)) {
+    const std::string_view kind_name = kind->empty() ? std::string_view("dense") : *kind;
+    return is_tab(kind_name) ? json_response(comparison_json(*store_, kind_name))
+                             : http_error(404, "unknown layer kind");
   }
-  if (path == "/api/v1/report" || behind(path, kStream) || behind(path, kImport))
-    return http_error(405, "POST is served here");
-  return http_error(404, "there is nothing here");
+  if (path == "/api/v1/report" || rest_after(path, kStream) || rest_after(path, kImport))
+    return http_error(405, "this path takes POST");
+  return http_error(404, "unknown path");
 }
 
 HttpResponse BridgeService::post(const HttpRequest& request) const {
   if (request.path == "/api/v1/report") return report(request);
   for (const std::string_view base : {kStream, kImport})
-    if (const auto kind = behind(request.path, base)) {
+    if (const auto kind = rest_after(request.path, base)) {
       if (!kind->empty() && *kind != "chain" && !is_tab(*kind)) return http_error(404, "there is no such stream");
       return stream(request, *kind);
     }
   const bool known =
-      std::ranges::find(kGetPaths, request.path) != std::end(kGetPaths) || behind(request.path, kCompare);
-  return known ? http_error(405, "GET is served here") : http_error(404, "there is nothing here");
+      std::ranges::find(kGetPaths, request.path) != std::end(kGetPaths) || rest_after(request.path, kCompare);
+  return known ? http_error(405, "this path takes GET") : http_error(404, "unknown path");
 }
 
 HttpResponse BridgeService::stream(const HttpRequest& request, std::string_view kind) const {
@@ -110,7 +110,7 @@ HttpResponse BridgeService::stream(const HttpRequest& request, std::string_view 
   if (!kind.empty()) {
     const Json* given = find(*payload, "bedrock");
     if (given != nullptr && !given->is_null() && *given != kind)
-      return http_error(400, "the payload's bedrock is another than that of the path");
+      return http_error(400, "the `bedrock` of the payload differs from that of the path");
     if (kind != "network") (*payload)["bedrock"] = kind;
   }
   StreamOptions options;
@@ -164,7 +164,8 @@ HttpResponse BridgeService::all_reports() const {
 HttpResponse BridgeService::certificate(const HttpRequest& request, bool as_page) const {
   const auto value = [&](const char* key) { return query_value(request.query, key).value_or(""); };
   const auto found = store_->certificate(value("bedrock"), value("planet"), value("model"));
-  if (found == nullptr) return http_error(404, "there is no certificate of this bedrock, planet and model");
+  if (found == nullptr)
+    return http_error(404, "there is no certificate for these values of `bedrock`, `planet` and `model`");
   return as_page ? text_response("text/html", certificate_page(*found)) : json_response(*found);
 }
 

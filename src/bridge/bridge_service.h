@@ -18,7 +18,7 @@ struct BridgeServiceOptions {
 
 class BridgeService {
  public:
-  // Reads the reports that are there. IoError.
+  // Reads the existing reports. IoError.
   static Result<BridgeService> create(const BridgeServiceOptions& options);
 
   // Any thread.

@@ -26,7 +26,7 @@ constexpr const char* kReport =
 constexpr const char* kPayload = R"({"planet":"pytorch","model_id":"m","inputs":[[1,2],[3,4]],)"
                                  R"("layers":[{"input_dim":2,"output_dim":1,"weights":[1,2]}]})";
 
-TEST(BridgeService, F_70_a_stream_is_compared_with_its_report) {
+TEST(BridgeService, a_stream_is_compared_with_its_report) {  // F-70
   const Bridge bridge;
   ASSERT_TRUE(bridge.service) << bridge.service.error().text();
   EXPECT_EQ(bridge.get("/health").body, "{\"status\":\"ok\"}\n");
@@ -52,7 +52,7 @@ TEST(BridgeService, F_70_a_stream_is_compared_with_its_report) {
   EXPECT_EQ(parse_json(again->handle({"GET", "/api/v1/reports", {}, {}}).body)->size(), 2u);
 }
 
-TEST(BridgeService, F_70_the_page_has_a_tab_for_every_bedrock_and_nothing_from_elsewhere) {
+TEST(BridgeService, the_page_has_a_tab_for_every_bedrock_and_nothing_from_elsewhere) {  // F-70
   const Bridge bridge;
   const std::string page = bridge.get("/", "tab=%3Cscript%3E").body;
   for (const char* tab : {"dense", "cnn1", "cnn2", "cnn3", "mha", "lstm", "rnn", "layernorm", "embedding", "rmsnorm",
@@ -62,7 +62,7 @@ TEST(BridgeService, F_70_the_page_has_a_tab_for_every_bedrock_and_nothing_from_e
     EXPECT_EQ(page.find(foreign), std::string::npos) << foreign;
 }
 
-TEST(BridgeService, F_70_bad_requests_get_a_status) {
+TEST(BridgeService, bad_requests_get_a_status) {  // F-70
   const Bridge bridge;
   const auto status = [&](const std::string& path, const std::string& body) { return bridge.post(path, body).status; };
   EXPECT_EQ(status("/api/v1/loom/stream", ""), 400);
@@ -79,19 +79,19 @@ TEST(BridgeService, F_70_bad_requests_get_a_status) {
   EXPECT_EQ(bridge.get("/api/v1/compare/../../etc").status, 404);
   EXPECT_EQ(bridge.get("/models/../secret").status, 404);
   EXPECT_EQ(bridge.service->handle({"PUT", "/", {}, {}}).status, 405);
-  // A payload of weights alone is the sender's fault, a fixture that is not there one of the server.
+  // A payload of weights alone is the sender's fault, a fixture that does not exist one of the server.
   EXPECT_EQ(status("/api/v1/loom/stream/dense", R"({"layers":[{"input_dim":1,"output_dim":1,"weights":[1]}]})"), 400);
   EXPECT_EQ(status("/api/v1/loom/stream",
                    R"({"fixture_version":"f","layers":[{"input_dim":1,"output_dim":1,"weights":[1]}]})"),
             500);
-  // What only `loom stream` may say has no effect here.
+  // Members that only `loom stream` may give have no effect in a request.
   std::string elsewhere = kPayload;
   elsewhere.insert(1, fmt::format("\"output_path\":\"{}\",", bridge.folder / "elsewhere.entity"));
   EXPECT_EQ(status("/api/v1/loom/stream", elsewhere), 200);
   EXPECT_FALSE(is_file(bridge.folder / "elsewhere.entity"));
 }
 
-TEST(BridgeService, F_70_text_from_outside_is_no_markup) {
+TEST(BridgeService, text_from_outside_is_no_markup) {  // F-70
   const Bridge bridge;
   EXPECT_EQ(bridge.post("/api/v1/report", R"({"planet":"<b>","model_id":"m"})").status, 400);
   EXPECT_EQ(bridge.get("/", "tab=\"><script>").body.find("<script"), std::string::npos);

@@ -4,7 +4,7 @@
 
 #include "bridge/stream.h"
 #include "core/json.h"
-#include "core/markup.h"
+#include "report/markup.h"
 #include "core/numerics_version.h"
 
 namespace loom {

@@ -89,7 +89,7 @@ Result<std::vector<std::size_t>> axis_values(PayloadObject& from, std::string_vi
   return values;
 }
 
-// What convolutions and pooling share: channels and extents of the input, the window and how it moves.
+// Adds the settings that convolutions and pooling share: channels and extents of the input, the window and its moves.
 Result<std::vector<std::size_t>> add_window(PlannedLayer& layer, PayloadObject& from, std::size_t axes,
                                             std::size_t channels) {
   layer.input = {channels};
@@ -179,7 +179,7 @@ Plan attention(PayloadObject& from) {
 struct Gate {
   const char* key;     // of the payload
   const char* prefix;  // of the weights' names
-  bool inner_bias;     // gru's n has a second bias behind the first
+  bool inner_bias;     // gru's n has a second bias after the first
 };
 
 Plan recurrent(PayloadObject& from, std::string_view type, std::span<const Gate> gates) {

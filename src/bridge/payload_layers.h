@@ -1,5 +1,5 @@
 #pragma once
-// The layers of a stream's payload (engine F-70): what each kind says of itself, as a layer of a network's spec with
+// The layers of a stream's payload (engine F-70): reads the members of each kind as a layer of a network's spec with
 // the values of its weights.
 
 #include <optional>

@@ -5,7 +5,7 @@
 #include "bridge/payload_layers.h"
 #include "core/checked.h"
 #include "core/nearest.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 namespace {
@@ -20,7 +20,7 @@ std::size_t product(std::span<const std::size_t> extents) {
   return n;
 }
 
-// Puts the layers of a payload one behind the other and keeps the shape of a sample between them.
+// Chains the layers of a payload and keeps the shape of a sample between them.
 class Chain {
  public:
   Chain(const Json& payload, std::string bedrock, Element element)
@@ -72,7 +72,7 @@ class Chain {
     return out_.bedrock == "dense" && (planet == "jax" || planet == "sklearn") ? "in_out" : "out_in";
   }
 
-  // JAX and Keras keep channels last, and so does a convolution's output there once it is one row.
+  // JAX and Keras keep channels last, also in the row that a convolution's output becomes.
   Result<void> order_outputs() {
     LOOM_TRY(const std::string planet, root_.text("planet", ""));
     // Keras takes cnn3 with channels first, as planetbridging sets it up.
@@ -117,15 +117,15 @@ class Chain {
     return {};
   }
 
-  // Tokens that a layer behind the first one reads stand behind the other numbers of a row; two matrices of zeros and
-  // ones take a row apart.
+  // Tokens that a layer after the first one reads come after the other numbers of a row; two matrices of zeros and ones
+  // split a row.
   Result<void> add_token_input(std::size_t index) {
     std::size_t steps = 0;
     for (std::size_t i = index; i < plans_.size() && steps == 0; ++i) steps = plans_[i].steps;
     if (steps == 0) {
       LOOM_TRY(steps, root_.size("seq_len", 0, std::size_t{1} << 24, 0));
     }
-    if (steps == 0) return wrong(index, "no layer behind it says how many tokens there are (seq_len)");
+    if (steps == 0) return wrong(index, "expected seq_len, the number of tokens, in a layer after it");
     const std::size_t numbers = current_.elements();
     constexpr std::size_t kMostSelected = 4096;  // both extents of a matrix that selects
     if (numbers + steps > kMostSelected) return wrong(index, "a row with tokens has more than 4096 numbers");
@@ -192,7 +192,7 @@ class Chain {
     return {};
   }
 
-  // The shape behind a layer that reads `from`.
+  // Sets the shape after a layer that reads `from`.
   Result<void> follow(std::size_t index, const Json& spec, const Shape& from) {
     auto layer = layer_from_json(spec);
     if (!layer) return under(place(index), std::move(layer).error());
@@ -247,7 +247,7 @@ class Chain {
   std::vector<PlannedLayer> plans_;
   Json cells_ = Json::array();
   std::vector<std::pair<std::string, std::vector<NamedValues>>> values_;  // by the path of their layer
-  Shape current_;                                                         // of a sample, behind the last cell
+  Shape current_;                                                         // of a sample, after the last cell
   std::size_t num_tokens_ = 0;
   std::optional<std::size_t> last_norm_;
 };
@@ -323,7 +323,7 @@ Result<std::string> payload_bedrock(const Json& payload) {
   const bool known = name != nullptr && (*name == kNetwork || std::ranges::find(kinds, *name) != kinds.end() ||
                                          std::ranges::find(kMixers, *name) != std::end(kMixers));
   if (!known)
-    return fail_at({"bedrock"}, Code::UnknownName, "there is no bedrock {}; nearest: {}", printable(dump_json(*given)),
+    return fail_at({"bedrock"}, Code::UnknownName, "unknown layer kind {}; nearest: {}", printable(dump_json(*given)),
                    nearest_names(name == nullptr ? "" : *name, kinds));
   return *name;
 }

@@ -15,7 +15,7 @@ struct BridgeInput {
   std::string fixture;       // the array's name in a fixture file
   std::string key;           // and in a request
   Shape shape;               // of one sample
-  bool is_external = false;  // a second tensor of the call, else a part of a row, one behind the other
+  bool is_external = false;  // a second tensor of the call, else consecutive parts of a row
 };
 
 struct BridgeNetwork {
@@ -24,11 +24,12 @@ struct BridgeNetwork {
   Shape sample;                     // of a row
   std::vector<BridgeInput> inputs;  // in the order of a row, the external one last
   std::vector<std::string> kinds;   // of the payload's layers
-  std::vector<std::size_t> cells;   // behind layer i of the payload stands the output of cells[i]
+  std::vector<std::size_t> cells;   // the output of layer i of the payload is that of cells[i]
   std::size_t weight_bytes = 0;     // as f32
 };
 
-// dense, cnn1, ... by the member bedrock or, without it, the kind of the first layer; dense for neither. InvalidConfig.
+// Returns dense, cnn1, ... by the member `bedrock` or, without it, the kind of the first layer; dense for neither.
+// InvalidConfig.
 Result<std::string> payload_bedrock(const Json& payload);
 
 // `element` float64 makes the network that shows what rounding costs. Errors of plan_layer(); ShapeMismatch where a

@@ -28,7 +28,7 @@ Result<std::vector<float>> floats_of_list(const Json& list) {
   for (const Json& item : list) {
     const auto number = as_number(item);
     if (!number) return fail(Code::InvalidConfig, "number {} is no number", values.size());
-    // What f32 cannot hold becomes an infinity here and is told below.
+    // A number that f32 cannot hold becomes an infinity and is reported below.
     const bool fits = std::abs(*number) <= static_cast<double>(std::numeric_limits<float>::max());
     values.push_back(fits ? static_cast<float>(*number) : std::numeric_limits<float>::infinity());
   }

@@ -15,7 +15,7 @@
 
 namespace loom {
 
-// Numbers of a name that stand one behind the other in a list of weights.
+// Consecutive numbers of one name in a list of weights.
 struct WeightPiece {
   std::string name;
   std::vector<std::size_t> extents;
@@ -39,10 +39,10 @@ class PayloadObject {
 
   // The member, or null where it is absent or null itself. A member that is asked for counts as read.
   const Json* get(std::string_view key);
-  // A whole number in [least, most]; without the member `absent`, or InvalidConfig where that lies outside of the
+  // A whole number in [least, most]; without the member `absent`, or InvalidConfig where that is outside of the
   // range.
   Result<std::size_t> size(std::string_view key, std::size_t least, std::size_t most, std::size_t absent);
-  // The first of two names that is there.
+  // The value of the first of two names that exists.
   Result<std::size_t> size_of(std::string_view key, std::string_view other);
   Result<double> number(std::string_view key, double absent);
   Result<std::string> text(std::string_view key, std::string_view absent);

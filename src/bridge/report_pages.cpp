@@ -5,7 +5,7 @@
 
 #include "bridge/report_store.h"
 #include "core/json.h"
-#include "core/markup.h"
+#include "report/markup.h"
 
 namespace loom {
 namespace {
@@ -85,8 +85,10 @@ std::string row_html(const ReportStore& store, const ReportPair& pair) {
     mean = fmt::format("{:.3e}", pair.difference->mean);
   }
   if (to.stage == "loom" && store.certificate(to.bedrock, to.planet, to.model_id) != nullptr)
-    certificate = fmt::format("<a href=\"/certificate?bedrock={}&amp;planet={}&amp;model={}\">layers and hashes</a>",
-                              html_text(to.bedrock), html_text(to.planet), html_text(to.model_id));
+    certificate = "<a href=\"" +
+                  fmt::format("/certificate?bedrock={}&amp;planet={}&amp;model={}", html_text(to.bedrock),
+                              html_text(to.planet), html_text(to.model_id)) +
+                  "\">layers and hashes</a>";
   return fmt::format(
       "<tr><td>{}</td><td>{}</td><td>{} / {}</td><td><b class=\"{}\">{}</b></td><td class=\"n\">{}</td>"
       "<td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
@@ -112,7 +114,7 @@ std::string panel_html(const ReportStore& store, std::string_view tab, const std
 
 Json comparison_json(const ReportStore& store, std::string_view bedrock) {
   const auto reports = store.reports(bedrock);
-  std::map<std::string, std::map<std::string, Json>> models;  // pipelines by planet
+  std::map<std::string, std::map<std::string, Json>> models;  // pipelines by `planet`
   for (const ReportPtr& report : reports) {
     Json& pipeline = models[report->model_id][report->planet];
     if (pipeline.is_null())
@@ -148,7 +150,7 @@ std::string comparison_text(const ReportStore& store, std::string_view bedrock) 
 }
 
 std::string progress_text(const ReportStore& store) {
-  std::string text = "# Progress\n\n| Bedrock | Agree | Compared |\n| --- | --- | --- |\n";
+  std::string text = "# Progress\n\n| Layer kind | Agree | Compared |\n| --- | --- | --- |\n";
   Tally sum;
   for (const std::string_view tab : bedrock_tabs()) {
     const Tally tally = tally_of(store.pairs(tab));

@@ -28,16 +28,16 @@ class ReportStore {
  public:
   static constexpr std::size_t kMaxReports = 4096, kMaxBytes = std::size_t{256} << 20;
 
-  // Reads folder/BEDROCK/*.json where it is there; files that are no reports are left alone. An empty name keeps
-  // reports in memory alone. IoError.
+  // Reads folder/BEDROCK/*.json where it exists; files that are no reports are left alone. An empty name keeps reports
+  // in memory alone. IoError.
   static Result<std::unique_ptr<ReportStore>> open(std::string folder);
 
-  // Adds a report or replaces the one of the same bedrock, planet, model, stage and format; returns the file's path.
-  // InvalidArgument unless it names model and planet (or engine); LimitExceeded beyond kMaxReports and kMaxBytes.
-  // `received_at` is put in.
+  // Adds a report or replaces the one with the same `bedrock`, `planet`, `model`, `stage` and `format`; returns the
+  // file's path. InvalidArgument unless it has `model` and `planet` (or `engine`); LimitExceeded beyond kMaxReports and
+  // kMaxBytes. Sets `received_at`.
   Result<std::string> add(Json report);
 
-  // In the order of bedrock, model, planet, stage, format; of one bedrock, or of all with "".
+  // In the order of `bedrock`, `model`, `planet`, `stage`, `format`; of one layer kind, or of all with "".
   std::vector<ReportPtr> reports(std::string_view bedrock = {}) const;
   ReportPtr native(const std::string& bedrock, const std::string& planet, const std::string& model) const;
   // Every stage but the native one, with the native one of its pipeline.
@@ -49,7 +49,7 @@ class ReportStore {
                                           const std::string& model) const;
 
  private:
-  using Key = std::array<std::string, 5>;  // bedrock, model, planet, stage, format
+  using Key = std::array<std::string, 5>;  // `bedrock`, `model`, `planet`, `stage`, `format`
   explicit ReportStore(std::string folder) : folder_(std::move(folder)) {}
   void read_folder();
   Result<void> insert(const Key& key, ReportPtr report);
@@ -61,13 +61,14 @@ class ReportStore {
   std::size_t bytes_ = 0;
 };
 
-// {fixture_version, report_count, models: [{model_id, pipelines: [{planet, steps, compare}]}]}; steps without outputs.
+// `{fixture_version, report_count, models: [{model_id, pipelines: [{planet, steps, compare}]}]}`, steps without
+// outputs.
 Json comparison_json(const ReportStore& store, std::string_view bedrock);
 std::string comparison_text(const ReportStore& store, std::string_view bedrock);
 std::string progress_text(const ReportStore& store);
-// All bedrocks as one page with a tab each, the named one in front.
+// All layer kinds as one page with a tab each, the named one in front.
 std::string comparison_page(const ReportStore& store, std::string_view tab);
-// The bedrocks that a page shows, those of planetbridging first.
+// The layer kinds that a page shows, those of planetbridging first.
 std::vector<std::string_view> bedrock_tabs();
 
 }  // namespace loom

@@ -25,7 +25,7 @@ struct StreamOptions {
   const std::atomic<bool>* cancel = nullptr;
 };
 
-// How far two lists of outputs lie apart.
+// The difference of two lists of outputs.
 struct OutputDifference {
   double largest = 0, mean = 0;
   bool exact = true;
@@ -72,8 +72,8 @@ Json stream_error(const Error& error);
 // file that was written gives other bits.
 Result<StreamResult> stream_payload(const Json& payload, const StreamOptions& options);
 
-// What a client writes to `loom stream`: {bedrock, root, models_dir, fixtures_dir, fixture_version, output_path,
-// inputs, skip_infer, payload}, or a payload alone.
+// Runs the text that a client writes to `loom stream`: `{bedrock, root, models_dir, fixtures_dir, fixture_version,
+// output_path, inputs, skip_infer, payload}`, or a payload alone.
 Result<StreamResult> stream_envelope(const Json& envelope, StreamOptions options);
 
 }  // namespace loom

@@ -36,7 +36,7 @@ void expect_agreement(const Json& request, const std::string& path) {
 
 class EveryPlanet : public testing::TestWithParam<const char*> {};
 
-TEST_P(EveryPlanet, F_70_streams_agree_with_the_framework_and_with_their_file) {
+TEST_P(EveryPlanet, streams_agree_with_the_framework_and_with_their_file) {  // F-70
   const test::TempFolder folder;
   const Json file = golden(GetParam());
   const Json* cases = find(file, "cases");
@@ -69,7 +69,7 @@ std::string error_of(const Json& payload) {
   return result ? "no error" : std::string(code_name(result.error().code)) + " " + result.error().text();
 }
 
-TEST(Stream, F_70_errors_name_the_layer_and_the_lengths) {
+TEST(Stream, errors_name_the_layer_and_the_lengths) {  // F-70
   Json short_weights = dense(4, 3);
   short_weights["weights"].erase(11);
   EXPECT_EQ(error_of(payload_of({dense(2, 4), short_weights})),
@@ -95,7 +95,7 @@ TEST(Stream, F_70_errors_name_the_layer_and_the_lengths) {
             "InvalidConfig /layers/1: kind \"mha\" in a stream of dense layers");
 }
 
-TEST(Stream, F_70_sizes_from_outside_allocate_nothing) {
+TEST(Stream, sizes_from_outside_allocate_nothing) {  // F-70
   Json large = dense(2, 2);
   large["input_dim"] = 65536, large["output_dim"] = 65536;
   EXPECT_EQ(error_of(payload_of({large})),
@@ -122,7 +122,7 @@ TEST(Stream, F_70_sizes_from_outside_allocate_nothing) {
   EXPECT_NE(error_of(wide), "no error");
 }
 
-TEST(Stream, F_70_ids_reach_no_path) {
+TEST(Stream, ids_reach_no_path) {  // F-70
   for (const char* id : {"../x", "a/b", "a\\b", ".hidden", "..", "a\nb", ""}) {
     EXPECT_FALSE(safe_file_name(id, "planet")) << id;
     Json payload = payload_of({dense(2, 1)});
@@ -143,7 +143,7 @@ TEST(Stream, F_70_ids_reach_no_path) {
   EXPECT_EQ(result.error().code, Code::InvalidArgument);
 }
 
-TEST(Stream, F_70_layouts_and_base64_give_the_same_network) {
+TEST(Stream, layouts_and_base64_give_the_same_network) {  // F-70
   const test::TempFolder folder;
   Json payload = payload_of({{{"input_dim", 2}, {"output_dim", 2}, {"weights", {1, 2, 3, 4}}}});
   payload["inputs"] = {{1, 10}};
@@ -160,7 +160,7 @@ TEST(Stream, F_70_layouts_and_base64_give_the_same_network) {
   EXPECT_EQ(run(payload, folder)->outputs.values, (std::vector<double>{21, 43}));
 }
 
-TEST(Stream, F_70_a_certificate_tells_the_largest_error_of_each_layer) {
+TEST(Stream, a_certificate_tells_the_largest_error_of_each_layer) {  // F-70
   const test::TempFolder folder;
   Json payload = payload_of({dense(2, 2), dense(2, 1)});
   payload["inputs"] = {{1, 2}, {3, 4}};
@@ -182,7 +182,7 @@ TEST(Stream, F_70_a_certificate_tells_the_largest_error_of_each_layer) {
   EXPECT_EQ(error_of(payload), "ShapeMismatch /native_outputs: 1 samples of 1 numbers, the network gave 2 of 1");
 }
 
-TEST(Stream, F_70_what_is_not_finite_is_an_error) {
+TEST(Stream, what_is_not_finite_is_an_error) {  // F-70
   Json payload = payload_of({dense(2, 1)});
   payload["inputs"] = {{1, 1e39}};
   EXPECT_EQ(error_of(payload), "NonFinite /inputs: number 1 is not finite");

@@ -42,8 +42,10 @@ struct Fixtures {
     loom_model model = 0;
     LOOM_ASSERT(loom_model_open(paths[0].c_str(), nullptr, &model) == LOOM_OK);
     objects.add(model);
+    loom_compute_options alone{};
+    alone.struct_size = sizeof alone, alone.thread_count = 1;
     loom_session_options options{};
-    options.struct_size = sizeof options, options.thread_count = 1, options.sequences = 2, options.context_tokens = 32;
+    options.struct_size = sizeof options, options.compute = &alone, options.sequences = 2, options.context_tokens = 32;
     loom_session session = 0;
     LOOM_ASSERT(loom_session_create(model, &options, &session) == LOOM_OK);
     objects.add(session);
@@ -52,12 +54,10 @@ struct Fixtures {
     LOOM_ASSERT(loom_network_from_json(spec.data(), spec.size(), nullptr, &network) == LOOM_OK);
     objects.add(network);
     loom_network_session_options own{};
-    own.struct_size = sizeof own, own.thread_count = 1, own.backward = 1;
+    own.struct_size = sizeof own, own.compute = &alone, own.backward = 1;
     LOOM_ASSERT(loom_network_session_create(network, &own, &session) == LOOM_OK);
     objects.add(session);
     loom_trainer trainer = 0;
-    loom_trainer_options alone{};
-    alone.struct_size = sizeof alone, alone.thread_count = 1;
     const std::uint64_t shape[] = {2, 4};
     loom_network learning = 0;
     LOOM_ASSERT(loom_network_clone(network, &learning) == LOOM_OK);
@@ -67,11 +67,9 @@ struct Fixtures {
     loom_blob report = 0;
     loom_graph graph = 0;
     loom_graph_session run = 0;
-    loom_graph_session_options one{};
-    one.struct_size = sizeof one, one.thread_count = 1;
     LOOM_ASSERT(loom_network_export(network, paths[6].c_str(), nullptr, &report) == LOOM_OK);
     LOOM_ASSERT(loom_graph_open(paths[6].c_str(), nullptr, &graph) == LOOM_OK);
-    LOOM_ASSERT(loom_graph_session_create(graph, &one, &run) == LOOM_OK);
+    LOOM_ASSERT(loom_graph_session_create(graph, &alone, &run) == LOOM_OK);
     objects.add(report), objects.add(graph), objects.add(run);
   }
 };

@@ -83,8 +83,10 @@ TEST_F(Capi, generates_the_same_bits_whoever_lends_the_threads) {
   std::atomic<int> jobs{0};
   ASSERT_EQ(loom_threads_from_host(3, serial, &jobs, &lent), LOOM_OK);
   for (const loom_threads threads : {shared, lent}) {
+    auto compute = sized<loom_compute_options>();
     auto options = sized<loom_session_options>();
-    options.threads = threads;
+    options.compute = &compute;
+    compute.threads = threads;
     const loom_session s = session(&options);
     EXPECT_EQ(answer(s, "What is the capital of France?"), expected);
     EXPECT_EQ(loom_release(s), LOOM_OK);
@@ -95,7 +97,7 @@ TEST_F(Capi, generates_the_same_bits_whoever_lends_the_threads) {
   EXPECT_EQ(loom_release(alone), LOOM_OK);
 }
 
-TEST_F(Capi, X_25_speculation_gives_the_same_bits) {
+TEST_F(Capi, speculation_gives_the_same_bits) {
   constexpr std::string_view kText = "one two three one two three one two three one two";
   const auto run = [&](const loom_generation_options& options) {
     const loom_session s = session();
@@ -218,10 +220,10 @@ TEST_F(Capi, null_and_wrong_sizes_are_errors) {
   EXPECT_EQ(loom_release(out), LOOM_OK);
   newer.more = 1;
   EXPECT_EQ(loom_session_create(model_, &newer.known, &out), LOOM_UNSUPPORTED);
-  const std::uint32_t older = offsetof(loom_session_options, thread_count);
+  const std::uint32_t older = offsetof(loom_session_options, kv_dtype);
   options = {};
   options.struct_size = older;
-  options.thread_count = -5;  // the caller does not know the field
+  options.kv_dtype = "int3";  // the caller does not know the field
   EXPECT_EQ(loom_session_create(model_, &options, &out), LOOM_OK) << loom_last_error();
   const float* logits = nullptr;
   std::size_t count = 0;
@@ -373,8 +375,10 @@ TEST_F(Capi, an_object_in_use_answers_busy_and_callbacks_may_not_come_back_to_it
   };
   loom_threads lent = 0;
   ASSERT_EQ(loom_threads_from_host(2, comes_back, &host, &lent), LOOM_OK);
+  auto compute = sized<loom_compute_options>();
   auto options = sized<loom_session_options>();
-  options.threads = lent;
+  options.compute = &compute;
+  compute.threads = lent;
   const loom_session s = session(&options);
   host.session = s;
   const auto done = answer(s, "A prompt that is long enough for more than one thread to have work with it");
@@ -399,8 +403,10 @@ TEST_F(Capi, four_threads_use_and_release_the_same_handles) {
   std::vector<std::thread> hosts;
   for (int i = 0; i < 4; ++i)
     hosts.emplace_back([&] {
+      auto compute = sized<loom_compute_options>();
       auto options = sized<loom_session_options>();
-      options.threads = shared;
+      options.compute = &compute;
+      compute.threads = shared;
       const loom_session s = session(&options);
       EXPECT_EQ(answer(s, "Hello"), expected);
       EXPECT_EQ(loom_release(s), LOOM_OK);
@@ -425,6 +431,14 @@ TEST(CapiLibrary, versions_names_and_the_machine) {
   EXPECT_EQ(numerics, 2u);
   EXPECT_EQ(loom_numerics_version(nullptr), LOOM_INVALID_ARGUMENT);
   EXPECT_STREQ(loom_version(), LOOM_VERSION);
+  const char* const stops[] = {"", "eos", "stop", "length", "context", "cancelled", ""};
+  for (int stop = LOOM_STOP_NOT_YET; stop <= LOOM_STOP_CANCELLED + 1; ++stop)
+    EXPECT_STREQ(loom_stop_name(stop), stops[stop]);
+  EXPECT_STREQ(loom_stop_name(-1), "");
+  const char* const training_stops[] = {"", "finished", "early_stop", "stopped", "diverged", ""};
+  for (int stop = LOOM_TRAINING_STOP_NOT_YET; stop <= LOOM_TRAINING_STOP_DIVERGED + 1; ++stop)
+    EXPECT_STREQ(loom_training_stop_name(stop), training_stops[stop]);
+  EXPECT_STREQ(loom_training_stop_name(-1), "");
   EXPECT_STREQ(loom_status_name(LOOM_OK), "Ok");
   EXPECT_STREQ(loom_status_name(LOOM_BUSY), "Busy");
   EXPECT_STREQ(loom_status_name(1 << 20), "Unknown");
@@ -434,7 +448,9 @@ TEST(CapiLibrary, versions_names_and_the_machine) {
   ASSERT_EQ(loom_kind_of(blob, &kind), LOOM_OK);
   EXPECT_EQ(kind, LOOM_KIND_BLOB);
   EXPECT_NE(take(blob).find("\"cpu\""), std::string::npos);
-  EXPECT_EQ(loom_verify("no such set", 1, &blob), LOOM_UNKNOWN_NAME);
+  auto compute = sized<loom_compute_options>();
+  compute.isa = "no such set";
+  EXPECT_EQ(loom_verify(&compute, &blob), LOOM_UNKNOWN_NAME);
 }
 
 }  // namespace

@@ -48,11 +48,7 @@ loom_status loom_chat_create(loom_session session, const char* system, const loo
     LOOM_TRY(const auto use, Use<SessionObject>::of(session));
     LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "session"));
     LOOM_TRY(wanted.generation, generation_options_of(given, *use.operator->()));
-    if (given.plain_text != 0) {
-      LOOM_TRY_VOID(use->model->model.need_template());
-      wanted.prompts = Prompts::of(use->model->model);
-      wanted.prompts->plain_text = true;
-    }
+    LOOM_TRY(wanted.prompt, prompt_request_of(given, use->model->model));
     LOOM_TRY(Chat made, Chat::create(use->model->model, *use->session, std::move(wanted)));
     LOOM_TRY(*chat, make_handle<ChatObject>(use.shared(), std::move(made)));
     return {};

@@ -1,4 +1,4 @@
-// What loom.h computes on a graphics card has the bits of the CPU, and a card that is not there is told in one line.
+// Results of loom.h on a graphics card have the bits of the CPU, and a missing card is reported in one line.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -74,24 +74,24 @@ loom_network network() {
 // A pass of a session, and one back.
 void pass(Results& r, loom_network_session s, unsigned seed, bool backward) {
   const std::vector<float> x = seeded(seed, kSamples * kInputs), dy = seeded(seed + 1, kSamples * kOutputs);
-  const float* y = nullptr;
-  const std::uint64_t* shape = nullptr;
-  std::size_t count = 0, rank = 0;
+  loom_tensor y;
   auto training = sized<loom_pass>();
   training.training = 1, training.step = seed;
-  r.ok(loom_network_session_forward(s, x.data(), x.size(), kShape, 2, &training, &y, &count, &shape, &rank));
-  r.see("output", y, count);
+  r.ok(test::forward(s, x, {kShape[0], kShape[1]}, y, &training));
+  r.see("output", static_cast<const float*>(y.data), y.data_size / sizeof(float));
   if (!backward) return;
-  r.ok(loom_network_session_backward(s, dy.data(), dy.size(), 0, &y, &count));
-  r.see("input gradient", y, count);
+  r.ok(test::backward(s, dy, y));
+  r.see("input gradient", static_cast<const float*>(y.data), y.data_size / sizeof(float));
   std::vector<float> gradient(130 * 40);
-  r.ok(loom_network_session_gradient(s, "layers.0.weight", gradient.data(), gradient.size()));
+  r.ok(test::gradient(s, "layers.0.weight", gradient));
   r.see("gradient", gradient.data(), gradient.size());
 }
 
 loom_network_session session(Results& r, loom_network n, const char* device) {
+  auto compute = sized<loom_compute_options>();
   auto options = sized<loom_network_session_options>();
-  options.thread_count = 2, options.backward = 1, options.device = device;
+  options.compute = &compute;
+  compute.thread_count = 2, options.backward = 1, compute.device = device;
   loom_network_session s = 0;
   r.ok(loom_network_session_create(n, &options, &s));
   return s;
@@ -101,7 +101,7 @@ loom_network_session session(Results& r, loom_network n, const char* device) {
 std::string trained(const char* device, const std::string& config) {
   Results r;
   const loom_network n = network();
-  auto options = sized<loom_trainer_options>();
+  auto options = sized<loom_compute_options>();
   options.thread_count = 2, options.device = device;
   loom_trainer t = 0;
   r.ok(loom_trainer_create(n, config.data(), config.size(), kShape, 2, &options, &t));
@@ -140,7 +140,7 @@ std::string by_targets(const char* device) {
   const float* y = nullptr;
   const std::uint64_t* shape = nullptr;
   std::size_t count = 0, rank = 0;
-  auto options = sized<loom_trainer_options>();
+  auto options = sized<loom_compute_options>();
   options.device = device;
   loom_tween t = 0;
   r.ok(loom_tween_create(n, nullptr, 0, kShape, 2, &options, &t));
@@ -153,8 +153,10 @@ std::string by_targets(const char* device) {
   for (const loom_handle h : {t, n}) r.ok(loom_release(h));
 
   n = network();
+  auto mesh_compute = sized<loom_compute_options>();
   auto mesh_options = sized<loom_step_mesh_options>();
-  mesh_options.history = 4, mesh_options.backward = 1, mesh_options.keep_inputs = 1, mesh_options.device = device;
+  mesh_options.compute = &mesh_compute;
+  mesh_options.history = 4, mesh_options.backward = 1, mesh_options.keep_inputs = 1, mesh_compute.device = device;
   loom_step_mesh mesh = 0;
   r.ok(loom_step_mesh_create(n, kShape, 2, &mesh_options, &mesh));
   loom_step_state state = 0, other = 0;
@@ -188,8 +190,10 @@ std::string answered(const char* device) {
   Results r;
   loom_model model = 0;
   r.ok(loom_model_open(test::source_path("tests/golden/models/llama2_untied").c_str(), nullptr, &model));
+  auto compute = sized<loom_compute_options>();
   auto options = sized<loom_session_options>();
-  options.device = device, options.context_tokens = 64;
+  options.compute = &compute;
+  compute.device = device, options.context_tokens = 64;
   loom_session s = 0;
   r.ok(loom_session_create(model, &options, &s));
   const float* logits = nullptr;
@@ -268,7 +272,7 @@ TEST(GpuCapi, a_session_outlives_its_card_and_a_training_says_that_it_is_gone) {
 
   Results r;
   const loom_network n = network();
-  auto options = sized<loom_trainer_options>();
+  auto options = sized<loom_compute_options>();
   options.thread_count = 1, options.device = "gpu";
   loom_trainer t = 0;
   const std::string config = R"({"loss":"mse","learning_rate":0.01})";
@@ -294,44 +298,42 @@ TEST(GpuCapi, what_a_card_cannot_do_is_told_by_name) {
   Results r;
   const loom_network n = network();
   const loom_network_session s = session(r, n, "gpu");
-  const auto look = [](void*, const char*, const char*, const char*, const char*, std::uint64_t, std::uint64_t, double,
-                       double, double, double, std::uint64_t, std::uint64_t, void*, std::int32_t) { return 1; };
+  const auto look = [](void*, const loom_layer_event*) -> std::int32_t { return 1; };
   EXPECT_EQ(loom_network_session_watch(s, look, nullptr), LOOM_UNSUPPORTED);
   EXPECT_EQ(loom_last_error(), std::string("layers are watched on the CPU alone"));
   r.ok(loom_network_morph(n, nullptr, "float64"));
   loom_network_session other = 0;
+  auto compute = sized<loom_compute_options>();
   auto options = sized<loom_network_session_options>();
-  options.device = "gpu";
+  options.compute = &compute;
+  compute.device = "gpu";
   const std::vector<float> x(kSamples * kInputs);
-  const float* y = nullptr;
-  const std::uint64_t* shape = nullptr;
-  std::size_t count = 0, rank = 0;
+  loom_tensor y;
   r.ok(loom_network_session_create(n, &options, &other));
-  EXPECT_EQ(loom_network_session_forward(other, x.data(), x.size(), kShape, 2, nullptr, &y, &count, &shape, &rank),
-            LOOM_UNSUPPORTED);
+  EXPECT_EQ(test::forward(other, x, {kShape[0], kShape[1]}, y), LOOM_UNSUPPORTED);
   EXPECT_NE(std::string(loom_last_error()).find("float64"), std::string::npos) << loom_last_error();
   for (const loom_handle h : {other, s, n}) r.ok(loom_release(h));
 }
 
-TEST(GpuCapi, N_10_a_card_that_need_not_be_exact_has_a_name_of_its_own) {
+TEST(GpuCapi, a_card_that_need_not_be_exact_has_a_name_of_its_own) {  // N-10
   if (!has_card()) GTEST_SKIP() << "no graphics card";
   Results r;
   const loom_network n = network();
   const loom_network_session exact = session(r, n, "gpu"), near = session(r, n, "gpu:0:fast");
   const std::vector<float> x = seeded(1, kSamples * kInputs);
   const auto forward = [&](loom_network_session s) {
-    const float* y = nullptr;
-    const std::uint64_t* shape = nullptr;
-    std::size_t count = 0, rank = 0;
-    r.ok(loom_network_session_forward(s, x.data(), x.size(), kShape, 2, nullptr, &y, &count, &shape, &rank));
-    return std::vector<float>(y, y + count);
+    loom_tensor y;
+    r.ok(test::forward(s, x, {kShape[0], kShape[1]}, y));
+    return test::values_of(y);
   };
   const std::vector<float> wanted = forward(exact), got = forward(near);
   ASSERT_EQ(got.size(), wanted.size());
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-4) << i;
   EXPECT_EQ(forward(exact), wanted);
+  auto compute = sized<loom_compute_options>();
   auto options = sized<loom_network_session_options>();
-  options.device = "cpu:fast";
+  options.compute = &compute;
+  compute.device = "cpu:fast";
   loom_network_session refused = 0;
   EXPECT_EQ(loom_network_session_create(n, &options, &refused), LOOM_INVALID_ARGUMENT);
   EXPECT_NE(std::string(loom_last_error()).find("the CPU is always exact"), std::string::npos) << loom_last_error();
@@ -343,13 +345,15 @@ TEST(CapiDevice, a_card_that_is_not_there_is_told_in_one_line) {
   const std::string before = library == nullptr ? "" : library;
   setenv("LOOM_WEBGPU_LIB", "/nowhere/lib.so", 1);
   const loom_network n = network();
+  auto compute = sized<loom_compute_options>();
   auto options = sized<loom_network_session_options>();
+  options.compute = &compute;
   loom_network_session s = 0;
-  options.device = "auto";  // is this computer then
+  compute.device = "auto";  // is this computer then
   EXPECT_EQ(loom_network_session_create(n, &options, &s), LOOM_OK) << loom_last_error();
   EXPECT_EQ(loom_release(s), LOOM_OK);
   for (const char* const device : {"gpu:7", "tpu", "gpu:x", ""}) {
-    options.device = device;
+    compute.device = device;
     const bool is_name = std::string(device) == "gpu:7";
     EXPECT_EQ(loom_network_session_create(n, &options, &s), is_name ? LOOM_IO_ERROR : LOOM_INVALID_ARGUMENT) << device;
     const std::string error = loom_last_error();

@@ -33,7 +33,7 @@ Json info_of(const TextEncoder& encoder) {
           {"threads", encoder.threads()}};
 }
 
-// Lays the vectors one behind the other.
+// Stores the vectors one after another.
 void keep(EncoderObject& to, const std::vector<TextEmbedding>& found) {
   const std::size_t width = to.encoder.dimensions();
   to.vectors.clear(), to.tokens.clear();
@@ -57,7 +57,7 @@ loom_status loom_encoder_open(const char* path, const loom_encoder_options* opti
     LOOM_TRY(const std::string_view name, need_text(path, "path"));
     LOOM_TRY(const loom_encoder_options given, read_struct(options));
     EncoderOptions wanted;
-    LOOM_TRY_VOID(read_workers(given, wanted.session));
+    LOOM_TRY_VOID(read_compute(given.compute, wanted.session));
     if (given.dtype != nullptr) {
       LOOM_TRY(wanted.dtype, dtype_from_name(given.dtype));
     }

@@ -9,7 +9,7 @@
 #include "evolution/run/config.h"
 #include "host/compare.h"
 #include "host/dna.h"
-#include "network/clone.h"
+#include "network/spec/clone.h"
 
 namespace loom::capi {
 
@@ -51,9 +51,14 @@ Result<std::uint64_t> copy_of(const Network& network) {
   return make_handle<NetworkObject>(std::move(made), std::vector<std::string>{});
 }
 
-Result<Workers> workers_of(std::int32_t threads) {
-  if (threads < 0) return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", threads);
-  return Workers::create(threads);
+Result<Workers> workers_of(const loom_compute_options* compute) {
+  struct {
+    int threads = 0;
+    std::optional<Isa> isa;
+    std::shared_ptr<ThreadPool> pool;
+  } options;
+  LOOM_TRY_VOID(read_compute(compute, options));
+  return Workers::create(options.threads, options.isa, options.pool);
 }
 
 Json report_of(const MutationReport& report) {
@@ -157,7 +162,7 @@ loom_status loom_network_mutate(loom_network network, const uint64_t* shape, siz
     LOOM_TRY(const Json json, config_json(config, config_size));
     LOOM_TRY(const MutationSettings wanted, mutation_config_from(json));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
-    ++taken.use->plan, ++taken.use->values;
+    ++taken.use->values;
     LOOM_TRY_VOID(need_values(taken.network()));
     MutationReport made;
     LOOM_TRY_VOID(mutate(taken.network(), input, wanted.mutation, wanted.key, &made));
@@ -167,15 +172,15 @@ loom_status loom_network_mutate(loom_network network, const uint64_t* shape, siz
 }
 
 loom_status loom_population_create(loom_network base, const uint64_t* shape, size_t shape_count, const void* config,
-                                   size_t config_size, int32_t thread_count, loom_population* population) {
+                                   size_t config_size, const loom_compute_options* compute,
+                                   loom_population* population) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(population));
     LOOM_TRY(const Shape input, shape_of(shape, shape_count, "shape"));
     LOOM_TRY(const Json json, config_json(config, config_size));
     LOOM_TRY(const PopulationSettings wanted, population_config_from(json));
-    LOOM_TRY(Workers workers, workers_of(thread_count));
+    LOOM_TRY(Workers workers, workers_of(compute));
     LOOM_TRY(const auto taken, take_network<Writing>(base));
-    ++taken.use->plan;
     LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare(input));
     LOOM_TRY(Population made, Population::create(wanted.seed, wanted.population, taken.network(), input, workers));
@@ -257,7 +262,7 @@ loom_status loom_population_snapshot(loom_population population, loom_blob* byte
 }
 
 loom_status loom_population_restore(const void* bytes, size_t bytes_size, const uint64_t* shape, size_t shape_count,
-                                    const void* config, size_t config_size, int32_t thread_count,
+                                    const void* config, size_t config_size, const loom_compute_options* compute,
                                     loom_population* population) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(population));
@@ -266,7 +271,7 @@ loom_status loom_population_restore(const void* bytes, size_t bytes_size, const 
     LOOM_TRY(const Shape input, shape_of(shape, shape_count, "shape"));
     LOOM_TRY(const Json json, config_json(config, config_size));
     LOOM_TRY(const PopulationSettings wanted, population_config_from(json));
-    LOOM_TRY(Workers workers, workers_of(thread_count));
+    LOOM_TRY(Workers workers, workers_of(compute));
     LOOM_TRY(Population made, Population::restore(state, wanted.seed, wanted.population, input, 0));
     LOOM_TRY(*population,
              make_handle<PopulationObject>(std::move(made), std::move(workers), wanted.population.objectives));

@@ -1,6 +1,6 @@
 // Whole evolutions of loom.h.
 
-#include <limits>
+#include <bit>
 
 #include "capi/guard.h"
 #include "capi/objects.h"
@@ -26,8 +26,10 @@ std::vector<double> numbers_of(const Fitness& fitness) {
   return out;
 }
 
+constexpr std::uint64_t kUnset = 0x7ff8'6e6f'7420'7365;  // a NaN that no computation gives
+
 // Asks the host to judge networks.
-Result<std::vector<Fitness>> ask_host(const loom_evolve_options& host, std::span<const Network* const> networks,
+Result<std::vector<Fitness>> ask_host(const loom_evolution_options& host, std::span<const Network* const> networks,
                                       const Fitness& like) {
   std::vector<std::byte> files;
   std::vector<std::uint64_t> ends;
@@ -37,9 +39,22 @@ Result<std::vector<Fitness>> ask_host(const loom_evolve_options& host, std::span
     ends.push_back(files.size());
   }
   const std::size_t objectives = like.objectives.size(), width = objectives + like.behaviour.size();
-  std::vector<double> numbers(networks.size() * width, std::numeric_limits<double>::quiet_NaN());
-  if (host.judging(host.user, ends.size(), files.data(), ends.data(), width, numbers.data()) == 0)
+  std::vector<double> numbers(networks.size() * width, std::bit_cast<double>(kUnset));
+  const loom_judging_event event{.struct_size = sizeof event,
+                                 .networks = files.data(),
+                                 .networks_size = files.size(),
+                                 .ends = ends.data(),
+                                 .ends_count = ends.size(),
+                                 .width = width,
+                                 .fitness = numbers.data(),
+                                 .fitness_count = numbers.size()};
+  if (!continues(host.judging(host.user, &event), "on_judging"))
     return fail(Code::Cancelled, "judging: the callback ended the evolution");
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    if (std::bit_cast<std::uint64_t>(numbers[i]) == kUnset)
+      return fail(Code::InvalidArgument,
+                  "the callback on_judging left number {} of network {} unset: expected {} for each", i % width,
+                  i / width, width);
   std::vector<Fitness> out;
   for (auto at = numbers.begin(); at != numbers.end(); at += static_cast<std::ptrdiff_t>(width)) {
     const auto behaviour = at + static_cast<std::ptrdiff_t>(objectives);
@@ -56,16 +71,17 @@ Json report_of(const EvolveProgress& p) {
   return out;
 }
 
-Result<EvolveOptions> options_of(const loom_evolve_options& given, const CancelOf& cancel) {
+Result<EvolveOptions> options_of(const loom_evolution_options& given, const CancelOf& cancel) {
   EvolveOptions out;
   if (given.out != nullptr) out.out = given.out;
   if (given.folder != nullptr) out.folder = given.folder;
   LOOM_TRY(out.start, run_start_of(given.start));
   out.generations = static_cast<std::size_t>(given.generations);
-  LOOM_TRY_VOID(read_workers(given, out));
+  LOOM_TRY_VOID(read_compute(given.compute, out));
   if (given.progress != nullptr)
     out.progress = [call = given.progress, user = given.user](const EvolveProgress& p) {
-      return call(user, dump_json(report_of(p)).c_str()) != 0 ? Continue::yes : Continue::stop;
+      const bool goes_on = continues(call(user, dump_json(report_of(p)).c_str()), "on_generation");
+      return goes_on ? Continue::yes : Continue::stop;
     };
   if (given.judging != nullptr)
     out.judge = [given](std::span<const Network* const> networks, const Fitness& like) {
@@ -81,44 +97,49 @@ Result<EvolveOptions> options_of(const loom_evolve_options& given, const CancelO
 using namespace loom;
 using namespace loom::capi;
 
-loom_status loom_evolve(const void* config, size_t config_size, const loom_evolve_options* options,
-                        loom_blob* outcome) {
+loom_status loom_evolution_run(const void* config, size_t config_size, const loom_evolution_options* options,
+                               loom_blob* outcome) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(outcome));
     LOOM_TRY(const std::string_view text, need_bytes(config, config_size, "config"));
     LOOM_TRY(const Json json, parse_json(text));
-    LOOM_TRY(const loom_evolve_options given, read_struct(options));
+    LOOM_TRY(const loom_evolution_options given, read_struct(options));
     LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
     LOOM_TRY(const EvolveOptions wanted, options_of(given, cancel));
     LOOM_TRY(const EvolveResult done, evolve(json, wanted));
+    LOOM_TRY_VOID(need_answers());
     LOOM_TRY(*outcome, make_blob(to_json(done)));
     return {};
   });
 }
 
-loom_status loom_evolve_file(const char* path, const loom_evolve_options* options, loom_blob* outcome) {
+loom_status loom_evolution_run_file(const char* path, const loom_evolution_options* options, loom_blob* outcome) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(outcome));
     LOOM_TRY(const std::string_view name, need_text(path, "path"));
-    LOOM_TRY(const loom_evolve_options given, read_struct(options));
+    LOOM_TRY(const loom_evolution_options given, read_struct(options));
     LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
     LOOM_TRY(const EvolveOptions wanted, options_of(given, cancel));
     LOOM_TRY(const EvolveResult done, evolve_file(std::string(name), wanted));
+    LOOM_TRY_VOID(need_answers());
     LOOM_TRY(*outcome, make_blob(to_json(done)));
     return {};
   });
 }
 
-loom_status loom_judge_create(const void* config, size_t config_size, const loom_evolve_options* options,
+loom_status loom_judge_create(const void* config, size_t config_size, const loom_evolution_options* options,
                               loom_judge* judge) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(judge));
     LOOM_TRY(const std::string_view text, need_bytes(config, config_size, "config"));
     LOOM_TRY(const Json json, parse_json(text));
-    LOOM_TRY(const loom_evolve_options given, read_struct(options));
+    LOOM_TRY(const loom_evolution_options given, read_struct(options));
     EvolveOptions wanted;
+    if (given.out != nullptr || given.start != LOOM_RUN_FRESH || given.generations != 0 || given.cancel != 0 ||
+        given.progress != nullptr || given.judging != nullptr)
+      return fail(Code::InvalidArgument, "a judge reads folder and compute of the options: leave the others 0");
     if (given.folder != nullptr) wanted.folder = given.folder;
-    LOOM_TRY_VOID(read_workers(given, wanted));
+    LOOM_TRY_VOID(read_compute(given.compute, wanted));
     LOOM_TRY(auto made, Judge::create(json, wanted));
     LOOM_TRY(*judge, make_handle<JudgeObject>(std::move(made)));
     return {};

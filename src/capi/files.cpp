@@ -8,13 +8,13 @@
 #include "host/convert.h"
 #include "host/inspect.h"
 #include "host/perplexity.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "training/train_config.h"
 
 using namespace loom;
 using namespace loom::capi;
 
-loom_status loom_inspect(const char* path, int32_t tensors, loom_blob* facts) {
+loom_status loom_file_inspect(const char* path, int32_t tensors, loom_blob* facts) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(facts));
     LOOM_TRY(const std::string_view name, need_text(path, "path"));
@@ -24,46 +24,51 @@ loom_status loom_inspect(const char* path, int32_t tensors, loom_blob* facts) {
   });
 }
 
-loom_status loom_quantize(const char* from, const char* to, const char* dtype, const loom_convert_options* options,
-                          loom_blob* report) {
+loom_status loom_file_quantize(const char* from, const char* to, const char* dtype,
+                               const loom_file_convert_options* options, loom_blob* report) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(report));
     LOOM_TRY(const std::string_view source, need_text(from, "from"));
     LOOM_TRY(const std::string_view target, need_text(to, "to"));
     LOOM_TRY(const std::string_view type, need_text(dtype, "dtype"));
-    LOOM_TRY(const loom_convert_options given, read_struct(options));
+    LOOM_TRY(const loom_file_convert_options given, read_struct(options));
     if (given.dtype != nullptr || given.adapter != nullptr)
-      return fail(Code::InvalidArgument, "dtype and adapter of the options belong to loom_convert");
+      return fail(Code::InvalidArgument, "dtype and adapter of the options belong to loom_file_convert");
+    if (given.compute != nullptr)
+      return fail(Code::InvalidArgument, "compute has no effect on this call: expected NULL");
     QuantizeFileOptions wanted;
     LOOM_TRY(wanted.dtype, dtype_from_name(type));
     wanted.progress = progress_of(given);
     LOOM_TRY(const QuantizeFileResult done, quantize_file(std::string(source), std::string(target), wanted));
+    LOOM_TRY_VOID(need_answers());
     LOOM_TRY(*report, make_blob(to_json(done)));
     return {};
   });
 }
 
-loom_status loom_convert(const char* from, const char* to, const loom_convert_options* options, loom_blob* report) {
+loom_status loom_file_convert(const char* from, const char* to, const loom_file_convert_options* options,
+                              loom_blob* report) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(report));
     LOOM_TRY(const std::string_view source, need_text(from, "from"));
     LOOM_TRY(const std::string_view target, need_text(to, "to"));
-    LOOM_TRY(const loom_convert_options given, read_struct(options));
+    LOOM_TRY(const loom_file_convert_options given, read_struct(options));
     ConvertModelOptions wanted;
-    LOOM_TRY_VOID(read_workers(given, wanted));
+    LOOM_TRY_VOID(read_compute(given.compute, wanted));
     if (given.dtype != nullptr) {
       LOOM_TRY(wanted.dtype, dtype_from_name(given.dtype));
     }
     if (given.adapter != nullptr) wanted.adapter = given.adapter;
     wanted.progress = progress_of(given);
     LOOM_TRY(const ConvertModelResult done, convert_model(std::string(source), std::string(target), wanted));
+    LOOM_TRY_VOID(need_answers());
     LOOM_TRY(*report, make_blob(to_json(done)));
     return {};
   });
 }
 
-loom_status loom_perplexity(loom_session session, const void* text, size_t text_size, uint64_t window,
-                            uint64_t max_windows, loom_cancel cancel, loom_blob* result) {
+loom_status loom_session_perplexity(loom_session session, const void* text, size_t text_size, uint64_t window,
+                                    uint64_t max_windows, loom_cancel cancel, loom_blob* result) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(result));
     LOOM_TRY(const std::string_view given, need_bytes(text, text_size, "text"));
@@ -79,7 +84,7 @@ loom_status loom_perplexity(loom_session session, const void* text, size_t text_
   });
 }
 
-loom_status loom_schema(loom_file_schema file, loom_blob* json) {
+loom_status loom_file_schema(loom_schema_kind file, loom_blob* json) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(json));
     if (file < LOOM_SCHEMA_NETWORK || file > LOOM_SCHEMA_EVOLUTION)

@@ -8,7 +8,7 @@
 #include "core/json.h"
 #include "host/conversation.h"
 #include "host/logprobs.h"
-#include "host/prompts.h"
+#include "host/prompt.h"
 
 namespace loom::capi {
 namespace {
@@ -19,10 +19,12 @@ void take_over(T given, T& to) {
   if (given != 0) to = given;
 }
 
-loom_stop stop_of(const std::string& reason) {
-  constexpr const char* kReasons[] = {"", "eos", "stop", "length", "context", "cancelled"};  // as LOOM_STOP_*
-  return static_cast<loom_stop>(std::ranges::find(kReasons, reason) - std::begin(kReasons));
-}
+static_assert(static_cast<int>(StopReason::Eos) == LOOM_STOP_EOS &&
+              static_cast<int>(StopReason::Text) == LOOM_STOP_TEXT);
+static_assert(static_cast<int>(StopReason::Length) == LOOM_STOP_LENGTH &&
+              static_cast<int>(StopReason::Context) == LOOM_STOP_CONTEXT);
+static_assert(static_cast<int>(StopReason::Cancelled) == LOOM_STOP_CANCELLED);
+loom_stop stop_of(StopReason reason) { return static_cast<loom_stop>(reason); }
 
 Result<std::shared_ptr<Drafter>> drafter_of(const loom_generation_options& given, const SessionObject& session) {
   if (given.draft_model != 0) {
@@ -79,6 +81,46 @@ Result<GenerationOptions> generation_options_of(const loom_generation_options& g
   return out;
 }
 
+// A conversation as chat templates take it.
+Result<Json> messages_of(std::string_view text) {
+  LOOM_TRY(const Json list, parse_json(text));
+  auto messages = conversation_from_json(list);
+  if (!messages) return fail(Code::InvalidArgument, "{}", messages.error().text());
+  return messages;
+}
+
+namespace {
+
+Result<Json> json_or_null(const char* text) { return text == nullptr ? Result<Json>(Json()) : parse_json(text); }
+
+}  // namespace
+
+Result<PromptRequest> prompt_request_of(const loom_generation_options& given, const LanguageModel& model) {
+  PromptRequest out;
+  out.plain_text = given.plain_text != 0, out.continue_final_message = given.continue_final_message != 0;
+  if (given.chat_template != nullptr) {
+    auto chosen = chosen_template(model, given.chat_template, TemplateSetting::NameOrText);
+    if (!chosen) return at("chat_template", std::move(chosen).error());
+    out.chat_template = std::move(*chosen);
+  }
+  if (given.tools != nullptr) {
+    auto tools = tools_from_json(given.tools);
+    if (!tools) return fail(Code::InvalidArgument, "tools: {}", tools.error().text());
+    out.tools = std::move(*tools);
+  }
+  auto variables = json_or_null(given.template_variables);
+  if (!variables) return at("template_variables", std::move(variables).error());
+  if (!variables->is_null() && !variables->is_object())
+    return fail(Code::InvalidArgument, "template_variables: expected an object, got {}", variables->type_name());
+  if (!variables->is_null()) out.variables = std::move(*variables);
+  if (given.date != nullptr) {
+    auto date = parse_template_date(given.date);
+    if (!date) return at("date", std::move(date).error());
+    out.date = *date;
+  }
+  return out;
+}
+
 void give_step(const std::string& piece, const Generation& so_far, loom_step* to, std::uint32_t room) {
   loom_step out{};
   out.text = piece.c_str(), out.text_size = piece.size();
@@ -116,31 +158,34 @@ Result<loom_generator> make_generator(const Use<SessionObject>& use, std::span<c
   return make_handle<GeneratorObject>(use.shared(), std::move(generator), dropped_bytes, std::move(from));
 }
 
-struct Prompt {
-  std::vector<std::int32_t> ids;
-  std::size_t dropped_bytes = 0;
-  Receipt::Prompt from{};
-};
-Result<Prompt> prompt_of(const LanguageModel& model, std::string_view text, loom_prompt_form form, bool plain_text) {
-  if (form < LOOM_PROMPT_AUTO || form > LOOM_PROMPT_CHAT)
+// Refuses settings of prompts beside ids.
+Result<void> check_ids_alone(const loom_generation_options* options) {
+  LOOM_TRY(const loom_generation_options given, read_struct(options));
+  const std::pair<const char*, bool> fields[] = {
+      {"plain_text", given.plain_text != 0}, {"chat_template", given.chat_template != nullptr},
+      {"tools", given.tools != nullptr},     {"template_variables", given.template_variables != nullptr},
+      {"date", given.date != nullptr},       {"continue_final_message", given.continue_final_message != 0}};
+  for (const auto& [field, is_set] : fields)
+    if (is_set) return fail(Code::InvalidArgument, "{} has no effect on ids, which no chat template writes", field);
+  return {};
+}
+
+Result<Prompt> prompt_of(const LanguageModel& model, std::string_view text, loom_prompt_form form,
+                         const loom_generation_options* options, std::size_t context_tokens) {
+  if (form < LOOM_PROMPT_AUTO || form > LOOM_PROMPT_MESSAGES)
     return fail(Code::InvalidArgument, "form is {}: expected one of LOOM_PROMPT_*", form);
-  LOOM_TRY(const text::Tokenizer* const tokenizer, model.need_tokenizer());
-  const bool asks = form == LOOM_PROMPT_CHAT || (form == LOOM_PROMPT_AUTO && model.chat_template);
-  Prompt out;
-  if (!asks) {
-    LOOM_TRY(const text::Encoded encoded, tokenizer->encode(text, {}, out.ids));
-    out.dropped_bytes = encoded.dropped_bytes;
-    out.from = prompt_of_text(text, true);
-    return out;
+  LOOM_TRY(const loom_generation_options given, read_struct(options));
+  LOOM_TRY(PromptRequest request, prompt_request_of(given, model));
+  request.form = form == LOOM_PROMPT_MESSAGES ? PromptForm::Chat : static_cast<PromptForm>(form);
+  request.context_tokens = context_tokens;
+  if (form == LOOM_PROMPT_MESSAGES) {
+    LOOM_TRY(request.messages, messages_of(text));
+  } else {
+    request.text = text;
   }
-  LOOM_TRY_VOID(model.need_template());
-  Prompts prompts = Prompts::of(model);
-  prompts.plain_text = plain_text;
-  LOOM_TRY(const std::string rendered, prompts.render(Json::array({message("user", std::string(text))})));
-  LOOM_TRY(const text::Encoded encoded, prompts.encode(rendered, text::EncodeOptions().max_tokens, out.ids));
-  out.dropped_bytes = encoded.dropped_bytes;
-  out.from = prompts.describe(rendered);
-  return out;
+  auto made = make_prompt(model, std::move(request));
+  if (!made && made.error().code == Code::NoTemplate) return at(model.path, std::move(made).error());
+  return made;
 }
 
 }  // namespace
@@ -154,6 +199,7 @@ loom_status loom_generator_create(loom_session session, const int32_t* prompt, s
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(generator));
     LOOM_TRY(const auto ids, need_array(prompt, prompt_count, "prompt"));
+    LOOM_TRY_VOID(check_ids_alone(options));
     LOOM_TRY(const auto taken, take<SessionObject>(session, "session"));
     LOOM_TRY(*generator, make_generator(taken.use, ids, options, 0, {}));
     return {};
@@ -166,10 +212,22 @@ loom_status loom_generator_from_text(loom_session session, const void* text, siz
     LOOM_TRY_VOID(need_results(generator));
     LOOM_TRY(const std::string_view given, need_bytes(text, text_size, "text"));
     LOOM_TRY(const auto use, Use<SessionObject>::of(session));
-    LOOM_TRY(const loom_generation_options wanted, read_struct(options));
-    LOOM_TRY(const Prompt prompt, prompt_of(use->model->model, given, form, wanted.plain_text != 0));
+    LOOM_TRY(const Prompt prompt, prompt_of(use->model->model, given, form, options, use->session->context_tokens()));
     LOOM_TRY(const Turn turn, Turn::of(*use.operator->(), "session"));
-    LOOM_TRY(*generator, make_generator(use, prompt.ids, options, prompt.dropped_bytes, prompt.from));
+    LOOM_TRY(*generator, make_generator(use, prompt.ids, options, prompt.dropped_bytes, prompt.described));
+    return {};
+  });
+}
+
+loom_status loom_model_prompt(loom_model model, const void* text, size_t text_size, loom_prompt_form form,
+                              const loom_generation_options* options, loom_blob* prompt) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY_VOID(need_results(prompt));
+    LOOM_TRY(const std::string_view given, need_bytes(text, text_size, "text"));
+    LOOM_TRY(const auto use, Use<ModelObject>::of(model));
+    const auto context = static_cast<std::size_t>(use->model.decoder->config.max_position_embeddings);
+    LOOM_TRY(const Prompt made, prompt_of(use->model, given, form, options, context));
+    LOOM_TRY(*prompt, make_blob(to_json(made)));
     return {};
   });
 }

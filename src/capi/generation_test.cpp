@@ -65,7 +65,7 @@ class CapiGeneration : public testing::Test {
     }
     EXPECT_EQ(loom_generator_receipt(g, &blob), LOOM_OK) << loom_last_error();
     const std::string receipt = take(blob);
-    EXPECT_EQ(loom_replay_receipt(receipt.data(), receipt.size(), nullptr, nullptr, nullptr, 0, &blob), LOOM_OK)
+    EXPECT_EQ(loom_receipt_replay(receipt.data(), receipt.size(), nullptr, nullptr, nullptr, 0, &blob), LOOM_OK)
         << loom_last_error() << receipt;
     out.replay = parse_json(take(blob)).value_or(Json());
     for (const loom_handle handle : {g, s}) EXPECT_EQ(loom_release(handle), LOOM_OK);
@@ -95,6 +95,99 @@ TEST_F(CapiGeneration, PromptOnlyReadsThePromptAndDrawsNothing) {
   EXPECT_EQ(none.stop, LOOM_STOP_LENGTH);
   EXPECT_GT(none.prompt_tokens, 0u);
   EXPECT_EQ(none.replay["equal"], true) << none.replay.dump();
+}
+
+TEST_F(CapiGeneration, EverySettingOfAPromptChangesItOrIsRefusedByName) {
+  const char* const kTemplate =
+      "{{ messages[0].content }}|{{ tools }}|{{ x }}|{% if strftime_now is defined %}{{ strftime_now('%Y') }}{% endif "
+      "%}";
+  const auto prompt = [&](loom_generation_options options, loom_prompt_form form = LOOM_PROMPT_CHAT,
+                          const std::string& text = "one") {
+    loom_blob blob = 0;
+    const bool made = loom_model_prompt(model_, text.data(), text.size(), form, &options, &blob) == LOOM_OK;
+    return made ? parse_json(take(blob)).value_or(Json()) : Json(loom_last_error());
+  };
+  auto base = sized<loom_generation_options>();
+  base.chat_template = kTemplate;
+  const Json plain = prompt(base);
+  EXPECT_EQ(plain["prompt"], "one|None||");
+  EXPECT_EQ(plain["ids"].size(), plain["prompt_tokens"]);
+  const auto with = [&](auto change) {
+    auto options = base;
+    change(options);
+    return options;
+  };
+  const std::pair<const char*, loom_generation_options> settings[] = {
+      {"tools", with([](auto& o) { o.tools = R"([{"name": "f"}])"; })},
+      {"template_variables", with([](auto& o) { o.template_variables = R"({"x": 5})"; })},
+      {"date", with([](auto& o) { o.date = "2026-11-28"; })},
+      {"plain_text", with([](auto& o) { o.plain_text = 1; })},
+      {"chat_template", with([](auto& o) { o.chat_template = "chatml"; })},
+  };
+  const loom_session s = session();
+  for (const auto& [name, given] : settings) {
+    if (std::string_view(name) != "plain_text") {
+      EXPECT_NE(prompt(given)["prompt"], plain["prompt"]) << name;
+    }
+    auto alone = given;
+    if (std::string_view(name) != "chat_template") alone.chat_template = nullptr;
+    const Json refused = prompt(alone, LOOM_PROMPT_RAW);
+    EXPECT_TRUE(as_string(refused)->starts_with(name)) << refused;
+    loom_generator g = 0;
+    const std::int32_t id = 1;
+    EXPECT_EQ(loom_generator_create(s, &id, 1, &alone, &g), LOOM_INVALID_ARGUMENT);
+    EXPECT_TRUE(std::string_view(loom_last_error()).starts_with(name)) << loom_last_error();
+  }
+  loom_release(s);
+  EXPECT_EQ(prompt(settings[1].second)["prompt"], "one|None|5|");
+  EXPECT_EQ(prompt(settings[2].second)["prompt"], "one|None||2026");
+  const std::string messages = R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])";
+  base.chat_template = "{% for m in messages %}{{ m.content }};{% endfor %}";
+  EXPECT_EQ(prompt(base, LOOM_PROMPT_MESSAGES, messages)["prompt"], "a;b;");
+  base.continue_final_message = 1;
+  EXPECT_EQ(prompt(base, LOOM_PROMPT_MESSAGES, messages)["prompt"], "a;b");
+  EXPECT_TRUE(prompt(base).is_string()) << "there is no message to continue";
+  for (const auto& wrong :
+       {with([](auto& o) { o.tools = "{"; }), with([](auto& o) { o.tools = "5"; }),
+        with([](auto& o) { o.template_variables = "[]"; }),
+        with([](auto& o) { o.template_variables = R"({"tools": 1})"; }), with([](auto& o) { o.date = "yesterday"; }),
+        with([](auto& o) { o.chat_template = "none"; })})
+    EXPECT_TRUE(prompt(wrong).is_string());
+}
+
+TEST_F(CapiGeneration, AChatTakesToolsDateVariablesAndATemplate) {
+  auto options = base();
+  options.chat_template =
+      "{% for m in messages %}{{ m.content }};{% endfor %}{{ tools[0].name }}{{ x }}"
+      "{{ strftime_now('%Y') }}";
+  options.tools = R"([{"name": "f"}])", options.template_variables = R"({"x": 5})", options.date = "2026-11-28";
+  const loom_session s = session();
+  loom_chat chat = 0;
+  ASSERT_EQ(loom_chat_create(s, nullptr, &options, &chat), LOOM_OK) << loom_last_error();
+  ASSERT_EQ(loom_chat_say(chat, "one", 3, 0), LOOM_OK) << loom_last_error();
+  for (auto step = sized<loom_step>(); step.stop == LOOM_STOP_NOT_YET;)
+    ASSERT_EQ(loom_chat_next(chat, 0, &step), LOOM_OK) << loom_last_error();
+  loom_blob receipt = 0;
+  ASSERT_EQ(loom_chat_receipt(chat, &receipt), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(parse_json(take(receipt)).value()["prompt"]["text"], "one;f52026");
+  loom_release(chat);
+  options.continue_final_message = 1;
+  EXPECT_EQ(loom_chat_create(s, nullptr, &options, &chat), LOOM_INVALID_ARGUMENT);
+  loom_release(s);
+}
+
+TEST_F(CapiGeneration, ATextOfMoreThanFourContextsEndsTheEncoding) {
+  auto options = sized<loom_session_options>();
+  options.context_tokens = 16;
+  loom_session s = 0;
+  ASSERT_EQ(loom_session_create(model_, &options, &s), LOOM_OK) << loom_last_error();
+  const std::string text(4000, 'a');
+  loom_generator g = 0;
+  for (const loom_prompt_form form : {LOOM_PROMPT_RAW, LOOM_PROMPT_CHAT}) {
+    EXPECT_EQ(loom_generator_from_text(s, text.data(), text.size(), form, nullptr, &g), LOOM_CONTEXT_FULL);
+    EXPECT_STREQ(loom_last_error(), "the prompt has more than 64 tokens, the context holds 16");
+  }
+  loom_release(s);
 }
 
 TEST_F(CapiGeneration, BiasesMoveTheChoiceAndTheReceiptHoldsThem) {

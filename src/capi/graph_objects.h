@@ -1,8 +1,8 @@
 #pragma once
-// What the handles of graphs and encoders stand for.
+// Objects of the handles of graphs and encoders.
 
 #include "capi/objects.h"
-#include "layers/graph/plan.h"
+#include "graph/plan.h"
 #include "lm/encoder.h"
 
 namespace loom::capi {
@@ -20,7 +20,7 @@ struct EncoderObject : Object {
   TextEncoder encoder;
   const std::string folder;
   const EncoderOptions options;
-  // Of the last call.
+  // Results of the last call.
   Result<Receipt> receipt = fail(Code::InvalidState, "the encoder has embedded no texts so far");
   std::vector<float> vectors;
   std::vector<std::uint64_t> tokens;

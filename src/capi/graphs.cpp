@@ -1,6 +1,7 @@
 // Graphs of loom.h: ONNX models, run on tensors of the caller.
 
 #include <algorithm>
+#include <cstdint>
 #include <bit>
 #include <cstring>
 #include <functional>
@@ -32,7 +33,7 @@ struct GraphSessionObject : Object {
   static constexpr Kind kKind = Kind::GraphSession;
   GraphSessionObject(std::shared_ptr<GraphObject> of, std::unique_ptr<graph::Runner> given)
       : graph(std::move(of)), runner(std::move(given)), bound(graph->program->accepted().size()) {}
-  // An output of the last run, and its bytes once somebody has asked for them where they lie otherwise.
+  // An output of the last run, and a copy of its bytes once a caller asks for them in another layout.
   struct Output {
     std::vector<std::uint64_t> extents;
     std::vector<std::byte> bytes;
@@ -73,11 +74,11 @@ Result<std::size_t> bytes_of(Type type, std::span<const std::size_t> dims) {
   for (const std::size_t d : dims) {
     LOOM_TRY(n, checked_mul(n, d));
   }
-  if (n > std::size_t{1} << 58) return fail(Code::SizeOverflow, "an input of {} numbers", n);
+  if (n > SIZE_MAX / 16) return fail(Code::SizeOverflow, "an input of {} numbers", n);
   return graph::stored_bytes(type, n);
 }
 
-// Whether the caller's bytes lie as the engine reads them.
+// Whether the caller's bytes have the layout that the engine reads.
 bool lies_right(const BoundInput& input) {
   if (input.type != Type::f32 && input.type != Type::f64 && input.type != Type::i64) return false;
   if constexpr (std::endian::native != std::endian::little) return false;
@@ -164,13 +165,12 @@ loom_status loom_graph_info(loom_graph graph, loom_blob* info) {
   });
 }
 
-loom_status loom_graph_session_create(loom_graph graph, const loom_graph_session_options* options,
+loom_status loom_graph_session_create(loom_graph graph, const loom_compute_options* compute,
                                       loom_graph_session* session) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(session));
-    LOOM_TRY(const loom_graph_session_options given, read_struct(options));
     graph::RunnerOptions wanted;
-    LOOM_TRY_VOID(read_workers(given, wanted));
+    LOOM_TRY_VOID(read_compute(compute, wanted));
     LOOM_TRY(const auto use, Use<GraphObject>::of(graph));
     LOOM_TRY(auto runner, graph::Runner::create(use->program, wanted));
     LOOM_TRY(*session, make_handle<GraphSessionObject>(use.shared(), std::move(runner)));
@@ -178,15 +178,17 @@ loom_status loom_graph_session_create(loom_graph graph, const loom_graph_session
   });
 }
 
-loom_status loom_graph_session_bind(loom_graph_session session, const char* input, loom_element element,
-                                    const void* data, size_t data_size, const uint64_t* shape, size_t shape_count) {
+loom_status loom_graph_session_bind(loom_graph_session session, const char* name, const loom_tensor* input) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY(const std::string_view bytes, need_bytes(data, data_size, "data"));
-    LOOM_TRY(const auto extents, need_array(shape, shape_count, "shape"));
+    if (input == nullptr) return fail(Code::InvalidArgument, "input is NULL");
+    LOOM_TRY(const loom_tensor given, read_struct(input));
+    LOOM_TRY(const std::string_view bytes, need_bytes(given.data, given.data_size, "data"));
+    LOOM_TRY(const auto extents, need_array(given.shape, given.shape_count, "shape"));
     LOOM_TRY(const auto s, take<GraphSessionObject>(session, "graph session"));
     const graph::Program& program = *s->graph->program;
-    const auto& names = input == nullptr ? program.inputs() : program.accepted();
-    LOOM_TRY(const std::size_t place, place_of(names, &graph::InputInfo::name, input, "input"));
+    const auto& names = name == nullptr ? program.inputs() : program.accepted();
+    LOOM_TRY(const std::size_t place, place_of(names, &graph::InputInfo::name, name, "input"));
+    const loom_element element = given.element;
     if (element <= LOOM_ELEMENT_NONE || element > LOOM_ELEMENT_INT4 || !graph::is_known(static_cast<Type>(element)))
       return fail(Code::InvalidArgument, "element is {}: expected that of a tensor of numbers", element);
     BoundInput bound{static_cast<Type>(element), {extents.begin(), extents.end()}, std::as_bytes(std::span(bytes))};
@@ -215,16 +217,18 @@ loom_status loom_graph_session_run(loom_graph_session session, loom_cancel cance
   });
 }
 
-loom_status loom_graph_session_output(loom_graph_session session, const char* output, loom_element* element,
-                                      const void** data, size_t* data_size, const uint64_t** shape,
-                                      size_t* shape_count) {
+loom_status loom_graph_session_output(loom_graph_session session, const char* name, loom_tensor* output) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY_VOID(need_results(element, data, data_size, shape, shape_count));
+    LOOM_TRY(const std::uint32_t room, room_in(output));
     LOOM_TRY(const auto s, take<GraphSessionObject>(session, "graph session"));
-    LOOM_TRY(const GivenOutput given, output_of(*s.operator->(), output));
-    *element = static_cast<loom_element>(given.value->type);
-    *data = given.bytes.data(), *data_size = given.bytes.size();
-    *shape = given.extents.data(), *shape_count = given.extents.size();
+    LOOM_TRY(const GivenOutput given, output_of(*s.operator->(), name));
+    write_struct(loom_tensor{.struct_size = 0,
+                             .element = static_cast<loom_element>(given.value->type),
+                             .data = const_cast<std::byte*>(given.bytes.data()),  // to read
+                             .data_size = given.bytes.size(),
+                             .shape = given.extents.data(),
+                             .shape_count = given.extents.size()},
+                 output, room);
     return {};
   });
 }

@@ -14,6 +14,7 @@ namespace {
 // Plain memory: a host's destructors may call when those of this thread have run.
 constexpr std::size_t kLongestText = 2048;
 thread_local char t_last_error[kLongestText];
+thread_local char t_wrong_answer[128];  // of a callback of the call that runs; empty: none
 
 // One line: control characters become blanks, and what is too long ends before the character that does not fit.
 void remember(std::string_view text) {
@@ -37,13 +38,45 @@ loom_status failed_without_memory() {
   return LOOM_OUT_OF_MEMORY;
 }
 
+// Ends a call: a wrong answer of one of its callbacks is its error. The text is found once: thread-local memory of a
+// shared library costs a call.
+class Answers {
+ public:
+  Answers() = default;
+  Answers(const Answers&) = delete;
+  Answers& operator=(const Answers&) = delete;
+  ~Answers() {
+    if (are_wrong()) *wrong_ = '\0';
+  }
+  bool are_wrong() const { return is_outermost_ && *wrong_ != '\0'; }
+  const char* text() const { return wrong_; }
+
+ private:
+  char* const wrong_ = t_wrong_answer;
+  const bool is_outermost_ = *wrong_ == '\0';  // else this call was made from a later callback
+};
+
 }  // namespace
 
+namespace {
+loom_status run_in_environment(const Answers& answers, Result<void> (*call)(void*), void* body) {
+  const FpEnvironment environment;
+  const Result<void> done = call(body);
+  if (answers.are_wrong()) return failed(Code::InvalidArgument, answers.text());
+  return done ? LOOM_OK : failed(done.error().code, done.error().text());
+}
+}  // namespace
+
+#if defined(__wasm__)  // without exceptions: where memory runs out in a small request, the host ends the call (js.cpp)
 loom_status run_guarded(Result<void> (*call)(void*), void* body) {
+  const Answers answers;
+  return run_in_environment(answers, call, body);
+}
+#else
+loom_status run_guarded(Result<void> (*call)(void*), void* body) {
+  const Answers answers;
   try {
-    const FpEnvironment environment;
-    const Result<void> done = call(body);
-    return done ? LOOM_OK : failed(done.error().code, done.error().text());
+    return run_in_environment(answers, call, body);
   } catch (const std::bad_alloc&) {
     return failed_without_memory();
   } catch (const std::exception& e) {
@@ -52,7 +85,21 @@ loom_status run_guarded(Result<void> (*call)(void*), void* body) {
     return failed(Code::InvalidState, "an unknown exception");
   }
 }
+#endif
 
 const char* last_error() { return t_last_error; }
+
+bool continues(std::int32_t answer, const char* callback) {
+  if ((answer == 0 || answer == 1) || t_wrong_answer[0] != '\0') return answer == 1;
+  const auto end =
+      fmt::format_to_n(t_wrong_answer, sizeof t_wrong_answer - 1,
+                       "the callback {} returned {}: expected 1 to continue or 0 to stop", callback, answer);
+  *end.out = '\0';
+  return false;
+}
+
+Result<void> need_answers() {
+  return t_wrong_answer[0] == '\0' ? Result<void>() : fail(Code::InvalidArgument, "{}", t_wrong_answer);
+}
 
 }  // namespace loom::capi

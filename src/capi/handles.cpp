@@ -1,7 +1,8 @@
 #include "capi/handles.h"
 
-#include <mutex>
 #include <vector>
+
+#include "core/mutex.h"
 
 namespace loom::capi {
 namespace {
@@ -32,7 +33,7 @@ std::uint64_t generation_of(std::uint64_t word) { return word >> 40; }
 // It is never destroyed: threads of the host may call while the process ends.
 struct Table {
   std::atomic<Slot*> pages[kPages]{};
-  std::mutex mutex;  // of what follows
+  Mutex mutex;  // of what follows
   std::uint32_t used = 0;
   std::vector<std::uint32_t> free;
 };
@@ -97,9 +98,9 @@ void end_object(Slot& slot, std::uint32_t index, std::uint64_t word) {
   slot.kind.store(Kind::None, std::memory_order_relaxed);
   const std::uint64_t next = generation_of(word) + 1;
   slot.word.store(next << 40, std::memory_order_release);
-  if (next == kGenerations - 1) return;  // the slot has told all its handles apart that it can
+  if (next == kGenerations - 1) return;  // the slot has used all its generations
   Table& t = table();
-  const std::scoped_lock lock(t.mutex);
+  const Mutex::Guard lock(t.mutex);
   t.free.push_back(index);
 }
 
@@ -116,7 +117,7 @@ Result<std::uint64_t> add_object(Kind kind, std::shared_ptr<Object> object) {
   Table& t = table();
   std::uint32_t index = 0;
   {
-    const std::scoped_lock lock(t.mutex);
+    const Mutex::Guard lock(t.mutex);
     if (!t.free.empty()) {
       index = t.free.back();
       t.free.pop_back();
@@ -143,7 +144,7 @@ Result<void> retain(std::uint64_t handle) {
 }
 
 Result<void> release(std::uint64_t handle) {
-  LOOM_TRY(const Pin pinned, pin(handle, named_kind(handle)));  // so that the object ends behind this, with the pin
+  LOOM_TRY(const Pin pinned, pin(handle, named_kind(handle)));  // so that the object ends after this call, with the pin
   Slot& slot = slot_at(static_cast<std::uint32_t>(handle));
   std::uint64_t word = slot.word.load(std::memory_order_acquire);
   do {

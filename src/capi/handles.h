@@ -44,7 +44,7 @@ enum class Kind : std::uint8_t {
   Judge = LOOM_KIND_JUDGE,
 };
 
-// What a handle stands for. Others that were made from it share it, so that it outlives its handle.
+// Object of a handle. Others that were made from it share it, so that it outlives its handle.
 struct Object : std::enable_shared_from_this<Object> {
   Object() = default;
   Object(const Object&) = delete;
@@ -69,12 +69,12 @@ class Pin {
 
 // OutOfMemory when all slots are taken.
 Result<std::uint64_t> add_object(Kind kind, std::shared_ptr<Object> object);
-// BadHandle, here and below, for a handle that does not stand for a living object (of that kind).
+// BadHandle, in this function and those below, for a handle that does not stand for a living object (of that kind).
 Result<void> retain(std::uint64_t handle);
 Result<void> release(std::uint64_t handle);
 Result<Kind> kind_of(std::uint64_t handle);
 Result<Pin> pin(std::uint64_t handle, Kind kind);
-// InvalidState in a child after fork() for what has threads, which are the parent's; it can be released there.
+// InvalidState in a child after fork() for an object with threads, which are the parent's; the child can release it.
 Result<void> need_threads(const Object& object, Kind kind);
 
 template <class T, class... Args>

@@ -1,5 +1,5 @@
-// Hooks of loom.h: every failure is told, every byte of tensors goes through the host's functions and comes back, a
-// refusal at any point is OUT_OF_MEMORY and loses nothing. What a child finds after fork().
+// Hooks of loom.h: every failure is reported, every byte of tensors goes through the host's functions and comes back, a
+// refusal at any point is OUT_OF_MEMORY and loses nothing. Objects in a child after fork().
 
 #include <gtest/gtest.h>
 #include <loom/loom.h>
@@ -67,8 +67,6 @@ loom_status run_all(std::string* bits) {
                            R"("output_height":6,"activation":"relu"}]})";
   const float input[4] = {1, 2, 3, 4};
   const std::uint64_t shape[2] = {1, 4};
-  const std::uint64_t* extents = nullptr;
-  std::size_t rank = 0;
   loom_model_options own{};
   own.struct_size = sizeof own;
   const std::vector<std::function<loom_status()>> steps = {
@@ -81,8 +79,9 @@ loom_status run_all(std::string* bits) {
       },
       [&] { return loom_network_session_create(network, nullptr, &network_session); },
       [&] {
-        return loom_network_session_forward(network_session, input, 4, shape, 2, nullptr, &out, &count, &extents,
-                                            &rank);
+        const loom_tensor x = test::tensor_of(input, 4, shape, 2);
+        auto y = test::sized<loom_tensor>();
+        return loom_network_session_forward(network_session, &x, nullptr, &y);
       }};
   loom_status status = LOOM_OK;
   for (const auto& step : steps)
@@ -102,7 +101,7 @@ TEST(CapiHooks, memory_of_tensors_comes_from_the_host_and_goes_back) {
   EXPECT_TRUE(host.held.empty());
   EXPECT_EQ(hosted, plain);  // memory that is not zero changes no bit
 
-  // What was taken while the hook was there goes back to it, whoever is asked by then.
+  // Memory that was taken from a hook goes back to it, also when another one is set by then.
   loom_model model = 0;
   ASSERT_EQ(loom_model_open(model_path().c_str(), nullptr, &model), LOOM_OK);
   EXPECT_FALSE(host.held.empty());
@@ -149,7 +148,8 @@ TEST(CapiHooks, a_graph_session_goes_on_after_a_refusal_at_any_point) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 17) / 16;
   const auto run = [&](std::uint64_t rows) {
     const std::uint64_t shape[] = {rows, 64};
-    EXPECT_EQ(loom_graph_session_bind(session, nullptr, LOOM_ELEMENT_FLOAT32, x.data(), rows * 256, shape, 2), LOOM_OK);
+    const loom_tensor given = test::tensor_of(x.data(), rows * 64, shape, 2);
+    EXPECT_EQ(loom_graph_session_bind(session, nullptr, &given), LOOM_OK) << loom_last_error();
     return loom_graph_session_run(session, 0);
   };
   const auto hash = [&] {
@@ -198,7 +198,7 @@ struct Said {
     said.thread = std::this_thread::get_id();
     said.lines.emplace_back(level, text);
     loom_kind kind = 0;
-    EXPECT_EQ(loom_kind_of(1, &kind), LOOM_BAD_HANDLE);  // a failure inside of the hook is not told again
+    EXPECT_EQ(loom_kind_of(1, &kind), LOOM_BAD_HANDLE);  // a failure inside of the hook is not reported again
   }
 };
 
@@ -235,8 +235,10 @@ int child(loom_model model, loom_session session, loom_threads threads, const st
   loom_blob info = 0;
   if (loom_session_feed(session, 0, ids.data(), ids.size(), 0, &logits, &count) != LOOM_INVALID_STATE) return 1;
   if (std::string_view(loom_last_error()).find("fork") == std::string_view::npos) return 2;
-  auto options = loom_session_options{};
-  options.struct_size = sizeof options, options.threads = threads;
+  auto compute = test::sized<loom_compute_options>();
+  compute.threads = threads;
+  auto options = test::sized<loom_session_options>();
+  options.compute = &compute;
   loom_session own = 0;
   if (loom_session_create(model, &options, &own) != LOOM_INVALID_STATE) return 3;
   if (loom_model_info(model, &info) != LOOM_OK || loom_release(info) != LOOM_OK) return 4;
@@ -253,8 +255,10 @@ TEST(CapiFork, a_child_is_told_which_objects_it_cannot_use) {
   ASSERT_EQ(loom_model_open(model_path().c_str(), nullptr, &model), LOOM_OK) << loom_last_error();
   loom_threads threads = 0;
   ASSERT_EQ(loom_threads_create(3, &threads), LOOM_OK);
-  auto options = loom_session_options{};
-  options.struct_size = sizeof options, options.threads = threads;
+  auto compute = test::sized<loom_compute_options>();
+  compute.threads = threads;
+  auto options = test::sized<loom_session_options>();
+  options.compute = &compute;
   loom_session session = 0;
   ASSERT_EQ(loom_session_create(model, &options, &session), LOOM_OK);
   const std::vector<std::int32_t> ids = {3, 4, 5};

@@ -51,7 +51,7 @@ Result<TakenPass> take_pass(loom_layer handle) {
 
 std::string_view or_none(const char* text) { return text == nullptr ? std::string_view() : text; }
 
-// A size that is beyond what can be counted here is beyond every tensor too.
+// A size that overflows is above that of every tensor.
 std::size_t size_of(std::uint64_t given) {
   return static_cast<std::size_t>(std::min<std::uint64_t>(given, static_cast<std::size_t>(-1)));
 }
@@ -65,8 +65,7 @@ Result<std::vector<std::size_t>> sizes_of(const std::uint64_t* given, std::size_
   return out;
 }
 
-// A question to the pass. What is wrong with its arguments is an error of the pass, too: a callback looks at the last
-// status alone.
+// A question to the pass. Wrong arguments are an error of the pass, too: a callback looks at the last status alone.
 template <class Call, class... T>
 loom_status ask(loom_layer handle, Call&& call, T*... results) {
   return guard([&]() -> Result<void> {
@@ -98,7 +97,8 @@ using Made = Result<ForeignPass::Ref>;
 using namespace loom;
 using namespace loom::capi;
 
-loom_status loom_register_kind(const void* description, size_t description_size, const loom_kind_callbacks* callbacks) {
+loom_status loom_layer_kind_register(const void* description, size_t description_size,
+                                     const loom_kind_callbacks* callbacks) {
   return guard([&]() -> Result<void> {
     if (callbacks == nullptr) return fail(Code::InvalidArgument, "callbacks is NULL");
     LOOM_TRY(const auto given, read_struct(callbacks));
@@ -111,7 +111,7 @@ loom_status loom_register_kind(const void* description, size_t description_size,
   });
 }
 
-loom_status loom_unregister_kind(const char* name) {
+loom_status loom_layer_kind_unregister(const char* name) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const std::string_view wanted, need_text(name, "name"));
     return remove_foreign_kind(wanted);

@@ -41,8 +41,10 @@ struct Way {
 };
 
 loom_network_session session(loom_network n, const Way& way = {}) {
+  auto compute = sized<loom_compute_options>();
   auto options = sized<loom_network_session_options>();
-  options.thread_count = way.threads, options.backward = 1, options.isa = way.isa.empty() ? nullptr : way.isa.c_str();
+  options.compute = &compute;
+  compute.thread_count = way.threads, options.backward = 1, compute.isa = way.isa.empty() ? nullptr : way.isa.c_str();
   loom_network_session s = 0;
   EXPECT_EQ(loom_network_session_create(n, &options, &s), LOOM_OK) << loom_last_error();
   return s;
@@ -57,29 +59,23 @@ std::vector<float> drawn(std::size_t count, unsigned seed) {
 constexpr std::size_t kRows = 600, kWidth = 64;
 
 std::vector<float> forward(loom_network_session s, const std::vector<float>& x) {
-  const std::uint64_t shape[] = {kRows, kWidth};
-  const float* y = nullptr;
-  const std::uint64_t* extents = nullptr;
-  std::size_t count = 0, rank = 0;
-  EXPECT_EQ(loom_network_session_forward(s, x.data(), x.size(), shape, 2, nullptr, &y, &count, &extents, &rank),
-            LOOM_OK)
-      << loom_last_error();
-  return y == nullptr ? std::vector<float>() : std::vector<float>(y, y + count);
+  loom_tensor y;
+  EXPECT_EQ(test::forward(s, x, {kRows, kWidth}, y), LOOM_OK) << loom_last_error();
+  return y.data == nullptr ? std::vector<float>() : test::values_of(y);
 }
 std::vector<float> backward(loom_network_session s, const std::vector<float>& dy) {
-  const float* dx = nullptr;
-  std::size_t count = 0;
+  loom_tensor dx;
   EXPECT_EQ(loom_network_session_clear_gradients(s), LOOM_OK);
-  EXPECT_EQ(loom_network_session_backward(s, dy.data(), dy.size(), 0, &dx, &count), LOOM_OK) << loom_last_error();
-  return dx == nullptr ? std::vector<float>() : std::vector<float>(dx, dx + count);
+  EXPECT_EQ(test::backward(s, dy, dx), LOOM_OK) << loom_last_error();
+  return dx.data == nullptr ? std::vector<float>() : test::values_of(dx);
 }
 std::vector<float> gradient(loom_network_session s, const std::string& weight, std::size_t count) {
   std::vector<float> g(count);
-  EXPECT_EQ(loom_network_session_gradient(s, weight.c_str(), g.data(), count), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(test::gradient(s, weight, g), LOOM_OK) << loom_last_error();
   return g;
 }
 void set_weight(loom_network n, const std::string& name, const std::vector<float>& values) {
-  EXPECT_EQ(loom_network_set_weight(n, name.c_str(), values.data(), values.size()), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(test::set_weight(n, name, values), LOOM_OK) << loom_last_error();
 }
 
 // Bits: a NaN is equal to itself, +0 is not -0.
@@ -87,7 +83,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// What a pass gives, by name.
+// Results of a pass, by name.
 using Given = std::vector<std::pair<std::string, std::vector<float>>>;
 
 Given of_highway(const std::string& type, const Way& way) {
@@ -105,7 +101,7 @@ Given of_highway(const std::string& type, const Way& way) {
   return given;
 }
 
-// The same from two dense layers, what stands between them being single operations on floats.
+// Like of_highway(), from two dense layers with single operations on floats between them.
 Given of_dense(const std::string& type, const Way& way) {
   const auto dense = [&](const char* activation, unsigned seed) {
     const loom_network n =
@@ -161,25 +157,23 @@ TEST(CapiKinds, gradients_of_the_example_in_f64_are_those_of_differences) {
       network(R"({"type":"highway","width":3})", R"("activations":"float64","default_dtype":"float64",)");
   const loom_network_session s = session(n);
   std::vector<double> x = {0.3, -0.7, 0.2, 1.1, 0.4, -0.9}, dy = {0.5, -1, 0.25, 2, -0.75, 1.5}, w(9);
-  const std::uint64_t shape[] = {2, 3};
   const auto loss = [&] {
-    const double* y = nullptr;
-    const std::uint64_t* extents = nullptr;
-    std::size_t count = 0, rank = 0;
-    EXPECT_EQ(loom_network_session_forward_f64(s, x.data(), x.size(), shape, 2, nullptr, &y, &count, &extents, &rank),
-              LOOM_OK)
-        << loom_last_error();
+    loom_tensor given;
+    EXPECT_EQ(test::forward(s, x, {2, 3}, given), LOOM_OK) << loom_last_error();
+    const std::vector<double> y = test::values_of<double>(given);
     double sum = 0;
     for (std::size_t i = 0; i < 6; ++i) sum += dy[i] * y[i];
     return sum;
   };
   static_cast<void>(loss());
-  const double* dx = nullptr;
-  std::size_t count = 0;
-  ASSERT_EQ(loom_network_session_backward_f64(s, dy.data(), dy.size(), 0, &dx, &count), LOOM_OK) << loom_last_error();
-  const std::vector<double> of_x(dx, dx + count);
-  const std::vector<float> of_w = gradient(s, "layers.0.t.weight", 9);
-  ASSERT_EQ(loom_network_get_weight_f64(n, "layers.0.t.weight", w.data(), 9), LOOM_OK) << loom_last_error();
+  loom_tensor dx;
+  ASSERT_EQ(test::backward(s, dy, dx), LOOM_OK) << loom_last_error();
+  const std::vector<double> of_x = test::values_of<double>(dx);
+  std::vector<double> of_w(9);
+  ASSERT_EQ(test::gradient(s, "layers.0.t.weight", of_w), LOOM_OK) << loom_last_error();
+  const std::vector<float> rounded(of_w.begin(), of_w.end());
+  EXPECT_EQ(gradient(s, "layers.0.t.weight", 9), rounded);
+  ASSERT_EQ(test::get_weight(n, "layers.0.t.weight", w), LOOM_OK) << loom_last_error();
   constexpr double kStep = 1e-5;
   const auto slope = [&](const auto& shift) {
     shift(kStep);
@@ -193,9 +187,9 @@ TEST(CapiKinds, gradients_of_the_example_in_f64_are_those_of_differences) {
   for (std::size_t i = 0; i < 9; ++i)
     EXPECT_NEAR(slope([&](double by) {
                   w[i] += by;
-                  EXPECT_EQ(loom_network_set_weight_f64(n, "layers.0.t.weight", w.data(), 9), LOOM_OK);
+                  EXPECT_EQ(test::set_weight(n, "layers.0.t.weight", w), LOOM_OK);
                 }),
-                static_cast<double>(of_w[i]), 1e-6)
+                of_w[i], 1e-8)
         << i;
   loom_release(s), loom_release(n);
 }
@@ -206,8 +200,8 @@ TEST(CapiKinds, files_name_the_kind_and_need_it) {
   callbacks.forward = own_kind_example::highway_forward, callbacks.declare = own_kind_example::highway_declare;
   const std::string description = R"({"name":"road","settings":[{"key":"width","type":"integer","min":1},
     {"key":"activation","type":"activation","default":"tanh"}]})";
-  ASSERT_EQ(loom_register_kind(description.data(), description.size(), &callbacks), LOOM_OK) << loom_last_error();
-  EXPECT_EQ(loom_register_kind(description.data(), description.size(), &callbacks), LOOM_INVALID_ARGUMENT);
+  ASSERT_EQ(loom_layer_kind_register(description.data(), description.size(), &callbacks), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom_layer_kind_register(description.data(), description.size(), &callbacks), LOOM_INVALID_ARGUMENT);
   const loom_network n = network(R"({"type":"road","width":5,"activation":"relu"})");
   const test::TempFolder folder;
   const std::string entity = folder / "net.entity", json = folder / "net.json";
@@ -220,23 +214,19 @@ TEST(CapiKinds, files_name_the_kind_and_need_it) {
     ASSERT_EQ(loom_network_open(path.c_str(), nullptr, &again), LOOM_OK) << loom_last_error();
     ASSERT_EQ(loom_network_hash(again, &b), LOOM_OK);
     EXPECT_EQ(take(b), hash);
-    EXPECT_EQ(loom_unregister_kind("road"), LOOM_INVALID_STATE);
+    EXPECT_EQ(loom_layer_kind_unregister("road"), LOOM_INVALID_STATE);
     loom_release(again);
   }
   // A kind without a backward pass infers and does not learn.
   const std::vector<float> x(10);
-  const std::uint64_t shape[] = {2, 5};
   const loom_network_session s = session(n);
-  const float* y = nullptr;
-  const std::uint64_t* extents = nullptr;
-  std::size_t count = 0, rank = 0;
-  EXPECT_EQ(loom_network_session_forward(s, x.data(), x.size(), shape, 2, nullptr, &y, &count, &extents, &rank),
-            LOOM_UNSUPPORTED);
+  loom_tensor y;
+  EXPECT_EQ(test::forward(s, x, {2, 5}, y), LOOM_UNSUPPORTED);
   EXPECT_NE(std::string(loom_last_error()).find("/layers/0: road: the kind has no backward pass"), std::string::npos)
       << loom_last_error();
   loom_release(s), loom_release(n);
-  EXPECT_EQ(loom_unregister_kind("road"), LOOM_OK) << loom_last_error();
-  EXPECT_EQ(loom_unregister_kind("road"), LOOM_UNKNOWN_NAME);
+  EXPECT_EQ(loom_layer_kind_unregister("road"), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom_layer_kind_unregister("road"), LOOM_UNKNOWN_NAME);
   for (const std::string& path : {entity, json}) {
     loom_network again = 0;
     EXPECT_EQ(loom_network_open(path.c_str(), nullptr, &again), LOOM_UNKNOWN_NAME);
@@ -245,7 +235,7 @@ TEST(CapiKinds, files_name_the_kind_and_need_it) {
   }
 }
 
-// What a test's callback found out.
+// Values that a test's callback saw.
 struct Seen {
   loom_layer layer = 0;
   loom_status answer = LOOM_OK;
@@ -277,7 +267,7 @@ TEST(CapiKinds, callbacks_that_fail_are_the_error_of_the_call) {
   auto callbacks = sized<loom_kind_callbacks>();
   callbacks.forward = found_out, callbacks.user = &seen;
   const std::string description = R"({"name":"found_out"})";
-  ASSERT_EQ(loom_register_kind(description.data(), description.size(), &callbacks), LOOM_OK) << loom_last_error();
+  ASSERT_EQ(loom_layer_kind_register(description.data(), description.size(), &callbacks), LOOM_OK) << loom_last_error();
   const loom_network n = network(R"({"type":"dense","input_height":4,"output_height":4},{"type":"found_out"})");
   std::uint64_t rows = 1;
   const auto prepare = [&] {
@@ -318,21 +308,23 @@ TEST(CapiKinds, callbacks_that_fail_are_the_error_of_the_call) {
     EXPECT_NE(std::string(loom_last_error()).find(what), std::string::npos) << loom_last_error();
   }
   loom_release(n);
-  EXPECT_EQ(loom_unregister_kind("found_out"), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom_layer_kind_unregister("found_out"), LOOM_OK) << loom_last_error();
 }
 
 TEST(CapiKinds, a_kind_is_refused_with_a_reason) {
   auto callbacks = sized<loom_kind_callbacks>();
-  const auto add = [&](const std::string& text) { return loom_register_kind(text.data(), text.size(), &callbacks); };
+  const auto add = [&](const std::string& text) {
+    return loom_layer_kind_register(text.data(), text.size(), &callbacks);
+  };
   EXPECT_EQ(add(R"({"name":"fine"})"), LOOM_INVALID_ARGUMENT);  // without forward
   callbacks.forward = found_out;
   EXPECT_EQ(add("{"), LOOM_CORRUPT_DATA);
   EXPECT_EQ(add(R"({"name":"fine","setting":[]})"), LOOM_UNKNOWN_KEY);
   EXPECT_EQ(add(R"({"name":"dense"})"), LOOM_INVALID_ARGUMENT);
   EXPECT_EQ(add(R"({"name":"fine","settings":[{"key":"dtype"}]})"), LOOM_INVALID_ARGUMENT);
-  EXPECT_EQ(loom_register_kind("{}", 2, nullptr), LOOM_INVALID_ARGUMENT);
-  EXPECT_EQ(loom_unregister_kind("dense"), LOOM_UNKNOWN_NAME);
-  EXPECT_EQ(loom_unregister_kind(nullptr), LOOM_INVALID_ARGUMENT);
+  EXPECT_EQ(loom_layer_kind_register("{}", 2, nullptr), LOOM_INVALID_ARGUMENT);
+  EXPECT_EQ(loom_layer_kind_unregister("dense"), LOOM_UNKNOWN_NAME);
+  EXPECT_EQ(loom_layer_kind_unregister(nullptr), LOOM_INVALID_ARGUMENT);
 }
 
 TEST(CapiKinds, the_example_learns) {

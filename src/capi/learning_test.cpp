@@ -4,6 +4,8 @@
 #include <loom/loom.h>
 
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -67,34 +69,43 @@ TEST(CapiTraining, runs_over_arrays_and_says_where_it_is) {
     int events = 0, ends = 0;
     int stop_at = 1000;
     double loss = 0;
+    loom_training_stop stop = LOOM_TRAINING_STOP_NOT_YET;
   };
   std::vector<std::string> hashes;
   for (const int threads : {1, 2}) {
     const loom_network n = chain();
     Told told;
-    auto options = sized<loom_train_options>();
-    options.thread_count = threads, options.user = &told;
-    options.progress = [](void* user, loom_training_event event, std::uint64_t, std::uint64_t epochs, std::uint64_t,
-                          std::uint64_t batches, double loss, double, const char*) -> std::int32_t {
+    auto compute = sized<loom_compute_options>();
+    auto options = sized<loom_training_options>();
+    options.compute = &compute;
+    compute.thread_count = threads, options.user = &told;
+    options.progress = [](void* user, const loom_training_event* e) -> std::int32_t {
       auto& t = *static_cast<Told*>(user);
-      EXPECT_EQ(epochs, 6U);
-      EXPECT_EQ(batches, 3U);
+      EXPECT_EQ(e->struct_size, sizeof *e);
+      EXPECT_EQ(e->epochs, 6U);
+      EXPECT_EQ(e->batches, 3U);
       ++t.events;
-      if (event == LOOM_TRAINING_EPOCH_END) ++t.ends, t.loss = loss;
+      if (e->phase == LOOM_TRAINING_EPOCH_END) ++t.ends, t.loss = e->loss;
+      if (e->phase == LOOM_TRAINING_END)
+        t.stop = e->stop;
+      else
+        EXPECT_EQ(e->stop, LOOM_TRAINING_STOP_NOT_YET);
       return t.ends < t.stop_at ? 1 : 0;
     };
     loom_blob outcome = 0;
-    ASSERT_EQ(loom_train(config.data(), config.size(), n, &batch, nullptr, &options, &outcome), LOOM_OK)
+    ASSERT_EQ(loom_training_run(config.data(), config.size(), n, &batch, nullptr, &options, &outcome), LOOM_OK)
         << loom_last_error();
     EXPECT_NE(take(outcome).find("\"finished\""), std::string::npos);
     EXPECT_EQ(told.ends, 6);
+    EXPECT_EQ(told.stop, LOOM_TRAINING_STOP_FINISHED);
     EXPECT_LT(told.loss, 0.5);
     hashes.push_back(weights_of(n));
     Told early;
     early.stop_at = 2;
     options.user = &early;
-    ASSERT_EQ(loom_train(config.data(), config.size(), n, &batch, nullptr, &options, &outcome), LOOM_OK);
+    ASSERT_EQ(loom_training_run(config.data(), config.size(), n, &batch, nullptr, &options, &outcome), LOOM_OK);
     EXPECT_NE(take(outcome).find("\"stopped\""), std::string::npos);
+    EXPECT_EQ(early.stop, LOOM_TRAINING_STOP_STOPPED);
     EXPECT_EQ(loom_release(n), LOOM_OK);
   }
   EXPECT_EQ(hashes[0], hashes[1]);
@@ -106,7 +117,7 @@ TEST(CapiTraining, wrong_samples_are_answered) {
   const loom_network n = chain();
   loom_blob outcome = 0;
   const auto run = [&](const loom_batch* samples, const std::string& text) {
-    return loom_train(text.data(), text.size(), n, samples, nullptr, nullptr, &outcome);
+    return loom_training_run(text.data(), text.size(), n, samples, nullptr, nullptr, &outcome);
   };
   loom_batch both = data.batch(true), none = data.batch(false);
   both.targets = data.targets.data(), both.targets_count = data.targets.size();
@@ -165,13 +176,14 @@ TEST(CapiMesh, settles_to_the_plain_output) {
   const float* y = nullptr;
   const std::uint64_t* shape = nullptr;
   std::size_t count = 0, rank = 0;
-  ASSERT_EQ(loom_network_session_forward(s, data.inputs.data(), data.inputs.size(), data.shape, 2, nullptr, &y, &count,
-                                         &shape, &rank),
-            LOOM_OK);
-  const std::vector<float> expected(y, y + count);
+  loom_tensor plain;
+  ASSERT_EQ(loom::test::forward(s, data.inputs, {90, 40}, plain), LOOM_OK);
+  const std::vector<float> expected = loom::test::values_of(plain);
 
+  auto compute = sized<loom_compute_options>();
   auto options = sized<loom_step_mesh_options>();
-  options.history = 8, options.backward = 1, options.thread_count = 2, options.keep_inputs = 1;
+  options.compute = &compute;
+  options.history = 8, options.backward = 1, compute.thread_count = 2, options.keep_inputs = 1;
   loom_step_mesh mesh = 0;
   ASSERT_EQ(loom_step_mesh_create(n, data.shape, 2, &options, &mesh), LOOM_OK) << loom_last_error();
   loom_step_state state = 0, copy = 0;
@@ -220,7 +232,7 @@ TEST(CapiMesh, settles_to_the_plain_output) {
   for (const loom_handle h : {tween, state, copy, mesh, s, n, other}) EXPECT_EQ(loom_release(h), LOOM_OK);
 }
 
-// Fitness told from outside; a snapshot goes on with the same generations, whatever the threads.
+// The host gives the fitness; a snapshot goes on with the same generations, whatever the threads.
 TEST(CapiPopulation, breeds_what_it_is_told) {
   const std::string config = R"({"population":12,"seed":4,"mutation":{"node_rate":0}})";
   const std::uint64_t shape[] = {1, 40};
@@ -233,7 +245,7 @@ TEST(CapiPopulation, breeds_what_it_is_told) {
       loom_network n = 0;
       EXPECT_EQ(loom_population_network(p, place, &n), LOOM_OK) << loom_last_error();
       std::vector<float> w(70 * 40);
-      const loom_status got = loom_network_get_weight(n, "layers.0.weight", w.data(), w.size());
+      const loom_status got = loom::test::get_weight(n, "layers.0.weight", w);
       fitness.push_back(got == LOOM_OK ? -std::fabs(static_cast<double>(w[0]) - 0.5) : NAN);
       EXPECT_EQ(loom_release(n), LOOM_OK);
     }
@@ -242,15 +254,19 @@ TEST(CapiPopulation, breeds_what_it_is_told) {
     return take(report);
   };
   const loom_network base = chain();
+  auto one = sized<loom_compute_options>();
+  one.thread_count = 1;
   loom_population p = 0, q = 0;
-  ASSERT_EQ(loom_population_create(base, shape, 2, config.data(), config.size(), 1, &p), LOOM_OK) << loom_last_error();
+  ASSERT_EQ(loom_population_create(base, shape, 2, config.data(), config.size(), &one, &p), LOOM_OK)
+      << loom_last_error();
   loom_network best = 0;
   EXPECT_EQ(loom_population_best(p, &best), LOOM_NO_VALUE);
   judge(p), judge(p);
   loom_blob saved = 0;
   ASSERT_EQ(loom_population_snapshot(p, &saved), LOOM_OK) << loom_last_error();
   const std::string bytes = take(saved);
-  ASSERT_EQ(loom_population_restore(bytes.data(), bytes.size(), shape, 2, config.data(), config.size(), 2, &q), LOOM_OK)
+  ASSERT_EQ(loom_population_restore(bytes.data(), bytes.size(), shape, 2, config.data(), config.size(), nullptr, &q),
+            LOOM_OK)
       << loom_last_error();
   EXPECT_EQ(judge(p), judge(q));
   ASSERT_EQ(loom_population_best(p, &best), LOOM_OK) << loom_last_error();
@@ -259,7 +275,7 @@ TEST(CapiPopulation, breeds_what_it_is_told) {
   EXPECT_EQ(loom_population_tell(p, few, 1, &report), LOOM_INVALID_ARGUMENT);
   const std::string wrong = R"({"generations":5})";
   loom_population none = 0;
-  EXPECT_EQ(loom_population_create(base, shape, 2, wrong.data(), wrong.size(), 1, &none), LOOM_UNKNOWN_KEY);
+  EXPECT_EQ(loom_population_create(base, shape, 2, wrong.data(), wrong.size(), &one, &none), LOOM_UNKNOWN_KEY);
   for (const loom_handle h : {p, q, best, base}) EXPECT_EQ(loom_release(h), LOOM_OK);
 }
 
@@ -290,16 +306,106 @@ TEST(CapiEvolution, runs_by_a_config) {
       {"type":"dense","input_height":2,"output_height":4,"activation":"tanh"},
       {"type":"dense","input_height":4,"output_height":1,"activation":"sigmoid"}]}})";
   int told = 0;
-  auto options = sized<loom_evolve_options>();
-  options.user = &told, options.thread_count = 2;
+  auto compute = sized<loom_compute_options>();
+  auto options = sized<loom_evolution_options>();
+  options.compute = &compute;
+  options.user = &told, compute.thread_count = 2;
   options.progress = [](void* user, const char* report) -> std::int32_t {
     EXPECT_NE(std::string(report).find("best_score"), std::string::npos);
     return ++*static_cast<int*>(user) < 3 ? 1 : 0;
   };
   loom_blob outcome = 0;
-  ASSERT_EQ(loom_evolve(config.data(), config.size(), &options, &outcome), LOOM_OK) << loom_last_error();
+  ASSERT_EQ(loom_evolution_run(config.data(), config.size(), &options, &outcome), LOOM_OK) << loom_last_error();
   EXPECT_NE(take(outcome).find("\"generations\":3"), std::string::npos);
   EXPECT_EQ(told, 3);
+  options.progress = [](void*, const char*) -> std::int32_t { return 2; };
+  outcome = 0;
+  EXPECT_EQ(loom_evolution_run(config.data(), config.size(), &options, &outcome), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "the callback on_generation returned 2: expected 1 to continue or 0 to stop");
+  EXPECT_EQ(outcome, 0U);
+}
+
+// Each network gets a fitness of 1; `leaves_out` is the place in the row of numbers that stays unset.
+struct HostJudge {
+  std::uint64_t leaves_out = ~std::uint64_t{0};
+  std::int32_t answer = 1;
+  static std::int32_t judge(void* user, const loom_judging_event* e) {
+    const auto& judge = *static_cast<HostJudge*>(user);
+    EXPECT_EQ(e->struct_size, sizeof *e);
+    EXPECT_EQ(e->fitness_count, e->ends_count * e->width);
+    EXPECT_EQ(e->ends[e->ends_count - 1], e->networks_size);
+    for (std::size_t i = 0; i < e->fitness_count; ++i)
+      if (i != judge.leaves_out) e->fitness[i] = i == 0 ? NAN : 1;
+    return judge.answer;
+  }
+};
+
+TEST(CapiEvolution, AHostJudgesEachNumberOfEachNetwork) {
+  const std::string config =
+      R"({"task":"xor","population":4,"generations":1,"seed":1,"network":{"layers":[
+      {"type":"dense","input_height":2,"output_height":1,"activation":"sigmoid"}]}})";
+  HostJudge judge;
+  auto compute = sized<loom_compute_options>();
+  auto options = sized<loom_evolution_options>();
+  options.compute = &compute;
+  options.user = &judge, compute.thread_count = 1, options.judging = HostJudge::judge;
+  loom_blob outcome = 0;
+  const auto run = [&] { return loom_evolution_run(config.data(), config.size(), &options, &outcome); };
+  ASSERT_EQ(run(), LOOM_OK) << loom_last_error();  // NaN ranks last
+  take(outcome);
+  judge.leaves_out = 2;
+  EXPECT_EQ(run(), LOOM_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(loom_last_error()).find("on_judging left number"), std::string::npos) << loom_last_error();
+  judge.leaves_out = ~std::uint64_t{0}, judge.answer = 256;
+  EXPECT_EQ(run(), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "the callback on_judging returned 256: expected 1 to continue or 0 to stop");
+  judge.answer = 0;
+  EXPECT_EQ(run(), LOOM_CANCELLED);
+}
+
+// Events as an older header declares them, without the last fields.
+struct OlderTrainingEvent {
+  std::uint32_t struct_size;
+  std::int32_t phase;
+  std::uint64_t epoch;
+};
+
+TEST(CapiTraining, AHostOfAnOlderHeaderReadsEventsThatGrew) {
+  const Data data;
+  const loom_batch batch = data.batch(true);
+  const std::string config = R"({"epochs":2,"batch_size":30,"loss":"softmax_crossentropy"})";
+  const loom_network n = chain();
+  std::uint64_t ends = 0;
+  const auto older = [](void* user, const loom_training_event* given) -> std::int32_t {
+    OlderTrainingEvent e;
+    std::memcpy(&e, given, sizeof e);
+    EXPECT_GE(e.struct_size, sizeof e);  // all that it knows is set
+    if (e.phase == LOOM_TRAINING_EPOCH_END) {
+      EXPECT_EQ(e.epoch, (*static_cast<std::uint64_t*>(user))++);
+    }
+    return 1;
+  };
+  auto options = sized<loom_training_options>();
+  options.user = &ends, options.progress = older;
+  loom_blob outcome = 0;
+  const auto train = [&] {
+    return loom_training_run(config.data(), config.size(), n, &batch, nullptr, &options, &outcome);
+  };
+  ASSERT_EQ(train(), LOOM_OK) << loom_last_error();
+  take(outcome);
+  EXPECT_EQ(ends, 2U);
+  options.struct_size = 0;
+  EXPECT_EQ(train(), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "struct_size is 0: set it to the size of the struct");
+  options.struct_size = offsetof(loom_training_options, progress);  // a header without callbacks
+  ASSERT_EQ(train(), LOOM_OK) << loom_last_error();
+  take(outcome);
+  EXPECT_EQ(ends, 2U);
+  options = sized<loom_training_options>();
+  options.progress = [](void*, const loom_training_event*) -> std::int32_t { return -5; };
+  EXPECT_EQ(train(), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "the callback on_training returned -5: expected 1 to continue or 0 to stop");
+  EXPECT_EQ(loom_release(n), LOOM_OK);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Versions, errors, handles: the first two groups of loom.h.
 
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "capi/guard.h"
@@ -7,7 +9,9 @@
 #include "capi/options.h"
 #include "core/json.h"
 #include "core/numerics_version.h"
-#include "lm/golden.h"
+#include "lm/generator.h"
+#include "training/training_run.h"
+#include "verify/golden_models.h"
 #include "telemetry/audit.h"
 
 namespace loom::capi {
@@ -29,6 +33,15 @@ Result<Json> config_json(const void* config, std::size_t size) {
   return text.empty() ? Result<Json>(Json::object()) : parse_json(text);
 }
 
+namespace {
+
+// The name at an index of a table of literals, each of which ends with a NUL; "" outside of the table.
+const char* name_in(std::span<const std::string_view> names, std::int32_t index) {
+  return index >= 0 && static_cast<std::size_t>(index) < names.size() ? names[static_cast<std::size_t>(index)].data()
+                                                                      : "";
+}
+
+}  // namespace
 }  // namespace loom::capi
 
 using namespace loom;
@@ -36,7 +49,13 @@ using namespace loom::capi;
 
 const char* loom_version(void) { return LOOM_VERSION; }
 
+loom_abi loom_library_abi_version(void) { return LOOM_ABI_VERSION; }
+
 const char* loom_last_error(void) { return last_error(); }
+
+const char* loom_stop_name(int32_t stop) { return name_in(kStopReasons, stop); }
+
+const char* loom_training_stop_name(int32_t stop) { return name_in(kTrainingStops, stop); }
 
 const char* loom_status_name(int32_t status) { return status == LOOM_OK ? "Ok" : code_name(static_cast<Code>(status)); }
 
@@ -58,15 +77,12 @@ loom_status loom_system_info(loom_blob* info) {
   });
 }
 
-loom_status loom_verify(const char* isa, int32_t threads, loom_blob* digest) {
+loom_status loom_verify(const loom_compute_options* compute, loom_blob* digest) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(digest));
-    if (threads < 0) return fail(Code::InvalidArgument, "threads is {}: expected 0 or more", threads);
     GoldenOptions run;
-    run.threads = threads > 0 ? threads : ThreadPool::default_threads();
-    if (isa != nullptr) {
-      LOOM_TRY(run.isa, isa_from_name(isa));
-    }
+    run.threads = ThreadPool::default_threads();
+    LOOM_TRY_VOID(read_compute(compute, run));
     LOOM_TRY(const std::string table, golden_table(run));
     LOOM_TRY(*digest, make_blob(digest_of_text(table)));
     return {};

@@ -40,8 +40,7 @@ template <class Access>
 Result<TakenMesh<Access>> take_mesh(std::shared_ptr<StepMeshObject> object) {
   LOOM_TRY(Turn turn, Turn::of(*object, "step mesh"));
   LOOM_TRY(Access access, Access::of(*object->network, object->mesh->device()));
-  if (object->network->plan != object->plan)
-    return fail(Code::InvalidState, "the network's layers or types were changed: make another step mesh");
+  LOOM_TRY_VOID(object->mesh->check_current());
   return TakenMesh<Access>{std::move(object), std::move(turn), std::move(access)};
 }
 template <class Access>
@@ -85,11 +84,10 @@ Result<States> states_of(const StepMeshObject* mesh, const loom_step_state* hand
 Json info_of(const StepMesh& mesh) {
   return Json{{"cells", mesh.num_cells()},
               {"threads", mesh.threads()},
-              {"input_shape", mesh.network().step_input().extents()},
+              {"input_shape", mesh.plan().input().extents()},
               {"state_bytes", mesh.state_bytes()},
               {"history_bytes", mesh.history_bytes()},
-              {"warnings",
-               std::vector<std::string>(mesh.network().step_warnings().begin(), mesh.network().step_warnings().end())}};
+              {"warnings", std::vector<std::string>(mesh.plan().warnings().begin(), mesh.plan().warnings().end())}};
 }
 
 }  // namespace
@@ -105,11 +103,11 @@ loom_status loom_step_mesh_create(loom_network network, const uint64_t* shape, s
     LOOM_TRY(const Shape input, shape_of(shape, shape_count, "shape"));
     LOOM_TRY(const loom_step_mesh_options given, read_struct(options));
     NetworkSessionOptions running;
-    LOOM_TRY_VOID(read_workers(given, running));
+    LOOM_TRY_VOID(read_compute(given.compute, running));
+    if (running.max_bytes != NetworkSessionOptions{}.max_bytes) return no_such_compute("max_bytes");
     LOOM_TRY(const auto taken, take_network<Writing>(network));
     if (taken.network().settings.activations != Element::f32)
       return fail(Code::Unsupported, "the network computes in f64, which meshes of this interface do not");
-    ++taken.use->plan;
     LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare_steps(input));
     LOOM_TRY(auto made, StepMesh::create(taken.network(), {.threads = running.threads,
@@ -166,7 +164,7 @@ loom_status loom_step_mesh_gradient(loom_step_mesh mesh, const char* weight, flo
     LOOM_TRY(const auto taken, take_mesh<Reading>(mesh));
     LOOM_TRY(const Weight* found, weight_of(taken.object->network->network, path));
     LOOM_TRY_VOID(need_room(*found, path, room.size()));
-    return give_gradient(taken.mesh().gradients(), *found, taken.mesh().device(), values);
+    return give_gradient(taken.mesh().gradients(), *found, taken.mesh().device(), {values, Element::f32});
   });
 }
 
@@ -200,7 +198,7 @@ loom_status loom_step_state_create(loom_step_mesh mesh, loom_step_state* state) 
 loom_status loom_step_state_set_input(loom_step_state state, const float* input, size_t input_count, int32_t hold) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const TakenState s, take_state(state));
-    LOOM_TRY(const ConstView x, tensor_of(input, input_count, s.mesh.mesh().network().step_input(), "input"));
+    LOOM_TRY(const ConstView x, tensor_of(input, input_count, s.mesh.mesh().plan().input(), "input"));
     return s->state.set_input(x, hold != 0);
   });
 }

@@ -112,7 +112,7 @@ TEST(CapiMisuse, every_function_refuses_a_handle_that_was_released) {
   Sensible arguments;
   arguments.chosen = [](loom_kind wanted) {
     if (wanted == LOOM_KIND_NONE) return stale;
-    return (stale & ~(std::uint64_t{0xff} << 56)) | static_cast<std::uint64_t>(wanted) << 56;  // of the wanted kind
+    return (stale & ~(std::uint64_t{0xff} << 56)) | static_cast<std::uint64_t>(wanted) << 56;  // of the expected kind
   };
   expect_bad_handles(arguments, true);
 }
@@ -210,7 +210,7 @@ TEST_F(CapiObjects, no_function_writes_to_a_result_that_is_null) {
   }
 }
 
-// A table of names that is shorter than that of the kinds told of "an object", or of no handle at all.
+// A table of names that were shorter than that of the kinds would call it "an object", or no handle at all.
 TEST_F(CapiObjects, a_handle_of_another_kind_is_called_by_its_name) {
   loom_kind kind = 0;
   loom_blob info = 0;
@@ -225,14 +225,14 @@ TEST_F(CapiObjects, a_handle_of_another_kind_is_called_by_its_name) {
 }
 
 TEST(CapiMisuse, a_struct_that_ends_inside_of_a_pointer_has_none_there) {
-  loom_train_options options{};
+  loom_training_options options{};
   options.out = "folder";
-  options.struct_size = offsetof(loom_train_options, out) + sizeof(options.out) / 2;
+  options.struct_size = offsetof(loom_training_options, out) + sizeof(options.out) / 2;
   loom_blob outcome = 0;
-  EXPECT_EQ(loom_train_file("no such file", &options, &outcome), LOOM_NOT_FOUND) << loom_last_error();
+  EXPECT_EQ(loom_training_run_file("no such file", &options, &outcome), LOOM_NOT_FOUND) << loom_last_error();
 }
 
-// What the calls answer depends on who was faster; that each has an answer does not. ThreadSanitizer looks on.
+// The answers of the calls depend on which thread is faster; each call has an answer. ThreadSanitizer looks on.
 TEST_F(CapiObjects, four_threads_call_every_function_on_the_same_objects) {
   constexpr int kThreads = 4, kRounds = 12;
   std::vector<std::unique_ptr<Chooser>> choosers;  // their memory stays until all threads have ended

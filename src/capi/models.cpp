@@ -4,15 +4,14 @@
 #include "capi/objects.h"
 #include "capi/options.h"
 #include "core/json.h"
-#include "host/conversation.h"
-#include "host/prompts.h"
+#include "host/prompt.h"
 
 namespace loom::capi {
 namespace {
 
 Result<ModelOptions> options_of(const loom_model_options& given, const std::atomic<bool>* cancel) {
   ModelOptions out;
-  LOOM_TRY_VOID(read_workers(given, out));
+  LOOM_TRY_VOID(read_compute(given.compute, out));
   if (given.dtype != nullptr) {
     LOOM_TRY(out.decoder.dtype, dtype_from_name(given.dtype));
   }
@@ -29,7 +28,7 @@ Result<ModelOptions> options_of(const loom_model_options& given, const std::atom
 Json info_of(const LanguageModel& model) {
   const ModelConfig& c = model.decoder->config;
   Json out{{"path", model.path},
-           {"format", model.format},
+           {"format", name(model.format)},
            {"layers", c.num_hidden_layers},
            {"hidden_size", c.hidden_size},
            {"intermediate_size", c.intermediate_size},
@@ -46,14 +45,6 @@ Json info_of(const LanguageModel& model) {
   if (model.tokenizer_error) out["tokenizer_error"] = model.tokenizer_error->text();
   if (model.template_error) out["template_error"] = model.template_error->text();
   return out;
-}
-
-// A conversation as chat templates take it.
-Result<Json> messages_of(std::string_view text) {
-  LOOM_TRY(const Json list, parse_json(text));
-  auto messages = conversation_from_json(list);
-  if (!messages) return fail(Code::InvalidArgument, "{}", messages.error().text());
-  return messages;
 }
 
 // Files that follow each other in `bytes`; the i-th ends at ends[i].
@@ -84,6 +75,7 @@ Result<void> load_model(const loom_model_options* options, loom_model* model, F&
   LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
   LOOM_TRY(const ModelOptions wanted, options_of(given, cancel.flag()));
   LOOM_TRY(LanguageModel loaded, load(wanted));
+  LOOM_TRY_VOID(need_answers());
   LOOM_TRY(*model, make_handle<ModelObject>(std::move(loaded)));
   return {};
 }
@@ -144,12 +136,15 @@ loom_status loom_model_from_callback(uint64_t size, loom_read_at read, void* use
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(model));
     if (read == nullptr) return fail(Code::InvalidArgument, "read is NULL");
-    const ReadAt from_host = [&](std::uint64_t offset, std::span<std::byte> to) -> Result<std::size_t> {
+    const ReadAt from_host = [read, user](std::uint64_t offset, std::span<std::byte> to) -> Result<std::size_t> {
       const std::int64_t got = read(user, offset, to.data(), to.size());
       if (got < 0) return fail(Code::IoError, "the callback could not read {} bytes at {}", to.size(), offset);
+      if (static_cast<std::uint64_t>(got) > to.size())
+        return fail(Code::InvalidArgument, "the callback read_at returned {} bytes at {}: expected {} at most", got,
+                    offset, to.size());
       return static_cast<std::size_t>(got);
     };
-    LOOM_TRY(auto source, ByteSource::read("callback", size, from_host));
+    auto source = ByteSource::on_demand("callback", size, from_host);
     return load_model(options, model,
                       [&](const ModelOptions& wanted) { return load_language_model(std::move(source), wanted); });
   });
@@ -181,10 +176,10 @@ loom_status loom_model_render_chat(loom_model model, const void* messages, size_
     LOOM_TRY(const std::string_view json, need_bytes(messages, messages_size, "messages"));
     LOOM_TRY(const auto use, Use<ModelObject>::of(model));
     LOOM_TRY(const Json list, messages_of(json));
-    Prompts prompts = Prompts::of(use->model);
-    LOOM_TRY_VOID(prompts.choose(use->model));
-    prompts.add_generation_prompt = add_generation_prompt != 0;
-    LOOM_TRY(std::string rendered, prompts.render(list));
+    PromptRequest request{.messages = list, .form = PromptForm::Chat};
+    request.add_generation_prompt = add_generation_prompt != 0;
+    LOOM_TRY_VOID(choose_template(use->model, request));
+    LOOM_TRY(std::string rendered, render_prompt(use->model, std::move(request)));
     LOOM_TRY(*text, make_blob(std::move(rendered)));
     return {};
   });

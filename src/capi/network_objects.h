@@ -1,6 +1,6 @@
 #pragma once
-// What the handles of networks stand for, and who may touch one when. A network is read by any number of passes at the
-// same time, or changed by one call; who comes in between is told Busy.
+// Objects of the handles of networks, and their locks. A network is read by any number of passes at the same time, or
+// changed by one call; a call that comes in between is Busy.
 
 #include <array>
 #include <atomic>
@@ -13,8 +13,8 @@
 #include "capi/objects.h"
 #include "backend/travel.h"
 #include "capi/watching.h"
-#include "network/network_session.h"
-#include "network/step_mesh.h"
+#include "network/session/network_session.h"
+#include "network/mesh/step_mesh.h"
 #include "training/trainer.h"
 
 namespace loom::capi {
@@ -29,7 +29,19 @@ struct Extents {
   }
 };
 
-// Gives an output where it lies; its extents are kept in `kept` until the next call.
+// Values of the library as a tensor of loom.h; its extents are kept in `kept`.
+inline loom_tensor tensor_of_view(const ConstView& values, Extents& kept) {
+  kept.set(values.shape);
+  const bool is_double = values.element == Element::f64;
+  return {.struct_size = sizeof(loom_tensor),
+          .element = is_double ? LOOM_ELEMENT_FLOAT64 : LOOM_ELEMENT_FLOAT32,
+          .data = const_cast<void*>(values.data),  // to read: the type is that of memory to fill, too
+          .data_size = values.shape.elements() * bytes_of(values.element),
+          .shape = kept.values.data(),
+          .shape_count = kept.count};
+}
+
+// Gives an output without a copy; its extents are kept in `kept` until the next call.
 template <class T>
 void give_output(const ConstView& y, Extents& kept, const T** output, std::size_t* count, const std::uint64_t** shape,
                  std::size_t* rank) {
@@ -43,9 +55,8 @@ struct NetworkObject : Object {
   NetworkObject(Network given, std::vector<std::string> told) : network(std::move(given)), warnings(std::move(told)) {}
   Network network;
   const std::vector<std::string> warnings;
-  std::atomic<int> passes{0};  // that read the network now; -1: a call that changes it
-  // How often layers, their types or shapes were changed, and how often values were: a Reading or Writing keeps them.
-  std::uint64_t plan = 1, values = 1;
+  std::atomic<int> passes{0};           // that read the network now; -1: a call that changes it
+  std::uint64_t values = 1;             // how often values were changed: a Reading or Writing keeps it
   std::atomic<Device*> ahead{nullptr};  // where a training moved its values; who reads them elsewhere brings them first
   Extents output_shape;
 };
@@ -113,12 +124,17 @@ Result<TakenNetwork<Access>> take_network(loom_network handle) {
 // NotFound.
 Result<Weight*> weight_of(const Network& network, std::string_view path);
 
+// Memory of the caller that a call fills.
+struct Room {
+  void* data = nullptr;
+  Element element = Element::f32;
+};
+// Writes the gradient of a weight, 0 where none was added, into room for all its values.
+Result<void> give_gradient(const Gradients& gradients, const Weight& weight, Device* device, const Room& to);
 // ShapeMismatch unless the caller's array takes the weight's values.
 Result<void> need_room(const Weight& weight, std::string_view path, std::size_t room);
-// Writes the gradient of a weight, 0 where none was added, for room that need_room() has found right.
-Result<void> give_gradient(const Gradients& gradients, const Weight& weight, Device* device, float* to);
 
-// What target propagation did at each weight of the last step: a list of objects.
+// Result of target propagation at each weight of the last step: a list of objects.
 Json json_of(std::span<const TweenUse> uses);
 
 // NoValue with the path of a weight that nobody has given a value: such a network can be changed, not run.
@@ -138,12 +154,18 @@ Result<ConstView> tensor_of(const T* values, std::size_t count, const Shape& sha
   return ConstView{values, shape, sizeof(T) == sizeof(double) ? Element::f64 : Element::f32};
 }
 
-// The same values in memory of our own.
-template <class T>
-ConstView kept_copy(const T* values, const Shape& shape, std::vector<std::byte>& to) {
-  const auto bytes = std::as_bytes(std::span(values, shape.elements()));
-  to.assign(bytes.begin(), bytes.end());
-  return {to.data(), shape, sizeof(T) == sizeof(double) ? Element::f64 : Element::f32};
+// A tensor of the caller: float32 or float64, its bytes as many as its shape has. `what` begins the messages.
+Result<ConstView> view_of(const loom_tensor* tensor, const char* what);
+// Like view_of(), for a tensor whose shape is `shape` where it gives one.
+Result<ConstView> view_of(const loom_tensor* tensor, const Shape& shape, std::string_view what);
+// Like view_of(), for memory to fill.
+Result<Room> room_of(const loom_tensor* tensor, const Shape& shape, std::string_view what);
+
+// A copy of values in memory of our own.
+inline ConstView kept_copy(const ConstView& values, std::vector<std::byte>& to) {
+  const auto* const from = static_cast<const std::byte*>(values.data);
+  to.assign(from, from + values.shape.elements() * bytes_of(values.element));
+  return {to.data(), values.shape, values.element};
 }
 
 // Samples as a caller gives them, with classes or with targets; their numbers are for the engine to check.
@@ -164,8 +186,8 @@ struct NetworkSessionObject : Object {
   // The caller's memory of loom_network_session_bind().
   struct Bound {
     ConstView input{};
-    float* output = nullptr;
-    std::size_t outputs = 0;
+    void* output = nullptr;
+    std::size_t bytes = 0;  // of the output
   };
   // Inputs of a session with backward, which reads them again, and those beside x.
   struct Kept {
@@ -175,8 +197,7 @@ struct NetworkSessionObject : Object {
   };
   const std::shared_ptr<NetworkObject> network;
   const NetworkSessionOptions options;
-  std::unique_ptr<NetworkSession> session;  // null until the network is prepared
-  std::uint64_t plan = 0;                   // of the network, that the session was planned for
+  std::unique_ptr<NetworkSession> session;  // null until the network is prepared and has values
   Kept kept;
   Bound bound;
   Extents output_shape;
@@ -187,16 +208,12 @@ struct NetworkSessionObject : Object {
 struct TrainerObject : Object {
   static constexpr Kind kKind = Kind::Trainer;
   TrainerObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<Trainer> given)
-      : network(std::move(of)),
-        trainer(std::move(given)),
-        device(trainer->device()),
-        plan(network->plan),
-        values(network->values) {}
+      : network(std::move(of)), trainer(std::move(given)), device(trainer->device()), values(network->values) {}
   const std::shared_ptr<NetworkObject> network;
   const std::unique_ptr<Trainer> trainer;
   Device* const device;
-  std::uint64_t plan, values;  // of the network, that the trainer knows
-  std::string why;             // of the last step, where it was skipped
+  std::uint64_t values;  // of the network, that the trainer knows
+  std::string why;       // of the last step, where it was skipped
   Extents output_shape;
   Watching watching;
 };
@@ -213,10 +230,9 @@ Result<TakenTrainer> take_trainer(loom_trainer handle);
 struct StepMeshObject : Object {
   static constexpr Kind kKind = Kind::StepMesh;
   StepMeshObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<StepMesh> given)
-      : network(std::move(of)), mesh(std::move(given)), plan(network->plan) {}
+      : network(std::move(of)), mesh(std::move(given)) {}
   const std::shared_ptr<NetworkObject> network;
   const std::unique_ptr<StepMesh> mesh;
-  const std::uint64_t plan;
   Buffer input_gradient;  // of a device
   Watching watching;
 };

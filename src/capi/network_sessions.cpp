@@ -12,9 +12,8 @@ namespace {
 
 Result<NetworkSessionOptions> options_of(const loom_network_session_options& given) {
   NetworkSessionOptions out;
-  LOOM_TRY_VOID(read_workers(given, out));
+  LOOM_TRY_VOID(read_compute(given.compute, out));
   out.backward = given.backward != 0;
-  if (given.max_bytes != 0) out.max_bytes = given.max_bytes;
   out.context = given.context;
   if (given.kv_dtype != nullptr) {
     LOOM_TRY(out.kv_dtype, dtype_from_name(given.kv_dtype));
@@ -23,75 +22,73 @@ Result<NetworkSessionOptions> options_of(const loom_network_session_options& giv
   return out;
 }
 
-Result<bool> is_prepared(NetworkObject& object) {
-  LOOM_TRY(const Reading reading, Reading::of(object));
-  return object.network.is_prepared();
-}
+bool is_ready(const NetworkSessionObject& s) { return s.session != nullptr && s.session->is_current(); }
 
-bool is_ready(const NetworkSessionObject& s) { return s.session != nullptr && s.plan == s.network->plan; }
-
-// Plans a session for the network as it is now. False: the network was never prepared.
+// Creates the session for the network's plan, or goes on with a new one after an edit. False: the network has no plan.
 Result<bool> plan_session(NetworkSessionObject& s) {
   NetworkObject& object = *s.network;
   LOOM_TRY(const Reading reading, Reading::of(object));
-  if (!object.network.is_prepared()) return false;
+  if (object.network.plan() == nullptr) return false;
   LOOM_TRY_VOID(need_values(object.network));
   if (s.session == nullptr) {
     LOOM_TRY(s.session, NetworkSession::create(object.network, s.options));
   } else {
-    LOOM_TRY_VOID(s.session->adopt());
+    LOOM_TRY_VOID(s.session->use_new_plan());
   }
   if (s.watching.watch() != nullptr && s.device() != nullptr) return fail(Code::Unsupported, kWatchedHere);
   LOOM_TRY_VOID(s.watching.renew(object.network));
   s.session->observe(s.watching.watch());
-  s.plan = object.plan;
   return true;
 }
 
-// The same, and a network that nobody has prepared is prepared for this input; null: there is none.
+// Like plan_session(), where a network without a plan is prepared for this input; null: there is none.
 Result<void> make_ready(NetworkSessionObject& s, const Shape* input) {
-  NetworkObject& object = *s.network;
   if (input == nullptr && s.session == nullptr) return fail(Code::InvalidState, "the session has run nothing so far");
-  if (input != nullptr) {
-    LOOM_TRY(const bool prepared, is_prepared(object));
-    if (!prepared) {
-      LOOM_TRY(const Writing writing, Writing::of(object));
-      if (!object.network.is_prepared()) {
-        ++object.plan;
-        LOOM_TRY_VOID(object.network.prepare(*input));
-      }
+  LOOM_TRY(bool planned, plan_session(s));
+  if (!planned && input != nullptr) {
+    {
+      LOOM_TRY(const Writing writing, Writing::of(*s.network));
+      if (s.network->network.plan() == nullptr) LOOM_TRY_VOID(s.network->network.prepare(*input));
     }
+    LOOM_TRY(planned, plan_session(s));
   }
-  LOOM_TRY(const bool planned, plan_session(s));
   return planned ? Result<void>{} : fail(Code::InvalidState, "the network was changed and has run nothing since");
 }
 
 // Runs call(session) while the network stays as it is; `writes`: it changes values of the network.
 template <class F>
 Result<void> with_session(NetworkSessionObject& s, const Shape* input, bool writes, F&& call) {
-  for (;;) {
+  bool has_run = false;
+  const auto run = [&]() -> Result<void> {
+    if (!is_ready(s)) return {};
+    has_run = true;
+    if (writes) ++s.network->values;
+    return call(*s.session);
+  };
+  const auto run_alone = [&]() -> Result<void> {
     if (writes) {
       LOOM_TRY(const Writing writing, Writing::of(*s.network, s.device()));
-      if (is_ready(s)) {
-        ++s.network->values;
-        return call(*s.session);
-      }
-    } else {
-      LOOM_TRY(const Reading reading, Reading::of(*s.network, s.device()));
-      if (is_ready(s)) return call(*s.session);
+      return run();
     }
-    LOOM_TRY_VOID(make_ready(s, input));
-  }
+    LOOM_TRY(const Reading reading, Reading::of(*s.network, s.device()));
+    return run();
+  };
+  LOOM_TRY_VOID(run_alone());
+  if (has_run) return {};
+  LOOM_TRY_VOID(make_ready(s, input));
+  LOOM_TRY_VOID(run_alone());
+  return has_run ? Result<void>{} : fail(Code::Busy, "the network was changed by another call meanwhile");
 }
 
-// A tensor beside the input, in the network's element type.
-Result<ConstView> beside(const float* values, std::size_t count, const std::uint64_t* extents, std::size_t rank,
-                         Element element, std::vector<std::byte>& keeps, const char* what) {
-  LOOM_TRY(const Shape shape, shape_of(extents, rank, what));
-  LOOM_TRY_VOID(tensor_of(values, count, shape, what));
-  if (element == Element::f32) return kept_copy(values, shape, keeps);
-  const std::vector<double> wide(values, values + count);
-  return kept_copy(wide.data(), shape, keeps);
+// A tensor beside the input, kept in the network's element type.
+Result<ConstView> kept_tensor(const loom_tensor* tensor, Element element, std::vector<std::byte>& keeps,
+                              const char* what) {
+  LOOM_TRY(const ConstView given, view_of(tensor, what));
+  if (given.element == element) return kept_copy(given, keeps);
+  if (element == Element::f32)
+    return fail(Code::InvalidArgument, "{} has float64 values, the network computes in float32", what);
+  const std::vector<double> wide(given.as<float>(), given.as<float>() + given.shape.elements());
+  return kept_copy({wide.data(), given.shape, Element::f64}, keeps);
 }
 
 Result<PassExtras> extras_of(NetworkSessionObject& s, const loom_pass& given, const CancelOf& cancel) {
@@ -103,70 +100,22 @@ Result<PassExtras> extras_of(NetworkSessionObject& s, const loom_pass& given, co
   kept.lengths.assign(lengths.begin(), lengths.end());
   out.lengths = kept.lengths;
   if (given.external != nullptr) {
-    LOOM_TRY(kept.external_view, beside(given.external, given.external_count, given.external_shape,
-                                        given.external_shape_count, element, kept.external, "external"));
+    LOOM_TRY(kept.external_view, kept_tensor(given.external, element, kept.external, "external"));
     out.external = &kept.external_view;
   }
   if (given.mask != nullptr) {
-    LOOM_TRY(kept.mask_view, beside(given.mask, given.mask_count, given.mask_shape, given.mask_shape_count, element,
-                                    kept.mask, "mask"));
+    LOOM_TRY(kept.mask_view, kept_tensor(given.mask, element, kept.mask, "mask"));
     out.mask = &kept.mask_view;
   }
   return out;
 }
 
-template <class T>
-constexpr Element element_of() {
-  return sizeof(T) == sizeof(double) ? Element::f64 : Element::f32;
-}
-template <class T>
-Result<void> need_element(const NetworkSessionObject& s) {
-  if (s.network->network.settings.activations == element_of<T>()) return {};
-  return fail(Code::InvalidArgument, "the network computes in {}: call the function {}",
-              element_of<T>() == Element::f32 ? "f64" : "f32",
-              element_of<T>() == Element::f32 ? "whose name ends in _f64" : "without _f64");
-}
-
-template <class T>
-loom_status forward(loom_network_session session, const T* input, std::size_t count, const std::uint64_t* extents,
-                    std::size_t rank, const loom_pass* pass, const T** output, std::size_t* output_count,
-                    const std::uint64_t** output_shape, std::size_t* output_rank) {
-  return guard([&]() -> Result<void> {
-    LOOM_TRY_VOID(need_results(output, output_count, output_shape, output_rank));
-    LOOM_TRY(const Shape shape, shape_of(extents, rank, "shape"));
-    LOOM_TRY(ConstView x, tensor_of(input, count, shape, "input"));
-    LOOM_TRY(const loom_pass given, read_struct(pass));
-    LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
-    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
-    LOOM_TRY_VOID(need_element<T>(*s.operator->()));
-    LOOM_TRY(const PassExtras extras, extras_of(*s.operator->(), given, cancel));
-    if (s->options.backward) x = kept_copy(input, shape, s->kept.input);
-    return with_session(*s.operator->(), &shape, extras.training, [&](NetworkSession& running) -> Result<void> {
-      LOOM_TRY(const ConstView y, running.forward_here(x, extras));
-      give_output(y, s->output_shape, output, output_count, output_shape, output_rank);
-      return {};
-    });
-  });
-}
-
-template <class T>
-loom_status backward(loom_network_session session, const T* gradient, std::size_t count, loom_cancel cancel,
-                     const T** input_gradient, std::size_t* input_count) {
-  return guard([&]() -> Result<void> {
-    LOOM_TRY_VOID(need_results(input_gradient, input_count));
-    LOOM_TRY(const auto dy, need_array(gradient, count, "output_gradient"));
-    LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
-    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
-    LOOM_TRY_VOID(need_element<T>(*s.operator->()));
-    if (s->session == nullptr || s->plan != s->network->plan)
-      return fail(Code::InvalidState, "backward needs a forward of the network as it is now");
-    return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
-      LOOM_TRY(const ConstView view, tensor_of(dy.data(), dy.size(), running.output_shape(), "output_gradient"));
-      LOOM_TRY(const ConstView dx, running.backward_here(view, stop.flag()));
-      *input_gradient = dx.as<T>(), *input_count = dx.shape.elements();
-      return {};
-    });
-  });
+Result<void> need_element(const NetworkSessionObject& s, Element given, const char* what) {
+  const Element expected = s.network->network.settings.activations;
+  if (given == expected) return {};
+  const auto name_of = [](Element e) { return e == Element::f64 ? "float64" : "float32"; };
+  return fail(Code::InvalidArgument, "{} has {} values, the network computes in {}", what, name_of(given),
+              name_of(expected));
 }
 
 Json info_of(NetworkSession& s) {
@@ -202,40 +151,41 @@ loom_status loom_network_session_create(loom_network network, const loom_network
   });
 }
 
-loom_status loom_network_session_forward(loom_network_session session, const float* input, size_t input_count,
-                                         const uint64_t* shape, size_t shape_count, const loom_pass* pass,
-                                         const float** output, size_t* output_count, const uint64_t** output_shape,
-                                         size_t* output_shape_count) {
-  return forward(session, input, input_count, shape, shape_count, pass, output, output_count, output_shape,
-                 output_shape_count);
+loom_status loom_network_session_forward(loom_network_session session, const loom_tensor* input, const loom_pass* pass,
+                                         loom_tensor* output) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const std::uint32_t room, room_in(output));
+    LOOM_TRY(ConstView x, view_of(input, "input"));
+    LOOM_TRY(const loom_pass given, read_struct(pass));
+    LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
+    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
+    LOOM_TRY_VOID(need_element(*s.operator->(), x.element, "input"));
+    LOOM_TRY(const PassExtras extras, extras_of(*s.operator->(), given, cancel));
+    if (s->options.backward) x = kept_copy(x, s->kept.input);
+    return with_session(*s.operator->(), &x.shape, extras.training, [&](NetworkSession& running) -> Result<void> {
+      LOOM_TRY(const ConstView y, running.forward_host(x, extras));
+      LOOM_TRY_VOID(need_answers());
+      write_struct(tensor_of_view(y, s->output_shape), output, room);
+      return {};
+    });
+  });
 }
 
-loom_status loom_network_session_forward_f64(loom_network_session session, const double* input, size_t input_count,
-                                             const uint64_t* shape, size_t shape_count, const loom_pass* pass,
-                                             const double** output, size_t* output_count, const uint64_t** output_shape,
-                                             size_t* output_shape_count) {
-  return forward(session, input, input_count, shape, shape_count, pass, output, output_count, output_shape,
-                 output_shape_count);
-}
-
-loom_status loom_network_session_bind(loom_network_session session, const float* input, size_t input_count,
-                                      const uint64_t* shape, size_t shape_count, float* output, size_t output_count) {
+loom_status loom_network_session_bind(loom_network_session session, const loom_tensor* input,
+                                      const loom_tensor* output) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     if (input == nullptr) {
       s->bound = {};
       return {};
     }
-    LOOM_TRY(const Shape extents, shape_of(shape, shape_count, "shape"));
-    LOOM_TRY(const ConstView x, tensor_of(input, input_count, extents, "input"));
-    LOOM_TRY_VOID(need_element<float>(*s.operator->()));
-    if (output == nullptr) return fail(Code::InvalidArgument, "output is NULL");
-    return with_session(*s.operator->(), &extents, false, [&](NetworkSession& running) -> Result<void> {
-      LOOM_TRY_VOID(running.prepare(extents));
-      if (running.output_shape().elements() != output_count)
-        return fail(Code::ShapeMismatch, "the output has {} values {}, there is room for {}",
-                    running.output_shape().elements(), running.output_shape().text(), output_count);
-      s->bound = {x, output, output_count};
+    LOOM_TRY(const ConstView x, view_of(input, "input"));
+    LOOM_TRY_VOID(need_element(*s.operator->(), x.element, "input"));
+    return with_session(*s.operator->(), &x.shape, false, [&](NetworkSession& running) -> Result<void> {
+      LOOM_TRY_VOID(running.prepare(x.shape));
+      LOOM_TRY(const Room y, room_of(output, running.output_shape(), "output"));
+      LOOM_TRY_VOID(need_element(*s.operator->(), y.element, "output"));
+      s->bound = {x, y.data, running.output_shape().elements() * bytes_of(y.element)};
       return {};
     });
   });
@@ -247,38 +197,45 @@ loom_status loom_network_session_run(loom_network_session session) {
     const NetworkSessionObject::Bound& bound = s->bound;
     if (bound.output == nullptr) return fail(Code::InvalidState, "nothing is bound to the session");
     return with_session(*s.operator->(), &bound.input.shape, false, [&](NetworkSession& running) -> Result<void> {
-      LOOM_TRY(const ConstView y, running.forward_here(bound.input));
-      if (y.shape.elements() != bound.outputs)
+      LOOM_TRY(const ConstView y, running.forward_host(bound.input));
+      if (y.shape.elements() * bytes_of(y.element) != bound.bytes)
         return fail(Code::InvalidState, "the network's output has another size since it was bound");
-      std::memcpy(bound.output, y.data, bound.outputs * sizeof(float));
+      std::memcpy(bound.output, y.data, bound.bytes);
       return {};
     });
   });
 }
 
-loom_status loom_network_session_backward(loom_network_session session, const float* output_gradient,
-                                          size_t output_gradient_count, loom_cancel cancel,
-                                          const float** input_gradient, size_t* input_gradient_count) {
-  return backward(session, output_gradient, output_gradient_count, cancel, input_gradient, input_gradient_count);
+loom_status loom_network_session_backward(loom_network_session session, const loom_tensor* output_gradient,
+                                          loom_cancel cancel, loom_tensor* input_gradient) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const std::uint32_t room, room_in(input_gradient));
+    LOOM_TRY(const ConstView given, view_of(output_gradient, "output_gradient"));
+    LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
+    LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
+    LOOM_TRY_VOID(need_element(*s.operator->(), given.element, "output_gradient"));
+    return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
+      const Shape& shape = running.output_shape();
+      if (given.shape.elements() != shape.elements())
+        return fail(Code::ShapeMismatch, "output_gradient has {} values, the output {} {}", given.shape.elements(),
+                    shape.text(), shape.elements());
+      LOOM_TRY(const ConstView dx, running.backward_host({given.data, shape, given.element}, stop.flag()));
+      LOOM_TRY_VOID(need_answers());
+      write_struct(tensor_of_view(dx, s->output_shape), input_gradient, room);
+      return {};
+    });
+  });
 }
 
-loom_status loom_network_session_backward_f64(loom_network_session session, const double* output_gradient,
-                                              size_t output_gradient_count, loom_cancel cancel,
-                                              const double** input_gradient, size_t* input_gradient_count) {
-  return backward(session, output_gradient, output_gradient_count, cancel, input_gradient, input_gradient_count);
-}
-
-loom_status loom_network_session_gradient(loom_network_session session, const char* weight, float* values,
-                                          size_t values_count) {
+loom_status loom_network_session_gradient(loom_network_session session, const char* weight, const loom_tensor* values) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const std::string_view path, need_text(weight, "weight"));
-    LOOM_TRY(const auto room, need_array(values, values_count, "values"));
     LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     if (!s->options.backward) return fail(Code::InvalidState, "the session was made without backward");
     return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
       LOOM_TRY(const Weight* found, weight_of(s->network->network, path));
-      LOOM_TRY_VOID(need_room(*found, path, room.size()));
-      return give_gradient(running.gradients(), *found, running.device(), values);
+      LOOM_TRY(const Room room, room_of(values, found->shape(), path));
+      return give_gradient(running.gradients(), *found, running.device(), room);
     });
   });
 }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,8 +29,10 @@ loom_network network(const std::string& spec = kSpec) {
   return n;
 }
 loom_network_session session(loom_network n, int threads = 1, bool backward = false) {
+  auto compute = sized<loom_compute_options>();
   auto options = sized<loom_network_session_options>();
-  options.thread_count = threads, options.backward = backward ? 1 : 0;
+  options.compute = &compute;
+  compute.thread_count = threads, options.backward = backward ? 1 : 0;
   loom_network_session s = 0;
   EXPECT_EQ(loom_network_session_create(n, &options, &s), LOOM_OK) << loom_last_error();
   return s;
@@ -40,18 +43,13 @@ std::vector<float> drawn(std::size_t count, unsigned seed = 1) {
   return out;
 }
 std::vector<float> forward(loom_network_session s, const std::vector<float>& x, std::vector<std::uint64_t> shape) {
-  const float* y = nullptr;
-  const std::uint64_t* extents = nullptr;
-  std::size_t count = 0, rank = 0;
-  EXPECT_EQ(loom_network_session_forward(s, x.data(), x.size(), shape.data(), shape.size(), nullptr, &y, &count,
-                                         &extents, &rank),
-            LOOM_OK)
-      << loom_last_error();
-  if (y == nullptr) return {};
+  loom_tensor y;
+  EXPECT_EQ(loom::test::forward(s, x, shape, y), LOOM_OK) << loom_last_error();
+  if (y.data == nullptr) return {};
   std::size_t product = 1;
-  for (std::size_t i = 0; i < rank; ++i) product *= extents[i];
-  EXPECT_EQ(product, count);
-  return {y, y + count};
+  for (std::size_t i = 0; i < y.shape_count; ++i) product *= y.shape[i];
+  EXPECT_EQ(product * sizeof(float), y.data_size);
+  return loom::test::values_of(y);
 }
 std::string hash(loom_network n) {
   loom_blob b = 0;
@@ -65,17 +63,37 @@ TEST(CapiNetwork, weights_go_out_and_in) {
   ASSERT_EQ(loom_network_weights(n, &list), LOOM_OK);
   EXPECT_NE(take(list).find("layers.0.bias"), std::string::npos);
   std::vector<float> w(200 * 96);
-  ASSERT_EQ(loom_network_get_weight(n, "layers.0.weight", w.data(), w.size()), LOOM_OK) << loom_last_error();
+  ASSERT_EQ(loom::test::get_weight(n, "layers.0.weight", w), LOOM_OK) << loom_last_error();
   const std::string before = hash(n);
   w[17] += 1;
-  ASSERT_EQ(loom_network_set_weight(n, "layers.0.weight", w.data(), w.size()), LOOM_OK);
+  ASSERT_EQ(loom::test::set_weight(n, "layers.0.weight", w), LOOM_OK);
   EXPECT_NE(hash(n), before);
   w[17] -= 1;
-  ASSERT_EQ(loom_network_get_weight(n, "layers.0.weight", w.data(), w.size()), LOOM_OK);
-  EXPECT_EQ(loom_network_get_weight(n, "layers.0.weight", w.data(), w.size() - 1), LOOM_SHAPE_MISMATCH);
-  EXPECT_EQ(loom_network_get_weight(n, "layers.9.weight", w.data(), w.size()), LOOM_NOT_FOUND);
+  ASSERT_EQ(loom::test::get_weight(n, "layers.0.weight", w), LOOM_OK);
+  std::vector<double> wide(w.size());
+  ASSERT_EQ(loom::test::get_weight(n, "layers.0.weight", wide), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(std::vector<float>(wide.begin(), wide.end()), w);
+  const std::uint64_t shape[] = {200, 96}, turned[] = {96, 200};
+  loom_tensor to = loom::test::tensor_of(w.data(), w.size(), shape, 2);
+  EXPECT_EQ(loom_network_get_weight(n, "layers.0.weight", &to), LOOM_OK) << loom_last_error();
+  to.shape = turned;
+  EXPECT_EQ(loom_network_get_weight(n, "layers.0.weight", &to), LOOM_SHAPE_MISMATCH);
+  EXPECT_STREQ(loom_last_error(), "layers.0.weight: got the shape [96, 200], expected [200, 96]");
+  to.shape_count = 0, to.data_size -= 4;
+  EXPECT_EQ(loom_network_get_weight(n, "layers.0.weight", &to), LOOM_SHAPE_MISMATCH);
+  to.data_size += 4, to.element = LOOM_ELEMENT_INT32;
+  EXPECT_EQ(loom_network_get_weight(n, "layers.0.weight", &to), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(),
+               "layers.0.weight: element is 6: expected LOOM_ELEMENT_FLOAT32 (1) or LOOM_ELEMENT_FLOAT64 (11)");
+  to.element = LOOM_ELEMENT_FLOAT32, to.data = nullptr;
+  EXPECT_EQ(loom_network_get_weight(n, "layers.0.weight", &to), LOOM_INVALID_ARGUMENT);
+  to.data = reinterpret_cast<char*>(w.data()) + 1;
+  EXPECT_EQ(loom_network_get_weight(n, "layers.0.weight", &to), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "layers.0.weight: the address of data is no multiple of 4");
+  EXPECT_EQ(loom_network_get_weight(n, "layers.0.weight", nullptr), LOOM_INVALID_ARGUMENT);
+  EXPECT_EQ(loom::test::get_weight(n, "layers.9.weight", w), LOOM_NOT_FOUND);
   w[3] = NAN;
-  EXPECT_EQ(loom_network_set_weight(n, "layers.0.weight", w.data(), w.size()), LOOM_NON_FINITE);
+  EXPECT_EQ(loom::test::set_weight(n, "layers.0.weight", w), LOOM_NON_FINITE);
   EXPECT_EQ(loom_release(n), LOOM_OK);
 }
 
@@ -98,6 +116,9 @@ TEST(CapiNetwork, saved_and_cloned_networks_have_the_same_weights_and_answers) {
   ASSERT_EQ(loom_network_to_bytes(n, LOOM_FORMAT_ENTITY, 0, &blob), LOOM_OK);
   const std::string bytes = take(blob);
   ASSERT_EQ(loom_network_from_memory(bytes.data(), bytes.size(), nullptr, &others[3]), LOOM_OK) << loom_last_error();
+  loom_network none = 0;
+  EXPECT_EQ(loom_network_from_memory("GGUF\3\0\0\0", 8, nullptr, &none), LOOM_UNSUPPORTED);
+  EXPECT_EQ(std::string(loom_last_error()).find("data: a language model in GGUF, no network"), 0U) << loom_last_error();
   for (const loom_network other : others) {
     EXPECT_EQ(hash(other), expected);
     const loom_network_session t = session(other, 2);
@@ -118,12 +139,16 @@ TEST(CapiNetwork, bound_memory_gives_the_bits_of_a_call) {
   std::vector<float> out(y.size());
   const std::uint64_t shape[] = {32, 96};
   EXPECT_EQ(loom_network_session_run(two), LOOM_INVALID_STATE);
-  EXPECT_EQ(loom_network_session_bind(two, x.data(), x.size(), shape, 2, out.data(), out.size() - 1),
-            LOOM_SHAPE_MISMATCH);
-  ASSERT_EQ(loom_network_session_bind(two, x.data(), x.size(), shape, 2, out.data(), out.size()), LOOM_OK)
-      << loom_last_error();
+  const loom_tensor in = loom::test::tensor_of(x.data(), x.size(), shape, 2);
+  loom_tensor to = loom::test::tensor_of(out.data(), out.size() - 1);
+  EXPECT_EQ(loom_network_session_bind(two, &in, &to), LOOM_SHAPE_MISMATCH);
+  EXPECT_EQ(loom_network_session_bind(two, &in, nullptr), LOOM_INVALID_ARGUMENT);
+  to.data_size += sizeof(float);
+  ASSERT_EQ(loom_network_session_bind(two, &in, &to), LOOM_OK) << loom_last_error();
   ASSERT_EQ(loom_network_session_run(two), LOOM_OK) << loom_last_error();
   EXPECT_EQ(out, y);
+  ASSERT_EQ(loom_network_session_bind(two, nullptr, nullptr), LOOM_OK);
+  EXPECT_EQ(loom_network_session_run(two), LOOM_INVALID_STATE);
   for (const loom_handle h : {one, two, n}) EXPECT_EQ(loom_release(h), LOOM_OK);
 }
 
@@ -139,28 +164,29 @@ TEST(CapiNetwork, gradients_follow_the_function) {
   };
   sum();
   const std::vector<float> ones(30, 1.0F);
-  const float* dx = nullptr;
-  std::size_t count = 0;
-  ASSERT_EQ(loom_network_session_backward(s, ones.data(), ones.size(), 0, &dx, &count), LOOM_OK) << loom_last_error();
-  EXPECT_EQ(count, x.size());
+  loom_tensor dx;
+  ASSERT_EQ(loom::test::backward(s, ones, dx), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom::test::values_of(dx).size(), x.size());
+  ASSERT_EQ(dx.shape_count, 2U);
+  EXPECT_EQ(dx.shape[1], 96U);
   std::vector<float> gradient(200 * 96), w(200 * 96);
-  ASSERT_EQ(loom_network_session_gradient(s, "layers.0.weight", gradient.data(), gradient.size()), LOOM_OK);
-  ASSERT_EQ(loom_network_get_weight(n, "layers.0.weight", w.data(), w.size()), LOOM_OK);
+  ASSERT_EQ(loom::test::gradient(s, "layers.0.weight", gradient), LOOM_OK);
+  ASSERT_EQ(loom::test::get_weight(n, "layers.0.weight", w), LOOM_OK);
   const float kept = w[5];
   w[5] = kept + 0.01F;
-  ASSERT_EQ(loom_network_set_weight(n, "layers.0.weight", w.data(), w.size()), LOOM_OK);
+  ASSERT_EQ(loom::test::set_weight(n, "layers.0.weight", w), LOOM_OK);
   const double up = sum();
   w[5] = kept - 0.01F;
-  ASSERT_EQ(loom_network_set_weight(n, "layers.0.weight", w.data(), w.size()), LOOM_OK);
+  ASSERT_EQ(loom::test::set_weight(n, "layers.0.weight", w), LOOM_OK);
   const double down = sum();
   EXPECT_NEAR(gradient[5], (up - down) / 0.02, 1e-3);
   ASSERT_EQ(loom_network_session_clear_gradients(s), LOOM_OK);
-  ASSERT_EQ(loom_network_session_gradient(s, "layers.0.weight", gradient.data(), gradient.size()), LOOM_OK);
+  ASSERT_EQ(loom::test::gradient(s, "layers.0.weight", gradient), LOOM_OK);
   EXPECT_EQ(gradient, std::vector<float>(gradient.size()));
   for (const loom_handle h : {s, n}) EXPECT_EQ(loom_release(h), LOOM_OK);
 }
 
-// A session goes on behind a change of types and of layers.
+// A session continues after a change of types and of layers.
 TEST(CapiNetwork, sessions_follow_their_network) {
   const loom_network n = network(), fresh = network();
   const auto x = drawn(2 * 96);
@@ -180,6 +206,38 @@ TEST(CapiNetwork, sessions_follow_their_network) {
   for (const loom_handle h : {s, t, n, fresh}) EXPECT_EQ(loom_release(h), LOOM_OK);
 }
 
+// Each has a plan of its own: another shape or a mesh ends neither the states of a session nor a trainer.
+TEST(CapiNetwork, sessions_and_trainers_go_on_while_others_plan) {
+  const std::string spec = R"({"seed":7,"layers":[{"type":"gru","input_height":6,"output_height":8,"stateful":true},)"
+                           R"({"type":"dense","input_height":8,"output_height":10}]})";
+  const loom_network n = network(spec), alone = network(spec);
+  const loom_network_session s = session(n), t = session(alone);
+  const auto x = drawn(2 * 3 * 6);
+  const auto first = forward(s, x, {2, 3, 6});
+  EXPECT_EQ(forward(t, x, {2, 3, 6}), first);
+  const std::uint64_t other[] = {5, 1, 6}, rows[] = {4, 1, 6}, *extents = nullptr;
+  std::size_t count = 0;
+  loom_trainer trainer = 0;
+  const std::string config = R"({"loss":"softmax_crossentropy","learning_rate":0})";
+  ASSERT_EQ(loom_trainer_create(n, config.data(), config.size(), rows, 3, nullptr, &trainer), LOOM_OK)
+      << loom_last_error();
+  ASSERT_EQ(loom_network_prepare(n, other, 3, &extents, &count), LOOM_OK) << loom_last_error();
+  loom_step_mesh mesh = 0;
+  ASSERT_EQ(loom_step_mesh_create(n, other, 3, nullptr, &mesh), LOOM_OK) << loom_last_error();
+  const auto second = forward(s, x, {2, 3, 6});
+  EXPECT_NE(second, first);
+  EXPECT_EQ(forward(t, x, {2, 3, 6}), second) << "states go on as in a network that nobody else plans";
+
+  const auto inputs = drawn(4 * 6);
+  const std::vector<std::int32_t> classes = {1, 2, 3, 4};
+  auto batch = sized<loom_batch>();
+  batch.inputs = inputs.data(), batch.inputs_count = inputs.size(), batch.shape = rows, batch.shape_count = 3;
+  batch.classes = classes.data(), batch.classes_count = classes.size();
+  auto step = sized<loom_training_step>();
+  EXPECT_EQ(loom_trainer_step(trainer, &batch, 0, &step), LOOM_OK) << loom_last_error();
+  for (const loom_handle h : {trainer, mesh, s, t, n, alone}) EXPECT_EQ(loom_release(h), LOOM_OK);
+}
+
 // 40 steps of Adam on one batch; whatever the threads, the same weights.
 TEST(CapiNetwork, trains_to_the_same_weights_with_every_number_of_threads) {
   const auto x = drawn(64 * 96);
@@ -193,7 +251,7 @@ TEST(CapiNetwork, trains_to_the_same_weights_with_every_number_of_threads) {
   std::vector<std::string> hashes;
   for (const int threads : {1, 2, 3}) {
     const loom_network n = network();
-    auto options = sized<loom_trainer_options>();
+    auto options = sized<loom_compute_options>();
     options.thread_count = threads;
     loom_trainer t = 0;
     ASSERT_EQ(loom_trainer_create(n, config.data(), config.size(), shape, 2, &options, &t), LOOM_OK)
@@ -254,13 +312,9 @@ TEST(CapiNetwork, threads_share_a_network_and_are_told_when_it_changes) {
   for (int i = 0; i < 2; ++i)
     runners.emplace_back([&] {
       const loom_network_session s = session(n);
-      const std::uint64_t shape[] = {1, 96};
-      const float* y = nullptr;
-      const std::uint64_t* extents = nullptr;
-      std::size_t count = 0, rank = 0;
+      loom_tensor y;
       while (!stop) {
-        const loom_status status =
-            loom_network_session_forward(s, x.data(), x.size(), shape, 2, nullptr, &y, &count, &extents, &rank);
+        const loom_status status = loom::test::forward(s, x, {1, 96}, y);
         EXPECT_TRUE(status == LOOM_OK || status == LOOM_BUSY) << loom_last_error();
         if (status == LOOM_OK) ++passes;
       }
@@ -268,7 +322,7 @@ TEST(CapiNetwork, threads_share_a_network_and_are_told_when_it_changes) {
     });
   int changes = 0;
   while (passes < 200 || changes < 20) {
-    const loom_status status = loom_network_set_weight(n, "layers.0.bias", bias.data(), bias.size());
+    const loom_status status = loom::test::set_weight(n, "layers.0.bias", bias);
     EXPECT_TRUE(status == LOOM_OK || status == LOOM_BUSY) << loom_last_error();
     changes += status == LOOM_OK ? 1 : 0;
     std::this_thread::yield();
@@ -282,13 +336,12 @@ TEST(CapiNetwork, wrong_arguments_are_answered) {
   const loom_network n = network();
   const loom_network_session s = session(n);
   const auto x = drawn(96);
-  const float* y = nullptr;
-  const std::uint64_t* extents = nullptr;
-  std::size_t count = 0, rank = 0;
+  auto y = sized<loom_tensor>();
   const std::uint64_t shape[] = {1, 96}, huge[] = {1ULL << 62, 1ULL << 62}, none[] = {0, 96}, other[] = {1, 95},
                       many[9] = {};
   const auto run = [&](const float* data, std::size_t size, const std::uint64_t* e, std::size_t r) {
-    return loom_network_session_forward(s, data, size, e, r, nullptr, &y, &count, &extents, &rank);
+    const loom_tensor input = loom::test::tensor_of(data, size, e, r);
+    return loom_network_session_forward(s, &input, nullptr, &y);
   };
   EXPECT_EQ(run(x.data(), 96, shape, 2), LOOM_OK);
   EXPECT_EQ(run(x.data(), 95, shape, 2), LOOM_SHAPE_MISMATCH);
@@ -299,14 +352,16 @@ TEST(CapiNetwork, wrong_arguments_are_answered) {
   EXPECT_EQ(run(x.data(), 96, nullptr, 2), LOOM_INVALID_ARGUMENT);
   EXPECT_EQ(run(x.data(), 96, shape, 0), LOOM_SHAPE_MISMATCH);
   EXPECT_EQ(run(x.data(), 96, many, 9), LOOM_SHAPE_MISMATCH);
-  const float* dx = nullptr;
-  EXPECT_EQ(loom_network_session_backward(s, x.data(), 10, 0, &dx, &count), LOOM_INVALID_STATE);
-  std::vector<double> wide(96);
-  const double* z = nullptr;
-  EXPECT_EQ(loom_network_session_forward_f64(s, wide.data(), 96, shape, 2, nullptr, &z, &count, &extents, &rank),
-            LOOM_INVALID_ARGUMENT);
-  EXPECT_EQ(loom_network_session_forward(n, x.data(), 96, shape, 2, nullptr, &y, &count, &extents, &rank),
-            LOOM_BAD_HANDLE);
+  EXPECT_EQ(loom::test::backward(s, drawn(10), y), LOOM_INVALID_STATE);
+  EXPECT_EQ(loom::test::forward(s, std::vector<double>(96), {1, 96}, y), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "input has float64 values, the network computes in float32");
+  loom_tensor older = loom::test::tensor_of(x.data(), 96, shape, 2), none_set{};
+  EXPECT_EQ(loom_network_session_forward(s, &none_set, nullptr, &y), LOOM_INVALID_ARGUMENT);  // a size of 0
+  EXPECT_STREQ(loom_last_error(), "struct_size is 0: set it to the size of the struct");
+  EXPECT_EQ(loom_network_session_forward(s, &older, nullptr, &none_set), LOOM_INVALID_ARGUMENT);
+  older.struct_size = offsetof(loom_tensor, shape);  // as if an older header had no shape
+  EXPECT_EQ(loom_network_session_forward(s, &older, nullptr, &y), LOOM_SHAPE_MISMATCH);
+  EXPECT_EQ(loom::test::forward(n, x, {1, 96}, y), LOOM_BAD_HANDLE);
   for (const loom_handle h : {s, n}) EXPECT_EQ(loom_release(h), LOOM_OK);
   EXPECT_EQ(run(x.data(), 96, shape, 2), LOOM_BAD_HANDLE);
 }

@@ -9,8 +9,7 @@
 #include "host/draw.h"
 #include "host/inspect.h"
 #include "io/network_file.h"
-#include "io/onnx/onnx.h"
-#include "network/clone.h"
+#include "network/spec/clone.h"
 #include "training/weight_hash.h"
 
 namespace loom::capi {
@@ -27,6 +26,57 @@ Result<Shape> shape_of(const std::uint64_t* extents, std::size_t count, const ch
   auto shape = Shape::create(std::span(sizes).first(given.size()));
   if (!shape) return fail(shape.error().code, "{}: {}", what, shape.error().text());
   return shape;
+}
+
+namespace {
+
+// The caller's tensor with its element, checked but for its shape.
+struct Given {
+  loom_tensor tensor{};
+  Element element = Element::f32;
+};
+Result<Given> given_of(const loom_tensor* tensor, std::string_view what) {
+  if (tensor == nullptr) return fail(Code::InvalidArgument, "{} is NULL", what);
+  LOOM_TRY(const loom_tensor t, read_struct(tensor));
+  if (t.element != LOOM_ELEMENT_FLOAT32 && t.element != LOOM_ELEMENT_FLOAT64)
+    return fail(Code::InvalidArgument,
+                "{}: element is {}: expected LOOM_ELEMENT_FLOAT32 ({}) or LOOM_ELEMENT_FLOAT64 ({})", what, t.element,
+                LOOM_ELEMENT_FLOAT32, LOOM_ELEMENT_FLOAT64);
+  const Element element = t.element == LOOM_ELEMENT_FLOAT64 ? Element::f64 : Element::f32;
+  if (t.data == nullptr) return fail(Code::InvalidArgument, "{}: data is NULL", what);
+  if (reinterpret_cast<std::uintptr_t>(t.data) % bytes_of(element) != 0)
+    return fail(Code::InvalidArgument, "{}: the address of data is no multiple of {}", what, bytes_of(element));
+  return Given{t, element};
+}
+Result<void> need_bytes_of(const Given& given, const Shape& shape, std::string_view what) {
+  const std::size_t expected = shape.elements() * bytes_of(given.element);
+  if (given.tensor.data_size == expected) return {};
+  return fail(Code::ShapeMismatch, "{}: data has {} bytes, {} values {} have {}", what, given.tensor.data_size,
+              shape.elements(), shape.text(), expected);
+}
+
+}  // namespace
+
+Result<ConstView> view_of(const loom_tensor* tensor, const char* what) {
+  LOOM_TRY(const Given given, given_of(tensor, what));
+  LOOM_TRY(const Shape shape, shape_of(given.tensor.shape, given.tensor.shape_count, what));
+  LOOM_TRY_VOID(need_bytes_of(given, shape, what));
+  return ConstView{given.tensor.data, shape, given.element};
+}
+
+Result<ConstView> view_of(const loom_tensor* tensor, const Shape& shape, std::string_view what) {
+  LOOM_TRY(const Room room, room_of(tensor, shape, what));
+  return ConstView{room.data, shape, room.element};
+}
+
+Result<Room> room_of(const loom_tensor* tensor, const Shape& shape, std::string_view what) {
+  LOOM_TRY(const Given given, given_of(tensor, what));
+  LOOM_TRY(const auto extents, need_array(given.tensor.shape, given.tensor.shape_count, "shape"));
+  if (!extents.empty() && !std::ranges::equal(extents, shape.extents()))
+    return fail(Code::ShapeMismatch, "{}: got the shape [{}], expected {}", what, fmt::join(extents, ", "),
+                shape.text());
+  LOOM_TRY_VOID(need_bytes_of(given, shape, what));
+  return Room{given.tensor.data, given.element};
 }
 
 Result<Weight*> weight_of(const Network& network, std::string_view wanted) {
@@ -60,17 +110,20 @@ Result<void> fetch_values(NetworkObject& object) {
   return done;
 }
 
-Result<void> give_gradient(const Gradients& gradients, const Weight& weight, Device* device, float* to) {
+Result<void> give_gradient(const Gradients& gradients, const Weight& weight, Device* device, const Room& to) {
   const void* const from = gradients.written(weight) ? gradients.of(weight) : nullptr;
   const std::size_t count = weight.elements();
   if (from == nullptr) {  // frozen, or nothing has been added
-    std::fill_n(to, count, 0.0F);
+    std::memset(to.data, 0, count * bytes_of(to.element));
     return {};
   }
   Buffer memory;
   LOOM_TRY(const ConstView here, brought(device, {from, Shape::of({1, count}), gradients.element()}, memory));
   with_element(here.element, [&]<class T>() {
-    std::transform(here.as<T>(), here.as<T>() + count, to, [](T v) { return static_cast<float>(v); });
+    with_element(to.element, [&]<class U>() {
+      std::transform(here.as<T>(), here.as<T>() + count, static_cast<U*>(to.data),
+                     [](T v) { return static_cast<U>(v); });
+    });
   });
   return {};
 }
@@ -87,7 +140,7 @@ Result<Address> address_of(const std::uint64_t* given, std::size_t count) {
   LOOM_TRY(const auto a, need_array(given, count, "address"));
   if (a.size() != 4) return fail(Code::InvalidArgument, "address has {} numbers: expected z, y, x, l", a.size());
   for (const std::uint64_t v : a)
-    if (v > 0xffffffff) return fail(Code::OutOfRange, "address: {} lies outside the grid", v);
+    if (v > 0xffffffff) return fail(Code::OutOfRange, "address: {} is outside the grid", v);
   return Address{static_cast<std::size_t>(a[0]), static_cast<std::size_t>(a[1]), static_cast<std::size_t>(a[2]),
                  static_cast<std::size_t>(a[3])};
 }
@@ -104,14 +157,6 @@ SpecOptions options_of(const loom_network_options& given) {
 
 Result<std::uint64_t> handle_of(SpecResult made) {
   return make_handle<NetworkObject>(std::move(made.network), std::move(made.warnings));
-}
-
-Result<SpecResult> from_memory(std::string_view bytes, const SpecOptions& options) {
-  const auto data = std::as_bytes(std::span(bytes));
-  const std::size_t first = bytes.find_first_not_of(" \t\r\n");
-  if (first != std::string_view::npos && bytes[first] == '{') return network_from_json(bytes, options);
-  if (looks_like_onnx(data)) return load_network(ByteSource::memory("data", data), options);
-  return network_from_entity(data, options);
 }
 
 std::string_view role_name(WeightRole role) {
@@ -157,34 +202,6 @@ Json info_of(const NetworkObject& object) {
   return out;
 }
 
-template <class T>
-loom_status get_weight(loom_network network, const char* name, T* values, std::size_t count) {
-  return guard([&]() -> Result<void> {
-    LOOM_TRY(const std::string_view path, need_text(name, "name"));
-    LOOM_TRY(const auto room, need_array(values, count, "values"));
-    LOOM_TRY(const auto taken, take_network<Reading>(network));
-    LOOM_TRY(const Weight* weight, weight_of(taken.network(), path));
-    LOOM_TRY_VOID(need_room(*weight, path, room.size()));
-    if (!weight->has_value()) return fail(Code::NoValue, "{} has no value so far", path);
-    weight->decode(0, count, values);
-    return {};
-  });
-}
-
-template <class T>
-loom_status set_weight(loom_network network, const char* name, const T* values, std::size_t count) {
-  return guard([&]() -> Result<void> {
-    LOOM_TRY(const std::string_view path, need_text(name, "name"));
-    LOOM_TRY(const auto given, need_array(values, count, "values"));
-    LOOM_TRY(const auto taken, take_network<Writing>(network));
-    LOOM_TRY(Weight* const weight, weight_of(taken.network(), path));
-    if (const auto done = weight->set(given); !done)
-      return fail(done.error().code, "{}: {}", path, done.error().text());
-    ++taken.use->values;
-    return {};
-  });
-}
-
 Result<void> place(Network& network, const Address& address, std::string_view json) {
   LOOM_TRY(const std::size_t index, network.index_of(address));
   LayerPtr layer;
@@ -192,7 +209,6 @@ Result<void> place(Network& network, const Address& address, std::string_view js
     LOOM_TRY(const Json spec, parse_json(json));
     LOOM_TRY(layer, layer_from_json(spec));
   }
-  network.unresolve();
   network.exchange(index, Cell(std::move(layer)));
   return network.initialise();
 }
@@ -255,7 +271,8 @@ loom_status loom_network_from_memory(const void* data, size_t data_size, const l
     LOOM_TRY_VOID(need_results(network));
     LOOM_TRY(const std::string_view bytes, need_bytes(data, data_size, "data"));
     LOOM_TRY(const loom_network_options given, read_struct(options));
-    LOOM_TRY(SpecResult made, from_memory(bytes, options_of(given)));
+    const auto source = ByteSource::memory("data", std::as_bytes(std::span(bytes)));
+    LOOM_TRY(SpecResult made, load_network(source, options_of(given)));
     LOOM_TRY(*network, handle_of(std::move(made)));
     return {};
   });
@@ -364,7 +381,6 @@ loom_status loom_network_prepare(loom_network network, const uint64_t* input, si
     LOOM_TRY_VOID(need_results(output, output_count));
     LOOM_TRY(const Shape shape, shape_of(input, input_count, "input"));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
-    ++taken.use->plan;
     LOOM_TRY_VOID(taken.network().prepare(shape));
     Extents& out = taken.use->output_shape;
     out.set(taken.network().num_cells() == 0 ? shape : taken.network().shape_after(taken.network().num_cells() - 1));
@@ -379,7 +395,6 @@ loom_status loom_network_place(loom_network network, const uint64_t* address, si
     LOOM_TRY(const Address cell, address_of(address, address_count));
     LOOM_TRY(const std::string_view json, need_bytes(layer, layer_size, "layer"));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
-    ++taken.use->plan;
     return place(taken.network(), cell, json);
   });
 }
@@ -389,7 +404,7 @@ loom_status loom_network_morph(loom_network network, const char* path, const cha
     LOOM_TRY(const std::string_view type, need_text(dtype, "dtype"));
     LOOM_TRY(const DType wanted, dtype_from_name(type));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
-    ++taken.use->plan, ++taken.use->values;
+    ++taken.use->values;
     return path == nullptr ? taken.network().morph_all(wanted) : taken.network().morph(path, wanted);
   });
 }
@@ -397,8 +412,8 @@ loom_status loom_network_morph(loom_network network, const char* path, const cha
 loom_status loom_network_release_masters(loom_network network) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const auto taken, take_network<Writing>(network));
-    ++taken.use->plan;
     taken.network().release_masters();
+    taken.network().count_edit();  // trainers need masters
     return {};
   });
 }
@@ -406,7 +421,7 @@ loom_status loom_network_release_masters(loom_network network) {
 loom_status loom_network_merge_adapters(loom_network network) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const auto taken, take_network<Writing>(network));
-    ++taken.use->plan, ++taken.use->values;
+    ++taken.use->values;
     return taken.network().merge_adapters();
   });
 }
@@ -420,21 +435,30 @@ loom_status loom_network_weights(loom_network network, loom_blob* list) {
   });
 }
 
-loom_status loom_network_get_weight(loom_network network, const char* name, float* values, size_t values_count) {
-  return get_weight(network, name, values, values_count);
+loom_status loom_network_get_weight(loom_network network, const char* name, const loom_tensor* values) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const std::string_view path, need_text(name, "name"));
+    LOOM_TRY(const auto taken, take_network<Reading>(network));
+    LOOM_TRY(const Weight* weight, weight_of(taken.network(), path));
+    LOOM_TRY(const Room room, room_of(values, weight->shape(), path));
+    if (!weight->has_value()) return fail(Code::NoValue, "{} has no value so far", path);
+    with_element(room.element, [&]<class T>() { weight->decode(0, weight->elements(), static_cast<T*>(room.data)); });
+    return {};
+  });
 }
 
-loom_status loom_network_get_weight_f64(loom_network network, const char* name, double* values, size_t values_count) {
-  return get_weight(network, name, values, values_count);
-}
-
-loom_status loom_network_set_weight(loom_network network, const char* name, const float* values, size_t values_count) {
-  return set_weight(network, name, values, values_count);
-}
-
-loom_status loom_network_set_weight_f64(loom_network network, const char* name, const double* values,
-                                        size_t values_count) {
-  return set_weight(network, name, values, values_count);
+loom_status loom_network_set_weight(loom_network network, const char* name, const loom_tensor* values) {
+  return guard([&]() -> Result<void> {
+    LOOM_TRY(const std::string_view path, need_text(name, "name"));
+    LOOM_TRY(const auto taken, take_network<Writing>(network));
+    LOOM_TRY(Weight* const weight, weight_of(taken.network(), path));
+    LOOM_TRY(const ConstView given, view_of(values, weight->shape(), path));
+    const auto done = with_element(
+        given.element, [&]<class T>() { return weight->set(std::span(given.as<T>(), weight->elements())); });
+    if (!done) return fail(done.error().code, "{}: {}", path, done.error().text());
+    ++taken.use->values;
+    return {};
+  });
 }
 
 loom_status loom_network_weight_codes(loom_network network, const char* name, loom_blob* codes) {
@@ -453,7 +477,7 @@ loom_status loom_network_weight_codes(loom_network network, const char* name, lo
 loom_status loom_network_freeze(loom_network network, const char* path, int32_t frozen) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const auto taken, take_network<Writing>(network));
-    ++taken.use->plan;
+    taken.network().count_edit();
     return visit_layers(taken.network(), path, [&](Layer& layer) { layer.common.trainable = frozen == 0; });
   });
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What the handles of language models stand for.
+// Objects of the handles of language models.
 
 #include <atomic>
 #include <functional>
@@ -9,13 +9,19 @@
 #include <string>
 #include <utility>
 
+#include "capi/guard.h"
 #include "capi/handles.h"
+#include "capi/options.h"
 #include "core/json_fwd.h"
 #include "core/run_folder.h"
 #include "core/thread_pool.h"
 #include "host/device.h"
 #include "host/receipt.h"
 #include "lm/generator.h"
+
+namespace loom {
+struct PromptRequest;
+}
 
 namespace loom::capi {
 
@@ -31,12 +37,13 @@ Result<std::uint64_t> make_blob(const Json& json);
 // A config in JSON, which may be empty.
 Result<Json> config_json(const void* config, std::size_t size);
 
-// Passes on the part that is done, where the caller wants to know; the answer 0 cancels.
+// Reports the fraction that is done to the caller's callback, where one is set; its answer 0 cancels.
 template <class Options>
 std::function<bool(std::size_t, std::size_t)> progress_of(const Options& given) {
   if (given.progress == nullptr) return {};
   return [call = given.progress, user = given.user](std::size_t done, std::size_t total) {
-    return call(user, total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total)) != 0;
+    const double fraction = total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total);
+    return continues(call(user, fraction), "on_progress");
   };
 }
 
@@ -69,26 +76,52 @@ struct ThreadsObject : Object {
   const std::shared_ptr<ThreadPool> pool;
 };
 
-// Workers, instruction set and device, as far as the options name them, into those of the engine.
-template <class Given, class Options>
-Result<void> read_workers(const Given& given, Options& to) {
-  if constexpr (requires { given.threads; }) {
-    if (given.threads != 0) {
+inline Result<void> no_such_compute(const char* field) {
+  return fail(Code::InvalidArgument, "compute.{} has no effect on this call: leave it unset", field);
+}
+// Reads the compute options of a call into those of the engine. InvalidArgument names a field that the engine's have no
+// place for.
+template <class Options>
+Result<void> read_compute(const loom_compute_options* compute, Options& to) {
+  LOOM_TRY(const loom_compute_options given, read_struct(compute));
+  if (given.thread_count < 0)
+    return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);
+  if (given.threads != 0 && given.thread_count != 0)
+    return fail(Code::InvalidArgument, "threads and thread_count: set one of them");
+  if (given.threads != 0) {
+    if constexpr (requires { to.pool; }) {
       LOOM_TRY(const auto use, Use<ThreadsObject>::of(given.threads));
       to.pool = use->pool;
+    } else {
+      return no_such_compute("threads");
     }
   }
-  if constexpr (requires { given.thread_count; }) {
-    if (given.thread_count < 0)
-      return fail(Code::InvalidArgument, "thread_count is {}: expected 0 or more", given.thread_count);
-    to.threads = given.thread_count;
+  if (given.thread_count != 0) {
+    if constexpr (requires { to.threads; })
+      to.threads = given.thread_count;
+    else
+      return no_such_compute("thread_count");
   }
-  if constexpr (requires { given.isa; })
-    if (given.isa != nullptr) {
+  if (given.isa != nullptr) {
+    if constexpr (requires { to.isa; }) {
       LOOM_TRY(to.isa, isa_from_name(given.isa));
+    } else {
+      return no_such_compute("isa");
     }
-  if constexpr (requires { given.device; })
-    if (given.device != nullptr) LOOM_TRY_VOID(name_device(given.device, to));
+  }
+  if (given.device != nullptr) {
+    if constexpr (requires { name_device(given.device, to); }) {
+      LOOM_TRY_VOID(name_device(given.device, to));
+    } else {
+      return no_such_compute("device");
+    }
+  }
+  if (given.max_bytes != 0) {
+    if constexpr (requires { to.max_bytes; })
+      to.max_bytes = given.max_bytes;
+    else
+      return no_such_compute("max_bytes");
+  }
   return {};
 }
 
@@ -125,6 +158,9 @@ struct GeneratorObject : Object {
 
 // Options of an answer in a session, and what it has said, as loom.h has them (generation.cpp).
 Result<GenerationOptions> generation_options_of(const loom_generation_options& given, const SessionObject& session);
+// The settings of prompts among the options.
+Result<PromptRequest> prompt_request_of(const loom_generation_options& given, const LanguageModel& model);
+Result<Json> messages_of(std::string_view text);
 void give_step(const std::string& piece, const Generation& so_far, loom_step* to, std::uint32_t room);
 // The list of loom_generator_logprobs(); InvalidState where none were asked for.
 Result<std::uint64_t> logprobs_blob(const Generation& generation, const GenerationOptions& options);

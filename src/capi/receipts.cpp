@@ -35,7 +35,7 @@ loom_status loom_encoder_receipt(loom_encoder encoder, loom_blob* receipt) {
   });
 }
 
-loom_status loom_replay_receipt(const void* receipt, size_t receipt_size, const char* model, const char* folder,
+loom_status loom_receipt_replay(const void* receipt, size_t receipt_size, const char* model, const char* folder,
                                 const char* device, loom_cancel cancel, loom_blob* report) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(report));
@@ -53,7 +53,7 @@ loom_status loom_replay_receipt(const void* receipt, size_t receipt_size, const 
   });
 }
 
-loom_status loom_content_hash(const char* path, loom_blob* hash) {
+loom_status loom_file_hash(const char* path, loom_blob* hash) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(hash));
     LOOM_TRY(const std::string_view name, need_text(path, "path"));

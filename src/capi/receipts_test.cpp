@@ -19,14 +19,16 @@ class CapiReceipts : public testing::Test {
   void SetUp() override {
     ASSERT_TRUE(test::write_small_model(path_));
     ASSERT_EQ(loom_model_open(path_.c_str(), nullptr, &model_), LOOM_OK) << loom_last_error();
+    auto compute = sized<loom_compute_options>();
     auto options = sized<loom_session_options>();
-    options.thread_count = 1;
+    options.compute = &compute;
+    compute.thread_count = 1;
     ASSERT_EQ(loom_session_create(model_, &options, &session_), LOOM_OK) << loom_last_error();
   }
   void TearDown() override { loom_release(session_), loom_release(model_); }
   static Json replay(const std::string& receipt, const char* model = nullptr) {
     loom_blob report = 0;
-    EXPECT_EQ(loom_replay_receipt(receipt.data(), receipt.size(), model, nullptr, nullptr, 0, &report), LOOM_OK)
+    EXPECT_EQ(loom_receipt_replay(receipt.data(), receipt.size(), model, nullptr, nullptr, 0, &report), LOOM_OK)
         << loom_last_error();
     return parse_json(take(report)).value_or(Json::object());
   }
@@ -51,15 +53,15 @@ TEST_F(CapiReceipts, AnAnswerHasOneAndItsReplayIsEqual) {
   EXPECT_EQ(json["generation"]["seed"], "9");
   EXPECT_EQ(json["prompt"]["is_exact"], true);
   loom_blob hash = 0;
-  ASSERT_EQ(loom_content_hash(path_.c_str(), &hash), LOOM_OK);
+  ASSERT_EQ(loom_file_hash(path_.c_str(), &hash), LOOM_OK);
   EXPECT_EQ(json["model"]["sha256"], take(hash));
   EXPECT_EQ(replay(text)["equal"], true);
   std::filesystem::rename(path_, folder_ / "moved.gguf");
   loom_blob report = 0;
-  EXPECT_EQ(loom_replay_receipt(text.data(), text.size(), nullptr, nullptr, nullptr, 0, &report), LOOM_NOT_FOUND);
+  EXPECT_EQ(loom_receipt_replay(text.data(), text.size(), nullptr, nullptr, nullptr, 0, &report), LOOM_NOT_FOUND);
   EXPECT_EQ(replay(text, (folder_ / "moved.gguf").c_str())["equal"], true);
-  EXPECT_EQ(loom_replay_receipt("{", 1, nullptr, nullptr, nullptr, 0, &report), LOOM_CORRUPT_DATA);
-  EXPECT_EQ(loom_replay_receipt(text.data(), text.size(), nullptr, nullptr, "gpu:fast", 0, &report),
+  EXPECT_EQ(loom_receipt_replay("{", 1, nullptr, nullptr, nullptr, 0, &report), LOOM_CORRUPT_DATA);
+  EXPECT_EQ(loom_receipt_replay(text.data(), text.size(), nullptr, nullptr, "gpu:fast", 0, &report),
             LOOM_INVALID_ARGUMENT);
   loom_release(generator);
 }

@@ -21,14 +21,17 @@ struct ReplicaObject : Object {
 using namespace loom;
 using namespace loom::capi;
 
-loom_status loom_replica_create(const void* config, size_t config_size, const loom_train_options* options,
+loom_status loom_replica_create(const void* config, size_t config_size, const loom_training_options* options,
                                 loom_replica* replica) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(replica));
     LOOM_TRY(const std::string_view text, need_bytes(config, config_size, "config"));
-    LOOM_TRY(const loom_train_options given, read_struct(options));
+    LOOM_TRY(const loom_training_options given, read_struct(options));
     NetworkSessionOptions session;
-    LOOM_TRY_VOID(read_workers(given, session));
+    if (given.out != nullptr || given.start != LOOM_RUN_FRESH || given.epochs != 0 || given.cancel != 0 ||
+        given.progress != nullptr || given.shards != nullptr)
+      return fail(Code::InvalidArgument, "a replica reads folder and compute of the options: leave the others 0");
+    LOOM_TRY_VOID(read_compute(given.compute, session));
     LOOM_TRY(TrainConfig read, parse_train_config(text, given.folder == nullptr ? "" : given.folder));
     LOOM_TRY(auto made, Replica::create(std::move(read), session));
     LOOM_TRY(*replica, make_handle<ReplicaObject>(std::move(made)));

@@ -31,31 +31,34 @@ struct Team {
   std::array<loom_replica, 2> replicas{};
   int steps = 0;
   bool leaves_one_out = false;
+  std::uint64_t last_count = 1;
+  std::int32_t answer = 1;
 };
 
 // The second replica sums shards 0 and 1, the first one shard 2.
-std::int32_t sum_shards(void* user, std::uint64_t epoch, std::uint64_t position, std::uint64_t step, double loss_scale,
-                        std::uint64_t shards, void* masters, std::size_t masters_size, void* gradients,
-                        std::size_t gradient_size, void* losses, void* counts) {
+std::int32_t sum_shards(void* user, const loom_shards_event* e) {
   auto& team = *static_cast<Team*>(user);
-  EXPECT_EQ(shards, 3U);
+  EXPECT_EQ(e->struct_size, sizeof *e);
+  EXPECT_EQ(e->shards, 3U);
+  EXPECT_EQ(e->gradients_count, 3 * e->gradient_size);
   for (std::size_t r = 0; r < (team.leaves_one_out ? 1U : 2U); ++r) {
     const std::uint64_t first = r == 0 ? 2 : 0, count = r == 0 ? 1 : 2;
-    EXPECT_EQ(loom_replica_begin(team.replicas[r], epoch, position, step, loss_scale, masters, masters_size), LOOM_OK)
+    EXPECT_EQ(loom_replica_begin(team.replicas[r], e->epoch, e->position, e->step, e->loss_scale, e->masters,
+                                 e->masters_size),
+              LOOM_OK)
         << loom_last_error();
     loom_blob sum = 0;
-    EXPECT_EQ(loom_replica_sum(team.replicas[r], first, count, static_cast<double*>(losses) + first, &sum), LOOM_OK)
-        << loom_last_error();
+    EXPECT_EQ(loom_replica_sum(team.replicas[r], first, count, e->losses + first, &sum), LOOM_OK) << loom_last_error();
     const std::string bytes = take(sum);
-    EXPECT_EQ(bytes.size(), gradient_size);
-    std::memcpy(static_cast<char*>(gradients) + first * gradient_size, bytes.data(), bytes.size());
-    static_cast<std::uint64_t*>(counts)[first] = count;
+    EXPECT_EQ(bytes.size(), e->gradient_size);
+    std::memcpy(e->gradients + first * e->gradient_size, bytes.data(), bytes.size());
+    e->counts[first] = first == 2 ? team.last_count : count;
   }
   ++team.steps;
-  return 1;
+  return team.answer;
 }
 
-TEST(CapiReplicas, T_41_a_divided_training_has_the_hash_of_one_process) {
+TEST(CapiReplicas, a_divided_training_has_the_hash_of_one_process) {  // T-41
   const test::TempFolder folder;
   {
     std::ofstream csv(folder / "x.csv");
@@ -63,23 +66,42 @@ TEST(CapiReplicas, T_41_a_divided_training_has_the_hash_of_one_process) {
     for (int i = 0; i < 40; ++i) csv << (i % 7) * 0.3 - 1 << ',' << (i % 5) * 0.4 - 1 << ',' << (i % 7 > i % 5) << '\n';
   }
   const std::string at = folder.path();
-  auto options = sized<loom_train_options>();
-  options.folder = at.c_str(), options.thread_count = 1;
+  auto compute = sized<loom_compute_options>();
+  auto options = sized<loom_training_options>();
+  options.compute = &compute;
+  options.folder = at.c_str(), compute.thread_count = 1;
   loom_blob outcome = 0;
-  ASSERT_EQ(loom_train(kConfig.data(), kConfig.size(), 0, nullptr, nullptr, &options, &outcome), LOOM_OK)
+  ASSERT_EQ(loom_training_run(kConfig.data(), kConfig.size(), 0, nullptr, nullptr, &options, &outcome), LOOM_OK)
       << loom_last_error();
   const std::string whole = hash_of(take(outcome));
   Team team;
   for (loom_replica& each : team.replicas)
     ASSERT_EQ(loom_replica_create(kConfig.data(), kConfig.size(), &options, &each), LOOM_OK) << loom_last_error();
   options.shards = sum_shards, options.user = &team;
-  ASSERT_EQ(loom_train(kConfig.data(), kConfig.size(), 0, nullptr, nullptr, &options, &outcome), LOOM_OK)
+  ASSERT_EQ(loom_training_run(kConfig.data(), kConfig.size(), 0, nullptr, nullptr, &options, &outcome), LOOM_OK)
       << loom_last_error();
   EXPECT_EQ(hash_of(take(outcome)), whole);
   EXPECT_EQ(team.steps, 10);
   team.leaves_one_out = true;
-  EXPECT_EQ(loom_train(kConfig.data(), kConfig.size(), 0, nullptr, nullptr, &options, &outcome), LOOM_INVALID_ARGUMENT);
+  EXPECT_EQ(loom_training_run(kConfig.data(), kConfig.size(), 0, nullptr, nullptr, &options, &outcome),
+            LOOM_INVALID_ARGUMENT);
   EXPECT_NE(std::string(loom_last_error()).find("shard 0 of 3 is missing"), std::string::npos) << loom_last_error();
+  const auto train = [&] {
+    return loom_training_run(kConfig.data(), kConfig.size(), 0, nullptr, nullptr, &options, &outcome);
+  };
+  team.leaves_one_out = false;
+  for (const std::uint64_t wrong : {std::uint64_t{2}, ~std::uint64_t{0}}) {  // of shard 2 of 3
+    team.last_count = wrong;
+    EXPECT_EQ(train(), LOOM_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(loom_last_error()).find(std::to_string(wrong) + " shards from 2"), std::string::npos)
+        << loom_last_error();
+  }
+  team.last_count = 1, team.answer = -1;
+  EXPECT_EQ(train(), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "the callback on_shards returned -1: expected 1 to continue or 0 to stop");
+  team.answer = 0;
+  ASSERT_EQ(train(), LOOM_OK) << loom_last_error();
+  EXPECT_NE(take(outcome).find("\"stopped\""), std::string::npos);
   loom_blob info = 0;
   ASSERT_EQ(loom_replica_info(team.replicas[0], &info), LOOM_OK);
   EXPECT_NE(take(info).find("\"shards\":3"), std::string::npos);

@@ -14,7 +14,7 @@ namespace {
 
 Result<SessionOptions> options_of(const loom_session_options& given) {
   SessionOptions out;
-  LOOM_TRY_VOID(read_workers(given, out));
+  LOOM_TRY_VOID(read_compute(given.compute, out));
   out.context_tokens = given.context_tokens;
   if (given.sequences != 0) out.sequences = given.sequences;
   if (given.kv_dtype != nullptr) {

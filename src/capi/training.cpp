@@ -25,7 +25,7 @@ Result<TakenTrainer> take_trainer(loom_trainer handle) {
   LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "trainer"));
   NetworkObject& network = *use->network;
   LOOM_TRY(Writing writing, Writing::of(network, use->device));
-  if (network.plan != use->plan)
+  if (!use->trainer->session().is_current())
     return fail(Code::InvalidState, "the network's layers or types were changed: make another trainer");
   if (network.values != use->values) {
     LOOM_TRY_VOID(fetch_values(network));
@@ -50,11 +50,9 @@ Result<Samples> samples_of(const loom_batch* batch) {
   return out;
 }
 
-Result<TrainConfig> config_of(const Json& json, const loom_trainer_options& given) {
+Result<TrainConfig> config_of(const Json& json, const loom_compute_options* compute) {
   LOOM_TRY(TrainConfig config, read_step_config(json));
-  NetworkSessionOptions& session = config.trainer.session;
-  LOOM_TRY_VOID(read_workers(given, session));
-  if (given.max_bytes != 0) session.max_bytes = given.max_bytes;
+  LOOM_TRY_VOID(read_compute(compute, config.trainer.session));
   return config;
 }
 
@@ -78,15 +76,13 @@ using namespace loom;
 using namespace loom::capi;
 
 loom_status loom_trainer_create(loom_network network, const void* config, size_t config_size, const uint64_t* shape,
-                                size_t shape_count, const loom_trainer_options* options, loom_trainer* trainer) {
+                                size_t shape_count, const loom_compute_options* compute, loom_trainer* trainer) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(trainer));
     LOOM_TRY(const Json json, config_json(config, config_size));
     LOOM_TRY(const Shape batch, shape_of(shape, shape_count, "shape"));
-    LOOM_TRY(const loom_trainer_options given, read_struct(options));
-    LOOM_TRY(const TrainConfig wanted, config_of(json, given));
+    LOOM_TRY(const TrainConfig wanted, config_of(json, compute));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
-    ++taken.use->plan;
     if (wanted.dtype) LOOM_TRY_VOID(taken.network().morph_all(*wanted.dtype));
     LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare(batch));

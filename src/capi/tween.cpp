@@ -11,14 +11,13 @@ namespace loom::capi {
 struct TweenObject : Object {
   static constexpr Kind kKind = Kind::Tween;
   TweenObject(std::shared_ptr<NetworkObject> of, std::unique_ptr<TweenSession> given, Device* on)
-      : network(std::move(of)), tween(std::move(given)), plan(network->plan), device(on) {}
+      : network(std::move(of)), tween(std::move(given)), device(on) {}
   const std::shared_ptr<NetworkObject> network;
   const std::unique_ptr<TweenSession> tween;
-  const std::uint64_t plan;
   Device* const device;
   std::vector<std::byte> input;  // of the last forward, which the step reads again
-  Memory input_there, target_there;
-  Buffer output_here;
+  Memory input_on_device, target_on_device;
+  Buffer output_on_host;
   Shape output;
   Extents output_shape;
 };
@@ -47,7 +46,7 @@ Result<TakenTween> take_tween(loom_tween handle) {
   LOOM_TRY(auto use, Use<TweenObject>::of(handle));
   LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "tween"));
   LOOM_TRY(Writing writing, Writing::of(*use->network, use->device));
-  if (use->network->plan != use->plan)
+  if (!use->tween->session().is_current())
     return fail(Code::InvalidState, "the network's layers or types were changed: make another tween");
   return TakenTween{std::move(use), std::move(turn), std::move(writing)};
 }
@@ -55,7 +54,7 @@ Result<TakenTween> take_tween(loom_tween handle) {
 Result<TweenTarget> target_of(TweenObject& t, const float* target, std::size_t count) {
   if (t.output_shape.count == 0) return fail(Code::InvalidState, "a target without a forward");
   LOOM_TRY(const ConstView values, tensor_of(target, count, t.output, "target"));
-  LOOM_TRY(const ConstView there, sent(t.device, values, t.target_there));
+  LOOM_TRY(const ConstView there, sent(t.device, values, t.target_on_device));
   return TweenTarget{.values = there};
 }
 
@@ -70,20 +69,17 @@ using namespace loom;
 using namespace loom::capi;
 
 loom_status loom_tween_create(loom_network network, const void* config, size_t config_size, const uint64_t* shape,
-                              size_t shape_count, const loom_trainer_options* options, loom_tween* tween) {
+                              size_t shape_count, const loom_compute_options* compute, loom_tween* tween) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(tween));
     LOOM_TRY(const Shape batch, shape_of(shape, shape_count, "shape"));
-    LOOM_TRY(const loom_trainer_options given, read_struct(options));
     NetworkSessionOptions running;
-    LOOM_TRY_VOID(read_workers(given, running));
-    if (given.max_bytes != 0) running.max_bytes = given.max_bytes;
+    LOOM_TRY_VOID(read_compute(compute, running));
     LOOM_TRY(const Json json, config_json(config, config_size));
     LOOM_TRY(const TweenConfig wanted, tween_config_from_json(json));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
     if (taken.network().settings.activations != Element::f32)
       return fail(Code::Unsupported, "the network computes in f64: a trainer with the key tween takes it");
-    ++taken.use->plan;
     LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare(batch));
     running.backward = true;
@@ -100,11 +96,11 @@ loom_status loom_tween_forward(loom_tween tween, const float* input, size_t inpu
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(output, output_count, output_shape, output_shape_count));
     LOOM_TRY(const Shape extents, shape_of(shape, shape_count, "shape"));
-    LOOM_TRY_VOID(tensor_of(input, input_count, extents, "input"));
+    LOOM_TRY(const ConstView given, tensor_of(input, input_count, extents, "input"));
     LOOM_TRY(const TakenTween t, take_tween(tween));
-    LOOM_TRY(const ConstView x, sent(t->device, kept_copy(input, extents, t->input), t->input_there));
+    LOOM_TRY(const ConstView x, sent(t->device, kept_copy(given, t->input), t->input_on_device));
     LOOM_TRY(const ConstView there, t->tween->forward(x));
-    LOOM_TRY(const ConstView y, brought(t->device, there, t->output_here));
+    LOOM_TRY(const ConstView y, brought(t->device, there, t->output_on_host));
     t->output = y.shape;
     give_output(y, t->output_shape, output, output_count, output_shape, output_shape_count);
     return {};

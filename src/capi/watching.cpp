@@ -1,4 +1,4 @@
-// What the layers of a pass did, told to a host (telemetry/observer.h).
+// Reports layers of a pass to a host (telemetry/observer.h).
 
 #include "capi/watching.h"
 
@@ -55,23 +55,33 @@ Result<void> end_of_watch(bool goes_on) {
 
 class LayerCallback final : public Observer {
  public:
-  LayerCallback(loom_on_layer_event call, void* user) : call_(call), user_(user) {}
+  LayerCallback(loom_on_layer call, void* user) : call_(call), user_(user) {}
   Result<void> observe(const LayerEvent& e) override {
-    const std::string event(e.type), path(e.path), layer(e.layer_type), dtype(e.dtype);
-    const auto whole = [](double v) { return static_cast<std::uint64_t>(v); };
-    // The callback's type takes any memory of the library; this is for reading.
-    void* const values = const_cast<void*>(e.tensor.data);
-    return end_of_watch(call_(user_, event.c_str(), path.c_str(), layer.c_str(), dtype.c_str(), e.index, e.step_count,
-                              e.stats.avg, e.stats.std, e.stats.max, e.stats.min, whole(e.stats.active),
-                              whole(e.stats.total), values, e.tensor.element == Element::f64 ? 1 : 0) != 0);
+    const std::string path(e.path), layer(e.layer_type), dtype(e.dtype);
+    Extents extents;
+    const loom_tensor values = tensor_of_view(e.tensor, extents);
+    const loom_layer_event event{.struct_size = sizeof event,
+                                 .pass = static_cast<loom_pass_kind>(e.pass),
+                                 .path = path.c_str(),
+                                 .layer = layer.c_str(),
+                                 .dtype = dtype.c_str(),
+                                 .cell = e.index,
+                                 .step = e.step_count,
+                                 .mean = e.stats.avg,
+                                 .deviation = e.stats.std,
+                                 .greatest = e.stats.max,
+                                 .least = e.stats.min,
+                                 .active = static_cast<std::uint64_t>(e.stats.active),
+                                 .values = &values};
+    return end_of_watch(continues(call_(user_, &event), "on_layer"));
   }
 
  private:
-  loom_on_layer_event call_;
+  loom_on_layer call_;
   void* user_;
 };
 
-std::unique_ptr<Observer> watcher(loom_on_layer_event call, void* user) {
+std::unique_ptr<Observer> watcher(loom_on_layer call, void* user) {
   return call == nullptr ? nullptr : std::make_unique<LayerCallback>(call, user);
 }
 
@@ -79,8 +89,17 @@ Result<std::unique_ptr<Observer>> watcher(std::uint64_t layers, loom_on_window c
   if (call == nullptr) return nullptr;
   if (layers == 0) return fail(Code::InvalidArgument, "layers is 0: a window has at least 1");
   return std::make_unique<AggregatingObserver>(static_cast<std::size_t>(layers), [=](const WindowFigures& w) {
-    return end_of_watch(
-        call(user, w.events, w.avg, w.std, w.max, w.min, w.active, w.sparsity, w.first_step, w.last_step) != 0);
+    const loom_window_event event{.struct_size = sizeof event,
+                                  .layers = w.events,
+                                  .mean = w.avg,
+                                  .deviation = w.std,
+                                  .greatest = w.max,
+                                  .least = w.min,
+                                  .active = w.active,
+                                  .sparsity = w.sparsity,
+                                  .first_step = w.first_step,
+                                  .last_step = w.last_step};
+    return end_of_watch(continues(call(user, &event), "on_window"));
   });
 }
 
@@ -89,14 +108,14 @@ Result<std::unique_ptr<Observer>> watcher(const char* address) {
   return remote_observer(address);
 }
 
-Result<void> need_values_here(const Device* device) {
+Result<void> need_values_on_host(const Device* device) {
   return device == nullptr ? Result<void>() : fail(Code::Unsupported, kWatchedHere);
 }
 
 // set(handle, role, observer) for each kind of object that can be watched.
 Result<void> watch_session(loom_network_session session, Watching::Role role, std::unique_ptr<Observer> observer) {
   LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
-  LOOM_TRY_VOID(need_values_here(s->device()));
+  LOOM_TRY_VOID(need_values_on_host(s->device()));
   LOOM_TRY(const Reading reading, Reading::of(*s->network));
   LOOM_TRY_VOID(s->watching.set(role, s->network->network, std::move(observer)));
   if (s->session != nullptr) s->session->observe(s->watching.watch());
@@ -104,7 +123,7 @@ Result<void> watch_session(loom_network_session session, Watching::Role role, st
 }
 Result<void> watch_trainer(loom_trainer trainer, Watching::Role role, std::unique_ptr<Observer> observer) {
   LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
-  LOOM_TRY_VOID(need_values_here(t->device));
+  LOOM_TRY_VOID(need_values_on_host(t->device));
   if (t->trainer->carried().size() > 1)
     return fail(Code::Unsupported, "the trainer's shards run side by side: their layers have no order");
   LOOM_TRY_VOID(t->watching.set(role, t->network->network, std::move(observer)));
@@ -113,10 +132,9 @@ Result<void> watch_trainer(loom_trainer trainer, Watching::Role role, std::uniqu
 }
 Result<void> watch_mesh(loom_step_mesh mesh, Watching::Role role, std::unique_ptr<Observer> observer) {
   LOOM_TRY(const auto m, take<StepMeshObject>(mesh, "step mesh"));
-  LOOM_TRY_VOID(need_values_here(m->mesh->device()));
+  LOOM_TRY_VOID(need_values_on_host(m->mesh->device()));
   LOOM_TRY(const Reading reading, Reading::of(*m->network));
-  if (m->network->plan != m->plan)
-    return fail(Code::InvalidState, "the network's layers or types were changed: make another step mesh");
+  LOOM_TRY_VOID(m->mesh->check_current());
   LOOM_TRY_VOID(m->watching.set(role, m->network->network, std::move(observer)));
   m->mesh->watch(m->watching.watch());
   return {};
@@ -147,7 +165,7 @@ using namespace loom;
 using namespace loom::capi;
 using Role = Watching::Role;
 
-loom_status loom_network_session_watch(loom_network_session session, loom_on_layer_event layer, void* user) {
+loom_status loom_network_session_watch(loom_network_session session, loom_on_layer layer, void* user) {
   return guard([&] { return watch_session(session, Role::layers, watcher(layer, user)); });
 }
 
@@ -166,7 +184,7 @@ loom_status loom_network_session_report_to(loom_network_session session, const c
   });
 }
 
-loom_status loom_trainer_watch(loom_trainer trainer, loom_on_layer_event layer, void* user) {
+loom_status loom_trainer_watch(loom_trainer trainer, loom_on_layer layer, void* user) {
   return guard([&] { return watch_trainer(trainer, Role::layers, watcher(layer, user)); });
 }
 
@@ -184,7 +202,7 @@ loom_status loom_trainer_report_to(loom_trainer trainer, const char* address) {
   });
 }
 
-loom_status loom_step_mesh_watch(loom_step_mesh mesh, loom_on_layer_event layer, void* user) {
+loom_status loom_step_mesh_watch(loom_step_mesh mesh, loom_on_layer layer, void* user) {
   return guard([&] { return watch_mesh(mesh, Role::layers, watcher(layer, user)); });
 }
 

@@ -16,7 +16,7 @@ class Watching {
   Result<void> set(Role role, const Network& network, std::unique_ptr<Observer> observer);
   // The network was given other layers.
   Result<void> renew(const Network& network);
-  // What sees the passes; null where nobody watches.
+  // The watch of the passes; null without observers.
   PassWatch* watch() const { return hub_.get(); }
 
  private:

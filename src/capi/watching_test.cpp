@@ -1,4 +1,4 @@
-// What layers did, told to a host of loom.h; and single parts of networks.
+// Events of layers that a host of loom.h gets; and single parts of networks.
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -36,8 +36,10 @@ loom_network network_of(const std::string& spec = kSpec) {
   return n;
 }
 loom_network_session session_of(loom_network network, bool backward = false) {
+  auto compute = sized<loom_compute_options>();
   auto options = sized<loom_network_session_options>();
-  options.thread_count = 2, options.backward = backward ? 1 : 0;
+  options.compute = &compute;
+  compute.thread_count = 2, options.backward = backward ? 1 : 0;
   loom_network_session s = 0;
   EXPECT_EQ(loom_network_session_create(network, &options, &s), LOOM_OK) << loom_last_error();
   return s;
@@ -49,16 +51,12 @@ std::vector<float> wave(std::size_t count) {
 }
 std::vector<float> forward(loom_network_session session) {
   const std::vector<float> x = wave(300 * 96);
-  const float* y = nullptr;
-  const std::uint64_t* extents = nullptr;
-  std::size_t count = 0, rank = 0;
-  EXPECT_EQ(loom_network_session_forward(session, x.data(), x.size(), kShape, 2, nullptr, &y, &count, &extents, &rank),
-            LOOM_OK)
-      << loom_last_error();
-  return {y, y + count};
+  loom_tensor y;
+  EXPECT_EQ(test::forward(session, x, {300, 96}, y), LOOM_OK) << loom_last_error();
+  return test::values_of(y);
 }
 
-// A host that keeps what it is told.
+// A host that keeps the events.
 struct Host {
   struct Event {
     std::string event, path, layer, dtype;
@@ -69,28 +67,32 @@ struct Host {
   };
   std::vector<Event> events;
   std::size_t enough = ~std::size_t{0};
+  std::int32_t last_answer = 0;
 
-  static std::int32_t take(void* user, const char* event, const char* path, const char* layer, const char* dtype,
-                           std::uint64_t cell, std::uint64_t, double mean, double deviation, double greatest,
-                           double least, std::uint64_t active, std::uint64_t count, void* values,
-                           std::int32_t is_double) {
+  static std::int32_t take(void* user, const loom_layer_event* e) {
+    constexpr const char* kPasses[] = {"forward", "backward", "tick", "tween"};
     auto& host = *static_cast<Host*>(user);
-    EXPECT_EQ(is_double, 0);
-    const auto* const numbers = static_cast<const float*>(values);
-    host.events.push_back({event,
-                           path,
-                           layer,
-                           dtype,
-                           cell,
-                           active,
+    EXPECT_EQ(e->struct_size, sizeof *e);
+    EXPECT_EQ(e->values->element, LOOM_ELEMENT_FLOAT32);
+    const std::size_t count = e->values->data_size / sizeof(float);
+    std::uint64_t elements = 1;
+    for (std::size_t i = 0; i < e->values->shape_count; ++i) elements *= e->values->shape[i];
+    EXPECT_EQ(elements, count);
+    const auto* const numbers = static_cast<const float*>(e->values->data);
+    host.events.push_back({kPasses[e->pass],
+                           e->path,
+                           e->layer,
+                           e->dtype,
+                           e->cell,
+                           e->active,
                            count,
-                           mean,
-                           deviation,
-                           greatest,
-                           least,
+                           e->mean,
+                           e->deviation,
+                           e->greatest,
+                           e->least,
                            {numbers, numbers + count},
                            std::this_thread::get_id()});
-    return host.events.size() < host.enough ? 1 : 0;
+    return host.events.size() < host.enough ? 1 : host.last_answer;
   }
   std::vector<std::string> paths() const {
     std::vector<std::string> out;
@@ -101,7 +103,7 @@ struct Host {
 const std::vector<std::string> kForward = {"forward layers.0", "forward layers.1.sequential_layers.0",
                                            "forward layers.1.sequential_layers.1", "forward layers.1"};
 
-TEST(CapiWatching, E_40_a_host_sees_every_layer_of_a_session_and_changes_no_bit) {
+TEST(CapiWatching, a_host_sees_every_layer_of_a_session_and_changes_no_bit) {  // E-40
   const loom_network network = network_of();
   const loom_network_session plain = session_of(network), watched = session_of(network, true);
   Host host;
@@ -127,12 +129,11 @@ TEST(CapiWatching, E_40_a_host_sees_every_layer_of_a_session_and_changes_no_bit)
 
   host.events.clear();
   const std::vector<float> dy(y.size(), 1);
-  const float* dx = nullptr;
-  std::size_t count = 0;
-  ASSERT_EQ(loom_network_session_backward(watched, dy.data(), dy.size(), 0, &dx, &count), LOOM_OK);
+  loom_tensor dx;
+  ASSERT_EQ(test::backward(watched, dy, dx), LOOM_OK) << loom_last_error();
   ASSERT_EQ(host.events.size(), 4u);
   EXPECT_EQ(host.paths().back(), "backward layers.0");
-  EXPECT_EQ(host.events.back().values, std::vector<float>(dx, dx + count));
+  EXPECT_EQ(host.events.back().values, test::values_of(dx));
 
   host.events.clear();
   ASSERT_EQ(loom_network_session_watch(watched, nullptr, nullptr), LOOM_OK);
@@ -146,7 +147,7 @@ TEST(CapiWatching, E_40_a_host_sees_every_layer_of_a_session_and_changes_no_bit)
   for (const loom_handle handle : {plain, watched, network}) EXPECT_EQ(loom_release(handle), LOOM_OK);
 }
 
-TEST(CapiWatching, E_40_a_watch_outlasts_a_change_of_the_network) {
+TEST(CapiWatching, a_watch_outlasts_a_change_of_the_network) {  // E-40
   const loom_network network = network_of();
   const loom_network_session session = session_of(network);
   Host host;
@@ -165,16 +166,33 @@ TEST(CapiWatching, E_40_a_watch_outlasts_a_change_of_the_network) {
 struct Windows {
   std::vector<std::uint64_t> layers;
   double greatest = 0;
-  static std::int32_t take(void* user, std::uint64_t layers, double, double, double greatest, double, double,
-                           double sparsity, std::uint64_t, std::uint64_t) {
+  static std::int32_t take(void* user, const loom_window_event* e) {
     auto& host = *static_cast<Windows*>(user);
-    host.layers.push_back(layers), host.greatest = greatest;
-    EXPECT_TRUE(sparsity >= 0 && sparsity < 1) << sparsity;
+    host.layers.push_back(e->layers), host.greatest = e->greatest;
+    EXPECT_TRUE(e->sparsity >= 0 && e->sparsity < 1) << e->sparsity;
     return 1;
   }
 };
 
-TEST(CapiWatching, E_40_windows_sum_up_so_many_layers) {
+TEST(CapiWatching, AnAnswerThatIsNeither0Nor1FailsThePass) {
+  const loom_network network = network_of();
+  const loom_network_session session = session_of(network);
+  Host host;
+  host.enough = 1, host.last_answer = 7;
+  ASSERT_EQ(loom_network_session_watch(session, Host::take, &host), LOOM_OK);
+  const std::vector<float> x = wave(300 * 96);
+  loom_tensor y;
+  const auto run = [&] { return test::forward(session, x, {300, 96}, y); };
+  EXPECT_EQ(run(), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "the callback on_layer returned 7: expected 1 to continue or 0 to stop");
+  EXPECT_EQ(y.data, nullptr);
+  EXPECT_EQ(host.events.size(), 1u);
+  EXPECT_EQ(run(), LOOM_OK);  // the watch has ended
+  EXPECT_EQ(host.events.size(), 1u);
+  for (const loom_handle handle : {session, network}) EXPECT_EQ(loom_release(handle), LOOM_OK);
+}
+
+TEST(CapiWatching, windows_sum_up_so_many_layers) {  // E-40
   const loom_network network = network_of();
   const loom_network_session session = session_of(network);
   Windows windows;
@@ -191,7 +209,7 @@ TEST(CapiWatching, E_40_windows_sum_up_so_many_layers) {
   for (const loom_handle handle : {session, network}) EXPECT_EQ(loom_release(handle), LOOM_OK);
 }
 
-TEST(CapiWatching, E_40_a_trainer_is_watched_and_learns_the_same) {
+TEST(CapiWatching, a_trainer_is_watched_and_learns_the_same) {  // E-40
   const std::string config = R"({"loss":"mse","optimizer":"sgd","learning_rate":0.01})";
   const std::vector<float> x = wave(300 * 96), t(300 * 10, 0.5f);
   std::vector<std::string> hashes;
@@ -223,10 +241,10 @@ TEST(CapiWatching, E_40_a_trainer_is_watched_and_learns_the_same) {
   EXPECT_EQ(host.events.size() / 8, windows.layers.size());
 }
 
-TEST(CapiWatching, E_40_shards_that_run_side_by_side_have_no_order) {
+TEST(CapiWatching, shards_that_run_side_by_side_have_no_order) {  // E-40
   const loom_network network = network_of();
   const std::string config = R"({"loss":"mse","optimizer":"sgd","learning_rate":0.01,"shards":4,"workers":2})";
-  auto options = sized<loom_trainer_options>();
+  auto options = sized<loom_compute_options>();
   options.thread_count = 2;
   loom_trainer trainer = 0;
   ASSERT_EQ(loom_trainer_create(network, config.data(), config.size(), kShape, 2, &options, &trainer), LOOM_OK)
@@ -236,7 +254,7 @@ TEST(CapiWatching, E_40_shards_that_run_side_by_side_have_no_order) {
   for (const loom_handle handle : {trainer, network}) EXPECT_EQ(loom_release(handle), LOOM_OK);
 }
 
-TEST(CapiWatching, E_40_ticks_of_a_mesh_are_told) {
+TEST(CapiWatching, ticks_of_a_mesh_are_told) {  // E-40
   const loom_network network = network_of();
   loom_step_mesh mesh = 0;
   ASSERT_EQ(loom_step_mesh_create(network, kShape, 2, nullptr, &mesh), LOOM_OK) << loom_last_error();
@@ -261,7 +279,7 @@ TEST(CapiWatching, E_40_ticks_of_a_mesh_are_told) {
   for (const loom_handle handle : {state, mesh, network}) EXPECT_EQ(loom_release(handle), LOOM_OK);
 }
 
-TEST(CapiWatching, E_44_reports_reach_a_program_that_listens) {
+TEST(CapiWatching, reports_reach_a_program_that_listens) {  // E-44
   const int listener = socket(AF_INET, SOCK_DGRAM, 0);
   sockaddr_in a{};
   a.sin_family = AF_INET, a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -294,7 +312,7 @@ TEST(CapiWatching, E_44_reports_reach_a_program_that_listens) {
   close(listener);
 }
 
-TEST(CapiWatching, E_43_adaptation_is_measured_by_the_clock) {
+TEST(CapiWatching, adaptation_is_measured_by_the_clock) {  // E-43
   loom_adaptation adaptation = 0;
   EXPECT_EQ(loom_adaptation_create(0, 1000, "a", &adaptation), LOOM_INVALID_ARGUMENT);
   ASSERT_EQ(loom_adaptation_create(20, 1000, "a", &adaptation), LOOM_OK) << loom_last_error();
@@ -313,7 +331,7 @@ TEST(CapiWatching, E_43_adaptation_is_measured_by_the_clock) {
 
 // ---- parts of networks ----
 
-TEST(CapiPieces, V_01_cells_have_numbers_and_layers) {
+TEST(CapiPieces, cells_have_numbers_and_layers) {  // V-01
   const loom_network network = network_of();
   const std::uint64_t second[] = {0, 0, 0, 1}, outside[] = {0, 0, 0, 2};
   std::uint64_t index = 0;
@@ -333,12 +351,12 @@ TEST(CapiPieces, V_01_cells_have_numbers_and_layers) {
   EXPECT_EQ(loom_release(network), LOOM_OK);
 }
 
-TEST(CapiPieces, D_01_numbers_become_what_a_type_makes_of_them) {
+TEST(CapiPieces, numbers_become_what_a_type_makes_of_them) {  // D-01
   const std::vector<float> x = wave(4096);
   std::vector<float> y(x.size()), z(x.size());
   const auto simulate = [&](const char* dtype, std::uint64_t columns, const std::vector<float>& from,
                             std::vector<float>& to) {
-    return loom_simulate_precision(from.data(), from.size(), columns, dtype, to.data(), to.size());
+    return loom_dtype_simulate(from.data(), from.size(), columns, dtype, to.data(), to.size());
   };
   ASSERT_EQ(simulate("float32", 0, x, y), LOOM_OK) << loom_last_error();
   EXPECT_EQ(y, x);
@@ -355,20 +373,20 @@ TEST(CapiPieces, D_01_numbers_become_what_a_type_makes_of_them) {
   EXPECT_EQ(simulate("q4_0", 64, x, y), LOOM_INVALID_ARGUMENT);
 }
 
-TEST(CapiPieces, E_31_models_that_complete_each_other_are_found) {
+TEST(CapiPieces, models_that_complete_each_other_are_found) {  // E-31
   const std::string right(
       "\1\1\0\0"
       "\0\1\1\1"
       "\1\0\0\0",
       12);
   loom_blob blob = 0;
-  ASSERT_EQ(loom_complementary_matches(right.data(), right.size(), 3, 0.9, &blob), LOOM_OK) << loom_last_error();
+  ASSERT_EQ(loom_matches_find(right.data(), right.size(), 3, 0.9, &blob), LOOM_OK) << loom_last_error();
   const Json found = parse_json(take(blob)).value();
   ASSERT_EQ(found.size(), 2u) << dump_json(found);
   EXPECT_EQ(found[0].dump(), R"({"a":1,"b":2,"coverage":1.0,"overlap":0.0,"cosine":0.0})");
   EXPECT_EQ(found[1].dump(), R"({"a":0,"b":1,"coverage":1.0,"overlap":0.25,"cosine":0.40824829046386296})");
-  EXPECT_EQ(loom_complementary_matches(right.data(), right.size(), 5, 0.9, &blob), LOOM_SHAPE_MISMATCH);
-  EXPECT_EQ(loom_complementary_matches(right.data(), 0, 3, 0.9, &blob), LOOM_EMPTY_TENSOR);
+  EXPECT_EQ(loom_matches_find(right.data(), right.size(), 5, 0.9, &blob), LOOM_SHAPE_MISMATCH);
+  EXPECT_EQ(loom_matches_find(right.data(), 0, 3, 0.9, &blob), LOOM_EMPTY_TENSOR);
 }
 
 }  // namespace

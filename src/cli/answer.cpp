@@ -24,7 +24,7 @@ Result<Generation> answer(Session& session, const LanguageModel& model, std::spa
   LOOM_TRY(Generator generator, Generator::create(session, model, prompt, options));
   LOOM_TRY_VOID(show_steps([&] { return generator.next(&interrupt_flag()); }, prompt.size(), common, show));
   const Generation& result = generator.result();
-  if (result.stop_reason == "cancelled" && result.prompt_tokens == 0)
+  if (result.stop_reason == StopReason::Cancelled && result.prompt_tokens == 0)
     return fail(Code::Cancelled, "cancelled by the caller");
   return result;
 }

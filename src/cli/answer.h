@@ -13,7 +13,7 @@ namespace loom::cli {
 Result<Generation> answer(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
                           const GenerationOptions& options, const CommonOptions& common, bool show);
 
-// The same for steps that somebody else makes: `next` until one is done, of which the first read `prompt_tokens`.
+// Shows the steps of any generator: calls `next` until one is done; the first ones read `prompt_tokens`.
 Result<void> show_steps(const std::function<Result<Generator::Step>()>& next, std::size_t prompt_tokens,
                         const CommonOptions& common, bool show);
 

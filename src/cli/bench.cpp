@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cstdio>
 
-#include "backend/webgpu/gpu_device.h"
 #include "cli/bench_matrix.h"
 #include "cli/commands.h"
 #include "core/numerics_version.h"
@@ -30,8 +29,9 @@ struct Rates {
   double submits = 0, bytes_read = 0;  // of a graphics card, per token that was written
 };
 
-const gpu::GpuDevice* card_of(const Session& session) {
-  return session.device() == nullptr ? nullptr : session.device()->gpu();
+// Null on the CPU.
+Device* card_of(const Session& session) {
+  return session.device() != nullptr && session.device()->records() ? session.device() : nullptr;
 }
 
 // One repetition: `batch` sequences read a prompt each, then write together. `drafters`: one of each, or none.
@@ -57,8 +57,8 @@ Result<Rates> once(const BenchOptions& o, Session& session, std::int32_t vocab,
     LOOM_TRY_VOID(speculations[s].read(session.tokens(s), &interrupt_flag()));
   std::vector<std::int32_t> next(o.batch, 1);
   std::vector<Session::Feed> feeds;
-  const gpu::GpuDevice* const card = card_of(session);
-  const auto before = card != nullptr ? card->counters() : gpu::GpuDevice::Counters();
+  const Device* const card = card_of(session);
+  const auto before = card != nullptr ? card->counters() : DeviceCounters();
   for (std::size_t n = 0; n < o.new_tokens; ++n) {
     if (card_of(session) != nullptr && o.batch == 1 && speculations.empty()) {  // as generations do
       LOOM_TRY(const std::int32_t id,
@@ -136,8 +136,7 @@ Result<int> run(const BenchOptions& o) {
   CommonOptions common = o.common;
   if (common.context == 0) common.context = o.prompt_tokens + o.new_tokens;
   LOOM_TRY(const auto session, open_session(model, common, o.batch));
-  const bool has_card = session->device() != nullptr && session->device()->gpu() != nullptr;
-  if (o.kernels && !has_card)
+  if (o.kernels && card_of(*session) == nullptr)
     return fail(Code::InvalidArgument, "--kernels times those of a graphics card: --device gpu");
   if (o.batch > 1 && !o.speculate.empty() && o.speculate != "ngram")
     return fail(Code::InvalidArgument, "--speculate {}: a model drafts for one sequence, --batch is {}", o.speculate,
@@ -157,7 +156,7 @@ Result<int> run(const BenchOptions& o) {
   }
   report(o, model, *session, runs);
   if (o.kernels) {
-    gpu::GpuDevice* const card = session->device()->gpu();
+    Device* const card = card_of(*session);
     card->time_kernels();
     LOOM_TRY_VOID(once(o, *session, static_cast<std::int32_t>(model.decoder->config.vocab_size), drafters));
     std::fprintf(stderr, "%s", kernel_times(*card).c_str());
@@ -169,11 +168,11 @@ Result<int> run(const BenchOptions& o) {
 
 Run bench_command(CLI::App& app) {
   auto o = std::make_shared<BenchOptions>();
-  add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model");
+  add_path(app, "-m,--model,MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model");
   app.add_option("--prompt-tokens", o->prompt_tokens, "Length of the prompt")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--new-tokens", o->new_tokens, "Tokens to write behind it")
+  app.add_option("--new-tokens", o->new_tokens, "Tokens to write after it")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
   add_speculate(app, o->speculate);

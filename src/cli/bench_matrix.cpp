@@ -11,7 +11,7 @@
 #include "core/numerics_version.h"
 #include "dtypes/matrix.h"
 #include "host/machine.h"
-#include "network/golden_parity.h"
+#include "verify/golden_parity.h"
 #include "ops/all.h"
 
 namespace loom::cli {
@@ -92,11 +92,11 @@ Result<Timing> time_pass(const Case& c, const Network& network, const Setting& s
   const auto begin = Clock::now();
   for (std::size_t run = 0; run <= 3 || since(begin) < seconds; ++run) {
     auto start = Clock::now();
-    LOOM_TRY(const ConstView y, session->forward_here({x.data(), shape}, extras));
+    LOOM_TRY(const ConstView y, session->forward_host({x.data(), shape}, extras));
     if (backward) {
       dy.resize(y.shape.elements(), 0.5f);
       start = Clock::now();
-      LOOM_TRY_VOID(session->backward_here({dy.data(), y.shape}));
+      LOOM_TRY_VOID(session->backward_host({dy.data(), y.shape}));
     }
     if (run > 0) us.push_back(since(start) * 1e6);
   }

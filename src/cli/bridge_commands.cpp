@@ -1,5 +1,5 @@
-// stream: weights of another framework, live and in memory there, as a network here. bridge serve: the same over HTTP,
-// with comparisons.
+// stream: makes networks of the weights that a program of another framework holds in memory. bridge serve: does so over
+// HTTP, with comparisons.
 
 #include <unistd.h>
 
@@ -64,7 +64,7 @@ struct ServeFlags {
   HttpServerOptions server;
 };
 
-// What a client asks for does not end the server; what the program was asked for does.
+// Runs until a signal ends it: an error of a request goes to its client, an error of the arguments ends the program.
 Result<int> run_server(ServeFlags& o) {
   o.service.threads = o.common.threads, o.service.max_bytes = static_cast<std::size_t>(o.common.max_memory);
   o.service.cancel = &interrupt_flag();
@@ -110,7 +110,7 @@ Run bridge_command(CLI::App& app) {
       ->check(not_empty())
       ->capture_default_str();
   app.add_option("--port", o->server.port, "Port; 0 takes one that is free and prints it")->capture_default_str();
-  app.add_option("--token", o->server.token, "What requests show as Authorization: Bearer TOKEN")
+  app.add_option("--token", o->server.token, "Requests must have the header Authorization: Bearer TOKEN")
       ->check(token_text())
       ->envname("LOOM_BRIDGE_TOKEN");
   add_path(app, "--models", o->service.models, "Folder for the .entity files of streams")->capture_default_str();
@@ -123,10 +123,10 @@ Run bridge_command(CLI::App& app) {
 Run stream_command(CLI::App& app) {
   auto o = std::make_shared<StreamFlags>();
   app.footer(
-      "Reads one JSON object from standard input, {\"bedrock\", \"payload\": {\"layers\": [..]}, \"inputs\", ..}, "
-      "makes a "
-      "network of the layers and their weights, writes it as .entity, runs it and prints one JSON object: outputs, "
-      "differences, a certificate. docs/reference/bridge.md says what a payload holds");
+      "Reads one JSON object from standard input, {\"payload\": {\"layers\": [..]}, \"inputs\", ..}, makes a network "
+      "of "
+      "the layers and their weights, writes it as .entity, runs it and prints one JSON object: outputs, differences, a "
+      "certificate. docs/reference/bridge.md describes the payload");
   add_common(app, o->common, false);
   add_max_memory(app, o->common);
   add_path(app, "--models", o->stream.models, "Folder for MODELS/PLANET/MODEL/MODEL.stream.entity")

@@ -30,7 +30,7 @@ struct ChatFlags {
 constexpr char kHelp[] =
     "/help            this list\n"
     "/system TEXT     set the system message and\n"
-    "                 begin anew (no TEXT: none)\n"
+    "                 start over (no TEXT: none)\n"
     "/reset           forget the conversation\n"
     "/save FILE       keep it in a file, with a\n"
     "                 receipt of each answer\n"
@@ -45,7 +45,7 @@ constexpr char kHelp[] =
     "                 take one away\n"
     "/stats           tokens, speed, memory\n"
     "/quit            leave (also Ctrl-D)\n"
-    "Several lines: \"\"\" before and behind them,\n"
+    "Several lines: \"\"\" before and after them,\n"
     "a \\ at the end of a line, Alt-Enter, or\n"
     "paste them. Ctrl-C stops an answer or\n"
     "drops a line; twice, it leaves.\n";
@@ -75,14 +75,14 @@ class TerminalChat {
     if (!done) return tl::make_unexpected(with_help(std::move(done).error()));
     const Generation& last = chat_.answer();
     std::printf("\n");
-    if (last.stop_reason == "cancelled") note("(stopped)");
-    if (last.stop_reason == "context") note("(the context is full)");
-    if (last.stop_reason == "length" && tells_length_)
+    if (last.stop_reason == StopReason::Cancelled) note("(stopped)");
+    if (last.stop_reason == StopReason::Context) note("(the context is full)");
+    if (last.stop_reason == StopReason::Length && tells_length_)
       note(fmt::format("(cut after {} tokens; -n takes more)", last.ids.size()));
     return {};
   }
 
-  bool was_stopped() const { return chat_.answer().stop_reason == "cancelled"; }
+  bool was_stopped() const { return chat_.answer().stop_reason == StopReason::Cancelled; }
   void note(const std::string& text) const { std::printf("%s%s%s\n", colours_.dim, text.c_str(), colours_.reset); }
   void complain(const Error& error) {
     failed_ = true;
@@ -139,11 +139,12 @@ class TerminalChat {
     return show_steps([&] { return chat_.next(&interrupt_flag()); }, chat_.prompt_tokens(), common_, true);
   }
 
-  // What a person could do about it.
+  // Adds what to do about an error.
   Error with_help(Error error) const {
     if (error.code == Code::ContextFull)
-      error.message += error.message.starts_with("the conversation") ? ": /reset begins anew, --ctx makes it larger"
-                                                                     : ": --ctx makes it larger";
+      error.message += error.message.starts_with("the conversation")
+                           ? ": /reset empties it, --ctx makes the context larger"
+                           : ": --ctx makes it larger";
     return with_flags(std::move(error), has_date_);
   }
 
@@ -300,8 +301,8 @@ Result<int> run(const ChatFlags& o, bool one_message, bool length_was_asked_for)
   LOOM_TRY(GenerationOptions generation, o.generation.to_options());
   LOOM_TRY(LanguageModel model, open_model(o.model, o.common));
   LOOM_TRY_VOID(model.need_tokenizer());
-  LOOM_TRY(Prompts prompts, make_prompts(o.prompting, model, o.common));
-  if (!prompts.chat_template)
+  LOOM_TRY(PromptRequest request, prompt_request(o.prompting, model, o.common));
+  if (!request.chat_template)
     return fail(Code::NoTemplate,
                 "{}: the model brings no chat template; --chat-template names one, loom generate --raw continues text",
                 o.model);
@@ -309,8 +310,8 @@ Result<int> run(const ChatFlags& o, bool one_message, bool length_was_asked_for)
   LOOM_TRY(auto session, open_session(model, o.common));
   LOOM_TRY(generation.drafter, open_drafter(o.generation.speculate, model, *session, o.common));
   if (!o.kv.empty()) LOOM_TRY_VOID(load_kv(*session, o.kv));
-  const bool has_date = prompts.date.has_value();
-  LOOM_TRY(Chat conversation, Chat::create(model, *session, {.prompts = std::move(prompts), .generation = generation}));
+  const bool has_date = request.date.has_value();
+  LOOM_TRY(Chat conversation, Chat::create(model, *session, {.prompt = std::move(request), .generation = generation}));
   LOOM_TRY_VOID(conversation.set_messages(messages));
   const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
   TerminalChat chat(o, model, std::move(session), std::move(conversation), has_date, terminal || !length_was_asked_for);
@@ -321,8 +322,8 @@ Result<int> run(const ChatFlags& o, bool one_message, bool length_was_asked_for)
   const Colours c = colours();
   if (terminal)
     std::printf("%s%s%s, %s weights, %d threads. /help lists the commands; Ctrl-D ends.\n", c.bold,
-                terminal_text(o.model.substr(o.model.find_last_of('/') + 1)).c_str(), c.reset, model.format.c_str(),
-                chat.session().threads());
+                terminal_text(o.model.substr(o.model.find_last_of('/') + 1)).c_str(), c.reset,
+                std::string(name(model.format)).c_str(), chat.session().threads());
   const int status = converse(chat, terminal);
   // A script must hear of what a person has seen.
   return status == kOk && !terminal && chat.failed() ? kFailed : status;
@@ -333,7 +334,7 @@ Result<int> run(const ChatFlags& o, bool one_message, bool length_was_asked_for)
 Run chat_command(CLI::App& app) {
   auto o = std::make_shared<ChatFlags>();
   o->generation.max_tokens = 1024;
-  add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
+  add_path(app, "-m,--model,MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "Answer this one message and leave");
   o->prompting.add(app);
   add_path(app, "--kv", o->kv,

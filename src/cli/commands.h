@@ -40,5 +40,7 @@ Run dna_command(CLI::App& app);
 Run evolve_command(CLI::App& app);
 Run stream_command(CLI::App& app);
 Run bridge_command(CLI::App& app);
+Run page_command(CLI::App& app);
+Run serve_command(CLI::App& app);
 
 }  // namespace loom::cli

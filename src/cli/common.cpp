@@ -98,7 +98,8 @@ Result<void> device_of_session(const CommonOptions& options, Options& session, d
 
 Result<Device*> open_device(const CommonOptions& options) {
   if (options.device == "auto")
-    return fail(Code::InvalidArgument, "--device auto: there is nothing to choose here: cpu, gpu or gpu:N is expected");
+    return fail(Code::InvalidArgument,
+                "--device auto: this command cannot choose a device; expected cpu, gpu or gpu:N");
   LOOM_TRY(Device* const device, with_device(options, device_from_name));
   warn_of(device);
   return device;
@@ -356,7 +357,7 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
   session.context_tokens = options.context;
   session.sequences = sequences;
   session.on_loss = [](const std::string& line) { warn(line); };
-  session.activations = options.activations == "int8" ? Activations::int8 : Activations::int16;
+  LOOM_TRY(session.activations, activations_from_name(options.activations));
   LOOM_TRY(session.kv_dtype, dtype_from_name(options.kv_dtype));
   if (!options.use_adapters.empty())
     session.adapters =
@@ -407,32 +408,6 @@ double peak_rss_mb() {
   struct rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
-}
-
-namespace {
-
-template <class Encode>
-Result<text::Encoded> encode_within(const Session& session, Encode encode) {
-  const std::size_t limit = 4 * session.context_tokens();
-  Result<text::Encoded> encoded = encode(limit);
-  if (!encoded && encoded.error().code == Code::ContextFull)
-    return fail(Code::ContextFull, "the prompt has more than {} tokens, the context holds {}: --ctx makes it larger",
-                limit, session.context_tokens());
-  if (encoded) warn_dropped(encoded->dropped_bytes);
-  return encoded;
-}
-
-}  // namespace
-
-Result<text::Encoded> encode_prompt(const LanguageModel& model, const Session& session, std::string_view text,
-                                    std::vector<std::int32_t>& ids) {
-  return encode_within(session,
-                       [&](std::size_t limit) { return model.tokenizer->encode(text, {.max_tokens = limit}, ids); });
-}
-
-Result<text::Encoded> encode_prompt(const Prompts& prompts, const Session& session, std::string_view rendered,
-                                    std::vector<std::int32_t>& ids) {
-  return encode_within(session, [&](std::size_t limit) { return prompts.encode(rendered, limit, ids); });
 }
 
 void warn_dropped(std::size_t bytes) {

@@ -12,9 +12,8 @@
 #include "core/error.h"
 #include "core/json_fwd.h"
 #include "host/device.h"
-#include "host/prompts.h"
 #include "lm/generator.h"
-#include "network/network_session.h"
+#include "network/session/network_session.h"
 
 namespace loom::cli {
 
@@ -39,9 +38,10 @@ void add_device(CLI::App& app, CommonOptions& options);
 Result<Device*> open_device(const CommonOptions& options);
 // InvalidArgument for precision fast, of a command that compares bits, or goes by them.
 Result<void> need_exact(const CommonOptions& options, std::string_view command, std::string_view does = "compares");
-// What is said behind a hash: nothing, or that it is of no other device.
+// Returns a note to print after a hash: empty, or that no other device gives this hash.
 std::string hash_note(Precision precision);
-// The same of a session that runs so many passes, which `auto` is settled for; it tells what it chose unless --quiet.
+// Sets the device of a session by --device and --precision. `auto` is chosen for this number of passes, and reported
+// unless --quiet.
 Result<void> name_device(const CommonOptions& options, NetworkSessionOptions& session, double passes = kManyPasses);
 Result<void> name_device(const CommonOptions& options, graph::RunnerOptions& session, double passes);
 // Threads, instruction set and device of a training.
@@ -54,7 +54,7 @@ void add_max_memory(CLI::App& app, CommonOptions& options);
 // --lenient, --json, --max-memory and what add_common() adds: of commands that read networks and run no language model.
 void add_network_flags(CLI::App& app, CommonOptions& options, bool& lenient);
 
-// An empty name or word is a mistake, as of a shell's variable that is not set, and counts as no absent option.
+// An empty value is an error (often an unset shell variable); it does not mean that the option is absent.
 CLI::Validator not_empty();
 // An option that names a file or a folder, or several of them.
 template <class T>
@@ -93,9 +93,9 @@ struct Colours {
 Colours colours();
 bool stderr_is_terminal();
 
-// A bar on stderr, on a terminal only and never wider than it; drawn anew when a percent or, with another note, a fifth
-// of a second has gone by. A label that is too long loses its beginning. With a delay the bar is shown only when the
-// work takes longer.
+// A bar on stderr, on a terminal only and never wider than it. It is drawn again after each percent and, with another
+// note, after a fifth of a second. A label that is too long loses its beginning. With a delay the bar is shown only
+// when the work takes longer.
 class Progress {
  public:
   Progress(std::string_view label, bool quiet, std::chrono::milliseconds delay = {});
@@ -122,7 +122,7 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
                                               std::size_t sequences = 1);
 // --speculate: "ngram" or the path of a smaller model.
 void add_speculate(CLI::App& app, std::string& speculate);
-// What drafts for a session (lm/speculation.h); null for an empty text.
+// Opens the drafter of a session (lm/speculation.h); null for an empty text.
 Result<std::shared_ptr<Drafter>> open_drafter(const std::string& speculate, const LanguageModel& model,
                                               const Session& session, const CommonOptions& options);
 Json speculation_json(const SpeculationCounts& counts);
@@ -136,12 +136,5 @@ double peak_rss_mb();
 void print_json(const Json& value);
 // One line on stderr when a text held bytes that the vocabulary has no token for; nothing for 0.
 void warn_dropped(std::size_t bytes);
-// The tokens of a text that is continued; warns of dropped bytes. ContextFull: encoding ends at some times the context,
-// so that the error of a text that is a little too long still says how long it is.
-Result<text::Encoded> encode_prompt(const LanguageModel& model, const Session& session, std::string_view text,
-                                    std::vector<std::int32_t>& ids);
-// Like the one above, for a prompt that Prompts::render() returned.
-Result<text::Encoded> encode_prompt(const Prompts& prompts, const Session& session, std::string_view rendered,
-                                    std::vector<std::int32_t>& ids);
 
 }  // namespace loom::cli

@@ -8,9 +8,8 @@
 #include "cli/terminal_text.h"
 #include "core/json.h"
 #include "host/convert.h"
-#include "io/network_file.h"
+#include "host/load_any.h"
 #include "io/onnx/graph_file.h"
-#include "lm/model_entity.h"
 
 namespace loom::cli {
 namespace {
@@ -54,9 +53,9 @@ Result<int> run_convert_onnx(const ConvertFlags& o) {
 
 Result<int> run_convert(const ConvertFlags& o) {
   // A graph becomes an .entity as it is, of which networks are read too, or a spec with the graph in a cell.
-  const bool is_graph = o.model.ends_with(".onnx");
-  if (is_network_file(o.model) && !is_model_entity(o.model) && !(is_graph && o.output.ends_with(".entity")))
-    return convert_a_network(o);
+  LOOM_TRY(const Identified file, identify_any(o.model));
+  const bool is_graph = file.kind == FileKind::Onnx;
+  if (file.is_network() && !(is_graph && o.output.ends_with(".entity"))) return convert_a_network(o);
   if (o.entity_version != 2 || o.allow_loss)
     return fail(Code::Unsupported, "{}: language models are written as .entity of version 2 alone, without loss",
                 o.output);
@@ -80,11 +79,11 @@ Result<int> run_convert(const ConvertFlags& o) {
   bar.reset();
   constexpr double kNearlyAll = 0.95;
   if (const double share = result.adapter_share.value_or(1); share < kNearlyAll)
-    warn(
-        fmt::format("{:.0f} % of the adapter's change is in {}: the rest lies below the steps of the weights' type; "
-                    "--dtype float16 keeps it, and so does "
-                    "--adapter beside the model",
-                    100 * std::max(share, 0.0), o.output));
+    warn(fmt::format(
+        "{:.0f} % of the adapter's change is in {}: the rest is smaller than the steps of the weights' type; "
+        "--dtype float16 keeps it, and so does "
+        "--adapter beside the model",
+        100 * std::max(share, 0.0), o.output));
   if (o.common.json)
     print_json(to_json(result));
   else if (!o.common.quiet)
@@ -109,8 +108,8 @@ Run convert_command(CLI::App& app) {
            "Folder of a low-rank adapter (loom finetune, PEFT) to merge into the weights, which keep their type")
       ->type_name("DIR");
   add_path(app, "--keep-adapter", o->keep,
-           "The same of an adapter to keep beside the weights, by the last part of its path as its name; may be given "
-           "several times")
+           "Folder of an adapter to keep beside the weights, named by the last part of its path; may be given several "
+           "times")
       ->type_name("DIR");
   app.add_option("--entity-version", o->entity_version, "1: a network as Loom 0.8x reads it")
       ->check(CLI::Range(1, 2))

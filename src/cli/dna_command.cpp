@@ -84,7 +84,7 @@ Result<int> run_drift(const DnaFlags& o) {
   return kOk;
 }
 
-// Epochs that a table of so many columns shows: the first, the last, and what lies evenly between.
+// Epochs that a table of so many columns shows: the first, the last, and evenly spaced ones between.
 std::vector<std::size_t> shown_epochs(std::size_t epochs) {
   constexpr std::size_t kColumns = 8;
   std::vector<std::size_t> out;

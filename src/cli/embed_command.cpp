@@ -91,7 +91,7 @@ Result<int> run_embed(const EmbedFlags& o) {
   std::size_t cut = 0;
   for (const TextEmbedding& v : vectors) cut += v.is_truncated;
   if (cut != 0 && !o.common.quiet)
-    warn(fmt::format("{} of {} texts have more than {} tokens and are cut off there", cut, texts.size(),
+    warn(fmt::format("{} of {} texts have more than {} tokens and are cut off after them", cut, texts.size(),
                      encoder.max_tokens()));
   if (!o.output.empty()) LOOM_TRY_VOID(write_vectors(o.output, vectors));
   LOOM_TRY(const Json receipt,
@@ -107,7 +107,7 @@ Result<int> run_embed(const EmbedFlags& o) {
 
 Run embed_command(CLI::App& app) {
   auto o = std::make_shared<EmbedFlags>();
-  add_path(app, "MODEL", o->model, "Folder of a BERT as sentence-transformers lay it out")->required();
+  add_path(app, "MODEL", o->model, "Folder of a BERT in the layout of sentence-transformers")->required();
   auto* const texts = app.add_option("TEXT", o->texts, "Texts; without any, the lines of --file or standard input");
   add_path(app, "-f,--file", o->file, "A text per line; - for standard input")->excludes(texts);
   add_path(app, "-o,--output", o->output, "FILE.npy for the vectors, a row per text");

@@ -8,6 +8,7 @@
 #include "cli/terminal_text.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/nearest.h"
 #include "host/ensemble_run.h"
 #include "host/load_any.h"
 #include "io/npy/npy.h"
@@ -73,7 +74,8 @@ Result<int> run_ensemble_command(const EnsembleFlags& o) {
   if (!data.has_targets && o.min_coverage > 0)
     return fail(Code::InvalidArgument, "--min-coverage has no effect without targets");
   EnsembleOptions options;
-  options.mode = o.mode == "vote" ? EnsembleMode::Vote : EnsembleMode::Mean;
+  LOOM_TRY(const std::size_t mode, find_name("--mode", o.mode, kEnsembleModes));
+  options.mode = static_cast<EnsembleMode>(mode);
   options.weights = o.weights, options.min_coverage = o.min_coverage;
   options.targets_name = o.targets.empty() ? o.input : o.targets;
   options.run.threads = o.common.threads, options.run.max_bytes = o.common.max_memory;

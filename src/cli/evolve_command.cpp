@@ -78,9 +78,9 @@ Run evolve_command(CLI::App& app) {
            "JSON: task, network, population, generations, seed, mutation... (docs/guide/evolution.md)")
       ->required();
   add_path(app, "-o,--output", o->output,
-           "Folder for best.entity, lineage.jsonl and state.json; made if it is not there");
+           "Folder for best.entity, lineage.jsonl and state.json; made if it does not exist");
   const auto resume = app.add_flag("--resume", o->resume, "Go on from state.json in the output folder");
-  app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
+  app.add_flag("--overwrite", o->overwrite, "Start over in a folder that holds a run")->excludes(resume);
   app.add_option("--generations", o->generations, "In place of the configuration's")->check(whole_number(1));
   app.add_option("--save-every", o->save_every, "Generations between saves")->check(CLI::Range(1, 1000000));
   app.add_flag("--json", o->common.json, "One JSON object on stdout");

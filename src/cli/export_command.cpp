@@ -79,7 +79,7 @@ Run export_command(CLI::App& app) {
       ->required();
   app.add_option("--input-shape", o->input_shape, "onnx: shape of one sample, as 3,224,224 (default: the network's)");
   app.add_flag("--dequantize", o->dequantize, "Integer weights of a network as the float32 values that they stand for");
-  add_path(app, "--hints", o->hints, "JSON of what shapes do not say of bare tensors (.safetensors, .npz)");
+  add_path(app, "--hints", o->hints, "JSON that describes bare tensors (.safetensors, .npz) where their shapes do not");
   add_model_dtype(app, o->common);
   add_overwrite(app, o->overwrite);
   app.add_flag("-q,--quiet", o->common.quiet, "No progress bars and notes on stderr");

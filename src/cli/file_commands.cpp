@@ -8,9 +8,7 @@
 #include "core/json.h"
 #include "host/content_hash.h"
 #include "host/convert.h"
-#include "host/graph_run.h"
 #include "host/inspect.h"
-#include "io/onnx/graph_file.h"
 
 namespace loom::cli {
 namespace {
@@ -76,6 +74,12 @@ void print_facts(const CheckpointFacts& facts, bool with_slots) {
                 static_cast<unsigned long long>(slot.elements));
 }
 
+void print_facts(const GraphFacts& facts) {
+  for (const auto& [key, value] : facts.facts.items())
+    std::printf("%-15s %s\n", key.c_str(),
+                terminal_text(value.is_string() ? value.get<std::string>() : dump_json(value)).c_str());
+}
+
 // Facts with "content_hash", as receipts name the file.
 Result<int> print_with_hash(const std::string& path, Json facts) {
   watch_interrupts();
@@ -85,17 +89,7 @@ Result<int> print_with_hash(const std::string& path, Json facts) {
   return kOk;
 }
 
-Result<int> run_inspect_graph(const InspectFlags& o) {
-  LOOM_TRY(Json facts, inspect_graph(o.model));
-  if (o.common.json) return print_with_hash(o.model, std::move(facts));
-  for (const auto& [key, value] : facts.items())
-    std::printf("%-15s %s\n", key.c_str(),
-                terminal_text(value.is_string() ? value.get<std::string>() : dump_json(value)).c_str());
-  return kOk;
-}
-
 Result<int> run_inspect(const InspectFlags& o) {
-  if (is_graph_file(o.model)) return run_inspect_graph(o);
   LOOM_TRY(const FileFacts facts, inspect_file(o.model, {o.hints}));
   const auto* model = std::get_if<ModelFacts>(&facts);
   const auto* network = std::get_if<NetworkFacts>(&facts);
@@ -106,6 +100,8 @@ Result<int> run_inspect(const InspectFlags& o) {
     print_facts(*model, o.tensors);
   else if (network != nullptr)
     print_facts(*network);
+  else if (const auto* graph = std::get_if<GraphFacts>(&facts))
+    print_facts(*graph);
   else
     print_facts(*std::get_if<CheckpointFacts>(&facts), o.tensors);
   return kOk;
@@ -143,7 +139,7 @@ Run inspect_command(CLI::App& app) {
   auto o = std::make_shared<InspectFlags>();
   add_path(app, "FILE", o->model, "GGUF file, Hugging Face folder, JSON spec, .entity, .safetensors, .npz or .onnx")
       ->required();
-  add_path(app, "--hints", o->hints, "JSON of what shapes do not say of bare tensors (.safetensors, .npz)");
+  add_path(app, "--hints", o->hints, "JSON that describes bare tensors (.safetensors, .npz) where their shapes do not");
   app.add_flag("--tensors", o->tensors, "List every tensor");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   add_common(app, o->common, false);

@@ -81,7 +81,7 @@ Result<void> check_from(const FinetuneFlags& o, const std::string& from) {
   return {};
 }
 
-// What is known of the run, in the words of its options.
+// Checks the options of a run before it begins; errors name the options.
 Result<void> check_run(const FinetuneFlags& o, const FinetuneSources& sources) {
   LOOM_TRY_VOID(check_from(o, sources.from));
   if (!sources.from.empty())
@@ -135,8 +135,10 @@ Result<int> run(const FinetuneFlags& o) {
   print_result(o, outcome, reporter->seconds());
   const FinetuneResult& result = outcome.result;
   if (!result.stopped) return kOk;
-  std::fprintf(stderr, "loom: stopped at step %llu, the adapter is as of there; loom finetune -o %s --resume goes on\n",
-               static_cast<unsigned long long>(result.steps), o.out.c_str());
+  std::fprintf(
+      stderr,
+      "loom: stopped at step %llu, the adapter has the weights of this step; loom finetune -o %s --resume goes on\n",
+      static_cast<unsigned long long>(result.steps), o.out.c_str());
   return kInterrupted;
 }
 
@@ -206,7 +208,8 @@ void add_settings(CLI::App& app, FinetuneFlags& o) {
   setting(app.add_option("--clip-norm", c.clip_norm, "Largest norm of a step's gradient; 0: any"), "clip_norm")
       ->check(number_within(0, 1e12))
       ->capture_default_str();
-  setting(app.add_option("--seed", c.seed, "Of the fresh adapters and the order of windows"), "seed")
+  setting(app.add_option("--seed", c.seed, "Seed of the first weights of the adapters and the order of windows"),
+          "seed")
       ->check(whole_number())
       ->capture_default_str();
   setting(app.add_option("--hash-every", c.hash_steps, "Steps between two hashes in the journal"), "hash_steps")
@@ -218,8 +221,9 @@ void add_settings(CLI::App& app, FinetuneFlags& o) {
 
 Run finetune_command(CLI::App& app) {
   const auto o = std::make_shared<FinetuneFlags>();
-  add_path(app, "MODEL", o->sources.model, "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
-  add_path(app, "--text", o->sources.text, "What to learn: a text file");
+  add_path(app, "-m,--model,MODEL", o->sources.model,
+           "GGUF file, Hugging Face folder or .entity; its weights stay as they are");
+  add_path(app, "--text", o->sources.text, "Text file to learn");
   add_path(app, "-o,--output,--out", o->out,
            "Folder for the adapter, in PEFT's format: loom generate --adapter reads it; its folder run holds journal "
            "and checkpoint")
@@ -227,7 +231,7 @@ Run finetune_command(CLI::App& app) {
   const auto resume = app.add_flag("--resume", o->resume,
                                    "Go on from the folder's checkpoint, with the bits of a run that was never stopped; "
                                    "what is not given is as it was");
-  app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
+  app.add_flag("--overwrite", o->overwrite, "Start over in a folder that holds a run")->excludes(resume);
   add_path(app, "--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
   add_settings(app, *o);
   add_common(app, o->common, false);

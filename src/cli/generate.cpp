@@ -9,9 +9,9 @@
 #include "core/numerics_version.h"
 #include "host/conversation.h"
 #include "host/logprobs.h"
+#include "host/prompt.h"
+#include "io/identify.h"
 #include "lm/kv_file.h"
-#include "lm/model_entity.h"
-#include "text/tokenizer/plain_text.h"
 
 namespace loom::cli {
 namespace {
@@ -24,45 +24,35 @@ struct GenerateOptions {
   bool overwrite = false, raw = false, chat = false, show_prompt = false, continues = false;
 };
 
-struct Prompt {
-  std::string text;
-  bool templated = false;
-  std::vector<std::int32_t> ids;
-  std::size_t dropped_bytes = 0;
-  Receipt::Prompt described{};
-};
-
-Result<Prompt> make_prompt(const GenerateOptions& o, const LanguageModel& model, const Session& session) {
-  Prompt prompt;
-  if (o.prompting.messages.empty()) {
-    LOOM_TRY(prompt.text, read_input(o.prompt, o.file));
-    // Editors and echo end a text with a line break that is not meant as part of it.
-    if (!o.file.empty() && prompt.text.ends_with('\n'))
-      prompt.text.resize(prompt.text.size() - (prompt.text.ends_with("\r\n") ? 2 : 1));
-  }
+Result<Prompt> read_prompt(const GenerateOptions& o, const LanguageModel& model, const Session& session) {
+  PromptRequest request;
   if (!o.raw) {
-    LOOM_TRY(Prompts prompts, make_prompts(o.prompting, model, o.common));
-    prompts.continue_final_message = o.continues;
-    // An instruct model is asked, a base model continues: --chat, --raw and what only a template reads decide
-    // otherwise.
-    prompt.templated = o.chat || prompts.chat_template || o.prompting.need_template();
-    if (prompt.templated) {
-      LOOM_TRY(Json messages, first_messages(o.prompting));
-      if (o.prompting.messages.empty()) messages.push_back(message("user", std::move(prompt.text)));
-      auto text = prompts.render(messages, &interrupt_flag());
-      if (!text)
-        return at(o.prompting.chat_template.empty() ? model.path : o.prompting.chat_template,
-                  with_flags(std::move(text).error(), prompts.date.has_value()));
-      prompt.described = prompts.describe(*text);
-      LOOM_TRY(const text::Encoded encoded, encode_prompt(prompts, session, *text, prompt.ids));
-      prompt.dropped_bytes = encoded.dropped_bytes;
-      prompt.text = text::without_marks(*text);
-      return prompt;
-    }
+    LOOM_TRY(request, prompt_request(o.prompting, model, o.common));
   }
-  prompt.described = prompt_of_text(prompt.text, true);
-  LOOM_TRY(const text::Encoded encoded, encode_prompt(model, session, prompt.text, prompt.ids));
-  prompt.dropped_bytes = encoded.dropped_bytes;
+  // An instruct model is asked, a base model continues: --chat, --raw and what only a template reads decide otherwise.
+  const bool asks = o.chat || (!o.raw && o.prompting.need_template());
+  request.form = o.raw ? PromptForm::Raw : asks ? PromptForm::Chat : PromptForm::Auto;
+  request.continue_final_message = o.continues, request.context_tokens = session.context_tokens();
+  if (o.prompting.messages.empty()) {
+    LOOM_TRY(request.text, read_input(o.prompt, o.file));
+    // Editors and echo end a text with a line break that is not meant as part of it.
+    if (!o.file.empty() && request.text.ends_with('\n'))
+      request.text.resize(request.text.size() - (request.text.ends_with("\r\n") ? 2 : 1));
+  }
+  LOOM_TRY(Json messages, first_messages(o.prompting));
+  if (!messages.empty() || !o.prompting.messages.empty()) {
+    if (o.prompting.messages.empty()) messages.push_back(message("user", std::move(request.text)));
+    request.messages = std::move(messages);
+  }
+  const bool has_date = request.date.has_value();
+  auto prompt = make_prompt(model, std::move(request), &interrupt_flag());
+  if (!prompt && prompt.error().code == Code::ContextFull) {
+    prompt.error().message += ": --ctx makes it larger";
+  } else if (!prompt) {
+    return at(o.prompting.chat_template.empty() ? model.path : o.prompting.chat_template,
+              with_flags(std::move(prompt).error(), has_date));
+  }
+  if (prompt) warn_dropped(prompt->dropped_bytes);
   return prompt;
 }
 
@@ -70,11 +60,9 @@ Json date_of(const GenerateOptions& o) { return o.prompting.date.empty() ? Json(
 
 int show(const GenerateOptions& o, const Prompt& prompt) {
   if (o.common.json) {
-    print_json(Json{{"prompt", prompt.text},
-                    {"ids", prompt.ids},
-                    {"prompt_tokens", prompt.ids.size()},
-                    {"dropped_bytes", prompt.dropped_bytes},
-                    {"date", date_of(o)}});
+    Json shown = to_json(prompt);
+    shown["date"] = date_of(o);
+    print_json(shown);
   } else {
     std::fwrite(prompt.text.data(), 1, prompt.text.size(), stdout);
     std::printf("\n%s\n", fmt::format("{}", fmt::join(prompt.ids, ",")).c_str());
@@ -90,7 +78,7 @@ Json to_json(const GenerateOptions& o, const LanguageModel& model, const Session
          {"prompt_tokens", g.prompt_tokens},
          {"dropped_bytes", dropped_bytes},
          {"generated_tokens", g.ids.size()},
-         {"stop_reason", g.stop_reason},
+         {"stop_reason", name(g.stop_reason)},
          {"hash", to_hex(g.hash)},
          {"date", date_of(o)},
          {"prefill_tps", rate(g.prompt_tokens, g.prefill_seconds)},
@@ -99,7 +87,7 @@ Json to_json(const GenerateOptions& o, const LanguageModel& model, const Session
          {"peak_rss_mb", peak_rss_mb()},
          {"isa", name(session.isa())},
          {"precision", name(session.precision())},
-         {"activations", session.activations() == Activations::int8 ? "int8" : "int16"},
+         {"activations", name(session.activations())},
          {"threads", session.threads()},
          {"numerics_version", kNumericsVersion},
          {"model", model.path}};
@@ -110,10 +98,10 @@ Json to_json(const GenerateOptions& o, const LanguageModel& model, const Session
 
 // Explains an unexpected end of the text.
 void tell_end(const GenerateOptions& o, const Session& session, const Generation& g, bool length_was_asked_for) {
-  if (g.stop_reason == "context")
-    remark(o.common, fmt::format("the context of {} tokens is full, so the answer ends here; --ctx makes it larger",
+  if (g.stop_reason == StopReason::Context)
+    remark(o.common, fmt::format("the context of {} tokens is full, which ended the answer; --ctx makes it larger",
                                  session.context_tokens()));
-  if (g.stop_reason == "length" && !length_was_asked_for)
+  if (g.stop_reason == StopReason::Length && !length_was_asked_for)
     remark(o.common, fmt::format("the answer was cut after {} tokens; -n takes more", g.ids.size()));
 }
 
@@ -130,15 +118,15 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
   LOOM_TRY(GenerationOptions generation, o.generation.to_options());
   // the model's own file may take what it has read
   LOOM_TRY_VOID(check_receipt(o.receipt, o.common));
-  if (!is_same_file(o.save_kv, o.model) || !is_model_entity(o.model))
+  if (!is_same_file(o.save_kv, o.model) || !holds(o.model, FileKind::ModelEntity))
     LOOM_TRY_VOID(check_output(o.save_kv, OutputKind::kv, o.overwrite, {o.model}));
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   LOOM_TRY_VOID(model.need_tokenizer());
   LOOM_TRY(const auto session, open_session(model, o.common));
-  LOOM_TRY(const Prompt prompt, make_prompt(o, model, *session));
+  LOOM_TRY(const Prompt prompt, read_prompt(o, model, *session));
   if (o.show_prompt) return show(o, prompt);
   LOOM_TRY(generation.drafter, open_drafter(o.generation.speculate, model, *session, o.common));
-  std::string kv_hash;  // before --save-kv may write there
+  std::string kv_hash;  // before --save-kv may write the file
   if (!o.kv.empty()) {
     LOOM_TRY_VOID(load_kv(*session, o.kv));
     LOOM_TRY(const Digest digest, content_hash(o.kv, HashCache::use, &interrupt_flag()));
@@ -168,7 +156,8 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
       std::fprintf(stderr, "[%zu tokens in %.1f tok/s, %zu out %.1f tok/s, %s, hash %.16s%s]\n", g.prompt_tokens,
                    static_cast<double>(g.prompt_tokens) / g.prefill_seconds, g.ids.size(),
                    g.decode_seconds > 0 ? static_cast<double>(g.decode_steps) / g.decode_seconds : 0.0,
-                   g.stop_reason.c_str(), to_hex(g.hash).c_str(), hash_note(session->precision()).c_str());
+                   std::string(name(g.stop_reason)).c_str(), to_hex(g.hash).c_str(),
+                   hash_note(session->precision()).c_str());
   }
   return interrupted() ? kInterrupted : kOk;
 }
@@ -203,7 +192,7 @@ Result<void> check_options(const CLI::App& app, const GenerateOptions& o) {
 
 Run generate_command(CLI::App& app) {
   auto o = std::make_shared<GenerateOptions>();
-  add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
+  add_path(app, "-m,--model,MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "The question, or the text to continue");
   add_path(app, "-f,--file", o->file,
            "Read it from a file; - for standard input. A line break at its end does not count")
@@ -214,8 +203,7 @@ Run generate_command(CLI::App& app) {
   app.add_flag("--continue", o->continues,
                "Continue the last message of --messages, such as an answer's beginning, in place of answering it");
   app.add_flag("--show-prompt", o->show_prompt, "Print what the model would read, as text and as token ids, and stop");
-  add_path(app, "--kv", o->kv,
-           "An .entity of --save-kv: as far as the prompt begins like the one there, it is not read again")
+  add_path(app, "--kv", o->kv, "An .entity of --save-kv: the part of the prompt that both begin with is not read again")
       ->type_name("FILE");
   add_path(app, "--save-kv", o->save_kv,
            "FILE.entity to write: what the model keeps of the prompt; MODEL itself, if it is an .entity, takes it too")
@@ -227,9 +215,9 @@ Run generate_command(CLI::App& app) {
   add_common(app, o->common, true);
   return [o, &app] {
     if (auto checked = check_options(app, *o); !checked) return report(checked.error());
-    return finish(
-        naming({o->model, o->kv, o->file, o->prompting.messages, o->prompting.tools, o->prompting.chat_template},
-               run(*o, app.get_option("--max-tokens")->count() > 0)));
+    return finish(naming(
+        {o->model, o->kv, o->file, o->prompting.messages, o->prompting.tools, o->prompting.chat_template, o->receipt},
+        run(*o, app.get_option("--max-tokens")->count() > 0)));
   };
 }
 

@@ -112,7 +112,7 @@ std::wstring wide(std::string_view text) {
 
 volatile std::sig_atomic_t g_resized = 0, g_continued = 0;
 
-// While a line is read: a window of another size is drawn anew, and a program that comes back after Ctrl-Z takes the
+// While a line is read: a window of another size is drawn again, and a program that comes back after Ctrl-Z takes the
 // terminal again. Nothing else of signals changes, so whatever ends the program works as elsewhere.
 class SignalsOfReading {
  public:
@@ -209,7 +209,7 @@ LineEditor::LineEditor(const std::string& history_file) : history_file_(history_
   el_wset(e, EL_HIST, history_w, editing->history);
   el_wset(e, EL_EDITOR, L"emacs");
   el_wset(e, EL_GETCFN, &read_character);
-  // Ctrl-C is a key here, which acts on the line.
+  // Ctrl-C is a key of the editor, which acts on the line.
   el_wset(e, EL_SETTY, L"-d", L"intr=", nullptr);
   el_wset(
       e, EL_ADDFN, L"loom-interrupt", L"Drop the line", +[](EditLine* line, wint_t) -> unsigned char {
@@ -237,7 +237,7 @@ LineEditor::LineEditor(const std::string& history_file) : history_file_(history_
   for (const auto& [key, function] : keys) el_wset(e, EL_BIND, key, function, nullptr);
   const std::deque<std::string> entries = read_history(history_file_);
   for (const std::string& entry : entries) history_w(editing->history, &event, H_ENTER, wide(entry).c_str());
-  // The file grows by a line per message; it is written anew before reading it takes long.
+  // The file grows by a line per message; it is rewritten before reading it takes long.
   std::error_code ignored;
   if (!history_file_.empty() && std::filesystem::file_size(history_file_, ignored) > kLongestFile / 4 && !ignored) {
     std::string text;

@@ -6,14 +6,13 @@
 #include <set>
 #include <sstream>
 
-#include "backend/webgpu/gpu_device.h"
 #include "cli/commands.h"
 #include "core/file.h"
 #include "core/numerics_version.h"
 #include "host/machine.h"
-#include "lm/golden.h"
+#include "verify/golden_models.h"
 #include "telemetry/audit.h"
-#include "trials/trial.h"
+#include "verify/trial.h"
 
 namespace loom::cli {
 namespace {
@@ -27,11 +26,11 @@ struct VerifyOptions {
   bool plenty = false, combinations = false;
 };
 
-// What a card has no form for: how many cases, and why, with the number of those that said so.
+// Prints how many cases a card has no form for, and the reasons with their counts.
 void print_refused(const std::map<std::string, std::size_t>& refused) {
   std::size_t all = 0;
   for (const auto& [why, count] : refused) all += count;
-  if (all > 0) std::printf("%zu cases have no form there, in part or whole:\n", all);
+  if (all > 0) std::printf("%zu cases have no form on the card, in part or whole:\n", all);
   for (const auto& [why, count] : refused) std::printf("%8zu  %s\n", count, why.c_str());
 }
 
@@ -94,7 +93,7 @@ Result<int> run_random(const VerifyOptions& o) {
     return kFailed;
   }
   const std::string digest = to_hex(all.finish());
-  const std::string adapter = device != nullptr ? device->gpu()->adapter().name : std::string();
+  const std::string adapter = std::string(device != nullptr ? device->adapter_name() : "");
   if (o.common.json) {
     Json out{
         {"pass", true}, {"seed", o.seed}, {"cases", count}, {"digest", digest}, {"numerics_version", kNumericsVersion}};
@@ -132,7 +131,7 @@ Result<int> run_on_device(const VerifyOptions& o, GoldenOptions run) {
   if (o.common.json) {
     print_json(Json{{"pass", differ.empty()},
                     {"device", o.common.device},
-                    {"adapter", run.device->gpu()->adapter().name},
+                    {"adapter", run.device->adapter_name()},
                     {"precision", name(run.device->precision())},
                     {"lines", got.size()},
                     {"differ", differ},
@@ -143,7 +142,7 @@ Result<int> run_on_device(const VerifyOptions& o, GoldenOptions run) {
   } else {
     std::printf("%s  %zu lines as on this computer, %zu differ  (%s, numerics version %u)\n",
                 differ.empty() ? "PASS" : "FAIL", got.size() - differ.size(), differ.size(),
-                run.device->gpu()->adapter().name.c_str(), kNumericsVersion);
+                std::string(run.device->adapter_name()).c_str(), kNumericsVersion);
     for (const std::string& name : differ) std::printf("differs: %s\n", name.c_str());
     std::set<std::string> kinds;  // by type, where a case has that alone
     for (const std::string& name : refused) {
@@ -247,7 +246,7 @@ Run verify_command(CLI::App& app) {
   auto* const random =
       app.add_option("--random", o->random, "Run so many random networks in every way that must give the same bits")
           ->check(whole_number(1));
-  app.add_option("--seed", o->seed, "Of the random networks (1)")->check(whole_number())->needs(random);
+  app.add_option("--seed", o->seed, "Seed of the random networks (1)")->check(whole_number())->needs(random);
   app.add_option("--case", o->first, "Number of the first of them (0)")->check(whole_number())->needs(random);
   app.add_flag("--all-ways", o->plenty,
                "Every instruction set with every number of threads, not a handful that rotates")

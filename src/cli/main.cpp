@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/file_hint.h"
 #include "cli/signals.h"
 #include "core/nearest.h"
 #include "core/numerics_version.h"
@@ -46,6 +47,8 @@ constexpr Command kCommands[] = {
     {"evolve", "Breed networks for a task", loom::cli::evolve_command},
     {"stream", "Turn live weights of another framework into a network", loom::cli::stream_command},
     {"bridge", "Serve streams and comparisons of other frameworks over HTTP", loom::cli::bridge_command},
+    {"serve", "Answer requests of OpenAI's HTTP interface", loom::cli::serve_command},
+    {"page", "Serve a page that runs models in a browser", loom::cli::page_command},
     {"schema", "Print the JSON Schema of specs, trainings or evolutions", loom::cli::schema_command},
     {"verify", "Prove that this machine computes the reference bits", loom::cli::verify_command},
     {"audit", "Show CPU, caches, instruction sets, memory and tiles", loom::cli::audit_command},
@@ -76,10 +79,13 @@ int usage_error(const CLI::App& command, const std::string& what) {
       {loom::Code::InvalidArgument, fmt::format("{}; {} --help says more", what, command_path(command))});
 }
 
+bool takes_prompt(const CLI::App& command) { return command.get_option_no_throw("--prompt") != nullptr; }
+
 // Reports an unexpected argument, with the nearest names of a mistyped option.
 int unexpected_argument(const CLI::App& command, const std::string& argument) {
   if (!argument.starts_with('-') || argument == "-")
-    return usage_error(command, fmt::format("\"{}\" was not expected", argument));
+    return usage_error(command, fmt::format("\"{}\" was not expected{}", argument,
+                                            takes_prompt(command) ? "; give the text with -p" : ""));
   std::vector<std::string> long_names;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) long_names.push_back("--" + name);
@@ -87,6 +93,22 @@ int unexpected_argument(const CLI::App& command, const std::string& argument) {
   const std::string name = argument.substr(0, argument.find('='));
   return usage_error(command,
                      fmt::format("there is no option {}; nearest: {}", name, loom::nearest_names(name, known)));
+}
+
+// Reports what a command lacks; a missing command of a group names those that there are.
+int missing_argument(const CLI::App& command, const std::string& what) {
+  std::string known;
+  if (command.get_require_subcommand_min() == 0) return usage_error(command, what);
+  for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; }))
+    known += (known.empty() ? "" : ", ") + command_path(*sub);
+  return usage_error(command, "a command is missing: " + known);
+}
+
+// Reports a word that is no command: what a file of this name holds, or the nearest commands.
+int unknown_command(const CLI::App& app, const std::string& word, std::span<const std::string_view> names) {
+  const std::string hint = loom::cli::file_hint(word);
+  if (!hint.empty()) return loom::cli::report({loom::Code::InvalidArgument, hint});
+  return usage_error(app, fmt::format("there is no command {}; nearest: {}", word, loom::nearest_names(word, names)));
 }
 
 // The command that the arguments named, or the program itself.
@@ -103,7 +125,7 @@ int written(int status) {
   return loom::cli::kFailed;
 }
 
-// What the program was called with, as if always by the name loom.
+// Returns the arguments as if the program was called by the name loom.
 std::vector<std::string> arguments_of(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const std::string_view called = argc > 0 ? argv[0] : "";
@@ -116,7 +138,7 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
   return arguments;
 }
 
-// The program's exit code. What CLI11 throws while it reads arguments ends here.
+// Returns the program's exit code. Exceptions of CLI11 are caught.
 int run(int argc, char** argv) {
   CLI::App app{"Loom runs neural networks with the same bits on every machine."};
   app.name("loom");
@@ -129,7 +151,7 @@ int run(int argc, char** argv) {
       "wrote, NETWORK a JSON spec or an .entity. loom COMMAND --help says more.");
   int status = 0;
   std::vector<std::string> arguments = arguments_of(argc, argv);
-  // Only the command that was called tells its options: a command's file costs nothing to the others.
+  // Only the command that was called adds its options: a command's file costs nothing to the others.
   for (const Command& command : kCommands) {
     CLI::App* sub = app.add_subcommand(command.name, command.what);
     if (arguments.empty() || arguments[0] != command.name) continue;
@@ -144,8 +166,7 @@ int run(int argc, char** argv) {
     return loom::cli::kUsage;
   }
   if (!arguments[0].starts_with('-') && std::ranges::find(names, arguments[0]) == names.end())
-    return usage_error(app, fmt::format("there is no command {}; nearest: {}", arguments[0],
-                                        loom::nearest_names(arguments[0], names)));
+    return unknown_command(app, arguments[0], names);
   try {
     std::ranges::reverse(arguments);  // as CLI11 takes them
     app.parse(arguments);
@@ -159,6 +180,8 @@ int run(int argc, char** argv) {
     return unexpected_argument(chosen(app), extra.empty() ? std::string() : extra[0]);
   } catch (const CLI::Success& e) {
     return written(app.exit(e));
+  } catch (const CLI::RequiredError& e) {
+    return missing_argument(chosen(app), e.what());
   } catch (const CLI::ParseError& e) {
     return usage_error(chosen(app), e.what());
   }

@@ -33,7 +33,7 @@ Result<Network> open_network(const std::string& path, bool lenient, const Common
 }
 
 void add_hints(CLI::App& app, std::string& hints) {
-  add_path(app, "--hints", hints, "JSON of what shapes do not say of bare tensors (.safetensors, .npz)");
+  add_path(app, "--hints", hints, "JSON that describes bare tensors (.safetensors, .npz) where their shapes do not");
 }
 
 void print_cells(const std::vector<CellFigures>& cells) {
@@ -67,7 +67,8 @@ Result<Receipt> receipt_of_run(const RunFlags& o, const NetworkOutput& y, const 
 
 Result<int> run_network_command(const RunFlags& o) {
   LOOM_TRY_VOID(check_receipt(o.receipt, o.common));
-  if (is_graph_file(o.network)) return run_graph(o);
+  LOOM_TRY(const Identified identified, identify_any(o.network));
+  if (identified.is_graph()) return run_graph(o);
   if (o.inputs.size() > 1)
     return fail(Code::InvalidArgument, "a network has one --input, {} are given", o.inputs.size());
   const std::string file = o.inputs.empty() ? std::string() : o.inputs[0];
@@ -257,7 +258,7 @@ Run diff_command(CLI::App& app) {
 
 Run schema_command(CLI::App& app) {
   auto what = std::make_shared<std::string>("network");
-  app.add_option("what", *what, "What the schema describes: network, training or evolution")
+  app.add_option("what", *what, "The config that the schema describes: network, training or evolution")
       ->check(CLI::IsMember({"network", "training", "evolution"}))
       ->capture_default_str();
   return [what] {

@@ -6,16 +6,10 @@
 
 #include "core/file.h"
 #include "core/json.h"
-#include "io/entity/entity.h"
-#include "io/loom08/loom08.h"
-#include "io/onnx/graph_file.h"
-#include "io/safetensors/safetensors.h"
-#include "lm/model_entity.h"
+#include "io/identify.h"
 
 namespace loom::cli {
 namespace {
-
-using Reads = bool (*)(const std::string& path, std::string_view text);
 
 // A tensor as a JSON list: other lists, as messages, hold objects.
 bool is_tensor(std::string_view text) {
@@ -28,11 +22,8 @@ bool is_tensor(std::string_view text) {
 }
 
 // Neither a language model nor a checkpoint, which holds more than a network; of JSON a spec.
-bool holds_network(const std::string& path, std::string_view text) {
-  if (loom08::is_entity(std::as_bytes(std::span(text)))) return true;
-  if (const auto reader = EntityReader::open(path))
-    return reader->find("network") != nullptr && reader->find("train") == nullptr && !is_model_entity(path) &&
-           !is_graph_entity(path);
+bool holds_a_network(FileKind found, std::string_view text) {
+  if (found != FileKind::Json) return found == FileKind::NetworkEntity || found == FileKind::Loom08Entity;
   const auto json = parse_json(text);
   return json && find(*json, "layers") != nullptr;
 }
@@ -40,37 +31,26 @@ bool holds_network(const std::string& path, std::string_view text) {
 struct Kind {
   OutputKind kind;
   const char* name;
-  Reads reads;  // whether a file is of this kind
+  bool (*is)(FileKind found, std::string_view text);  // whether a file is of this kind
 };
+template <FileKind kind>
+bool is_one(FileKind found, std::string_view) {
+  return found == kind;
+}
 constexpr Kind kKinds[] = {
-    {OutputKind::model, "language model in an .entity file",
-     [](const std::string& path, std::string_view) { return is_model_entity(path); }},
-    {OutputKind::kv, "prompt in an .entity file",
-     [](const std::string& path, std::string_view) {
-       const auto file = EntityReader::open(path);
-       return file && file->find("kvcache") != nullptr && file->sections().size() == 1;
-     }},
-    {OutputKind::graph, "graph in an .entity file",
-     [](const std::string& path, std::string_view) { return is_graph_entity(path); }},
+    {OutputKind::model, "language model in an .entity file", is_one<FileKind::ModelEntity>},
+    {OutputKind::kv, "prompt in an .entity file", is_one<FileKind::PromptEntity>},
+    {OutputKind::graph, "graph in an .entity file", is_one<FileKind::GraphEntity>},
     {OutputKind::tensors, "JSON object of tensors",
-     [](const std::string&, std::string_view text) { return text.starts_with("{\"") && text.find(":[") != text.npos; }},
-    {OutputKind::gguf, "GGUF file", [](const std::string&, std::string_view text) { return text.starts_with("GGUF"); }},
-    {OutputKind::svg, "SVG picture",
-     [](const std::string&, std::string_view text) { return text.starts_with("<svg"); }},
-    {OutputKind::html, "HTML page",
-     [](const std::string&, std::string_view text) { return text.starts_with("<!doctype html"); }},
-    {OutputKind::npy, "NPY file",
-     [](const std::string&, std::string_view text) { return text.starts_with("\x93NUMPY"); }},
-    {OutputKind::tensor, "JSON list of numbers",
-     [](const std::string&, std::string_view text) { return is_tensor(text); }},
-    {OutputKind::network, "network", holds_network},
-    // begins with its version, then the name of the program that wrote it
-    {OutputKind::onnx, "ONNX model",
-     [](const std::string&, std::string_view text) { return text.starts_with("\x08") && text.substr(2, 1) == "\x12"; }},
-    {OutputKind::safetensors, "safetensors file",
-     [](const std::string&, std::string_view text) {
-       return SafetensorsFile::parse(std::as_bytes(std::span(text))).has_value();
-     }},
+     [](FileKind, std::string_view text) { return text.starts_with("{\"") && text.find(":[") != text.npos; }},
+    {OutputKind::gguf, "GGUF file", is_one<FileKind::Gguf>},
+    {OutputKind::svg, "SVG picture", [](FileKind, std::string_view text) { return text.starts_with("<svg"); }},
+    {OutputKind::html, "HTML page", [](FileKind, std::string_view text) { return text.starts_with("<!doctype html"); }},
+    {OutputKind::npy, "NPY file", is_one<FileKind::Npy>},
+    {OutputKind::tensor, "JSON list of numbers", [](FileKind, std::string_view text) { return is_tensor(text); }},
+    {OutputKind::network, "network", holds_a_network},
+    {OutputKind::onnx, "ONNX model", is_one<FileKind::Onnx>},
+    {OutputKind::safetensors, "safetensors file", is_one<FileKind::Safetensors>},
 };
 
 }  // namespace
@@ -93,8 +73,9 @@ Result<void> check_output(const std::string& path, OutputKind kind, bool overwri
   const Kind& wanted = *std::ranges::find(kKinds, kind, &Kind::kind);
   LOOM_TRY(const auto file, MappedFile::open(path));
   if (file->bytes().empty()) return {};
-  const std::string_view there(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
-  if (!wanted.reads(path, there))
+  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  LOOM_TRY(const FileKind found, kind_of(file->bytes(), ""));  // the name says nothing about what it holds
+  if (!wanted.is(found, text))
     return fail(Code::InvalidArgument, "{}: exists and is no {}; not overwritten without --overwrite", path,
                 wanted.name);
   return {};

@@ -1,5 +1,5 @@
 #pragma once
-// Files that a command is asked to write: what stands there already and is of another kind is not destroyed.
+// Files that a command is asked to write: an existing file of another kind is not destroyed.
 
 #include "cli/common.h"
 
@@ -10,7 +10,7 @@ enum class OutputKind { model, kv, graph, gguf, svg, html, npy, tensor, tensors,
 // --overwrite.
 void add_overwrite(CLI::App& app, bool& overwrite);
 
-// Returns whether both are there and one file, by any name or link.
+// Returns whether both exist and are one file, by any name or link.
 bool is_same_file(const std::string& a, const std::string& b);
 // InvalidArgument when `path` is a file of another kind than the one to be written, or one of those that are read, by
 // any name or link; none, an empty one or one of the same kind may be replaced.

@@ -8,50 +8,19 @@
 namespace loom::cli {
 namespace {
 
-constexpr std::size_t kLongestTemplate = std::size_t{16} << 20;
-
-// A file, or one of Loom's own.
-Result<ChatTemplate> named_template(const std::string& name) {
-  auto source = [&]() -> Result<std::string> {
-    if (!is_file(name))
-      if (const auto builtin = builtin_template(name)) return std::string(*builtin);
-    auto text = read_text_file(name, kLongestTemplate);
-    if (!text && text.error().code == Code::NotFound)
-      return fail(Code::NotFound, "--chat-template {}: no such file, and {}", name,
-                  builtin_template(name).error().text());
-    return text;
-  }();
-  if (!source) return tl::make_unexpected(std::move(source).error());
-  auto parsed = ChatTemplate::parse(std::move(*source));
-  if (!parsed) return at(name, std::move(parsed).error());
-  return parsed;
-}
-
 Result<Json> read_tools(const std::string& path) {
-  LOOM_TRY(const std::string text, read_text_file(path, kLongestTemplate));
-  auto json = parse_json(text);
-  if (!json) return at(path, std::move(json).error());
-  if (json->is_null()) return json;  // none; an empty list is one without tools
-  if (!json->is_array())
-    return fail(Code::CorruptData, "{}: expected a list of tools, got {}", path, json->type_name());
-  for (std::size_t i = 0; i < json->size(); ++i) {
-    const Json* const function = find((*json)[i], "function");
-    const Json* const name = find(function ? *function : (*json)[i], "name");
-    if (!name || !as_string(*name)) return fail(Code::CorruptData, "{}: /{} has no function with a name", path, i);
-  }
-  return json;
+  LOOM_TRY(const std::string text, read_text_file(path, kLongestPromptFile));
+  auto tools = tools_from_json(text);
+  if (!tools) return at(path, std::move(tools).error());
+  return tools;
 }
-
-// Variables of every template that have options of their own or come from the model.
-constexpr std::string_view kOwnVariables[] = {"messages",  "tools",     "add_generation_prompt",
-                                              "bos_token", "eos_token", "strftime_now"};
 
 Result<void> add_variable(const std::string& entry, Json& variables) {
   const std::size_t equals = entry.find('=');
   if (equals == entry.npos || equals == 0)
     return fail(Code::InvalidArgument, "--template-var {}: expected NAME=JSON", entry);
   const std::string name = entry.substr(0, equals), value = entry.substr(equals + 1);
-  if (std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables))
+  if (is_own_variable(name))
     return fail(Code::InvalidArgument,
                 "--template-var {}: Loom sets {} itself; --messages, --tools and --date give what it takes", entry,
                 name);
@@ -63,12 +32,12 @@ Result<void> add_variable(const std::string& entry, Json& variables) {
   return {};
 }
 
-// Returns whether the name stands between {{ }} or {% %} as a word: what does not cannot be read there.
+// Returns whether the name stands between {{ }} or {% %} as a word: a template cannot read other names.
 bool mentions(std::string_view source, std::string_view name) {
   const auto in_word = [](char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   };
-  // A tag ends at its first closer, and the search goes on behind that end: a template may be 16 MB of tags.
+  // A tag ends at its first closer, and the search goes on after it: a template may be 16 MB of tags.
   for (const auto& [opener, closer] : {std::pair("{{", "}}"), std::pair("{%", "%}")})
     for (std::size_t begin = 0, end = 0; (begin = source.find(opener, end)) != source.npos;) {
       end = std::min(source.find(closer, begin + 2), source.size());
@@ -80,14 +49,14 @@ bool mentions(std::string_view source, std::string_view name) {
   return false;
 }
 
-void warn_of_unread(const PromptFlags& flags, const Prompts& prompts) {
-  const std::string& source = prompts.chat_template->source();
+void warn_of_unread(const PromptFlags& flags, const PromptRequest& request) {
+  const std::string& source = request.chat_template->source();
   const auto check = [&](const std::string& option, const std::string& name) {
     if (!mentions(source, name)) warn(fmt::format("{} has no effect: the chat template reads no {}", option, name));
   };
-  if (!prompts.tools.empty()) check("--tools", "tools");
+  if (!request.tools.empty()) check("--tools", "tools");
   if (!flags.date.empty()) check("--date", "strftime_now");
-  for (const auto& [name, value] : prompts.variables.items()) check("--template-var " + name, name);
+  for (const auto& [name, value] : request.variables.items()) check("--template-var " + name, name);
 }
 
 }  // namespace
@@ -98,7 +67,7 @@ void PromptFlags::add(CLI::App& app) {
            "JSON file: a list of messages with role and content, as OpenAI's interface takes them, or what /save wrote")
       ->type_name("FILE")
       ->excludes(first);
-  add_path(app, "--tools", tools, "JSON file: a list of functions that the template tells the model about")
+  add_path(app, "--tools", tools, "JSON file: a list of functions that the template describes to the model")
       ->type_name("FILE");
   add_path(app, "--chat-template", chat_template,
            "In place of the model's default: a file, a name of another template of the model (as tool_use), or one of "
@@ -114,20 +83,19 @@ void PromptFlags::add(CLI::App& app) {
       ->check(not_empty());
 }
 
-Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model, const CommonOptions& common) {
-  Prompts out = Prompts::of(model);
+Result<PromptRequest> prompt_request(const PromptFlags& flags, const LanguageModel& model,
+                                     const CommonOptions& common) {
+  PromptRequest out;
   out.plain_text = flags.plain_text;
   if (!flags.tools.empty()) {
     LOOM_TRY(out.tools, read_tools(flags.tools));
   }
-  const std::string& wanted = flags.chat_template;
-  const bool is_of_model =
-      model.named_templates.contains(wanted) || (wanted == kDefaultTemplate && model.need_template());
-  const bool has_template = model.chat_template || model.template_error || !model.named_templates.empty();
-  if (!wanted.empty() && (is_file(wanted) || !is_of_model)) {
-    LOOM_TRY(out.chat_template, named_template(wanted));
-  } else if (has_template) {
-    LOOM_TRY_VOID(out.choose(model, wanted));
+  if (!flags.chat_template.empty()) {
+    auto chosen = chosen_template(model, flags.chat_template, TemplateSetting::FileOrName);
+    if (!chosen && chosen.error().code == Code::NotFound) return at("--chat-template", std::move(chosen).error());
+    LOOM_TRY(out.chat_template, std::move(chosen));
+  } else if (has_template(model)) {
+    LOOM_TRY_VOID(choose_template(model, out));
   }
   for (const std::string& entry : flags.variables) LOOM_TRY_VOID(add_variable(entry, out.variables));
   if (!flags.date.empty()) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/common.h"
-#include "host/prompts.h"
+#include "host/prompt.h"
 
 namespace loom::cli {
 
@@ -20,10 +20,10 @@ struct PromptFlags {
   }
 };
 
-// A model's template, or the one that was asked for, with all but the messages. InvalidArgument for flags that cannot
-// be read, and for variables that Loom sets. A template of the model that does not parse is an error, unless another
-// one is asked for. Warns, unless --quiet, of what the template never reads.
-Result<Prompts> make_prompts(const PromptFlags& flags, const LanguageModel& model, const CommonOptions& common);
+// Returns a request with all that the flags say but the messages. InvalidArgument for flags that cannot be read, and
+// for variables that Loom sets. A template of the model that does not parse is an error, unless another one is asked
+// for. Warns, unless --quiet, of what the template never reads.
+Result<PromptRequest> prompt_request(const PromptFlags& flags, const LanguageModel& model, const CommonOptions& common);
 // An error of rendering, with the flags that would help.
 Error with_flags(Error error, bool has_date);
 

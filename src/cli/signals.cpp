@@ -43,23 +43,23 @@ void on_stop(int signal) {
   errno = error;
 }
 
-// Bytes that a terminal might obey become '?'; what is not ASCII too, for decoding it here is not worth it.
+// Bytes that a terminal might obey become '?', and so do all that are not ASCII.
 void print_line(const char* a, const char* b) {
   char line[1024] = "loom: ";
   std::size_t n = std::strlen(line);
   for (const char* text : {a, b})
     for (; *text != '\0' && n + 1 < sizeof line; ++text) line[n++] = *text >= ' ' && *text <= '~' ? *text : '?';
   line[n++] = '\n';
-  if (isatty(STDERR_FILENO) != 0 && ::write(STDERR_FILENO, "\r\033[K", 4) < 0) return;  // a bar may stand there
+  if (isatty(STDERR_FILENO) != 0 && ::write(STDERR_FILENO, "\r\033[K", 4) < 0) return;  // a bar may be shown
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line, n);
 }
 
-// The page of a mapped file that is no longer there.
+// Reports a page of a mapped file that no longer exists.
 void on_bus_error(int, siginfo_t* info, void*) {
   const char* const path = mapped_file_at(info->si_addr);
   remove_temporary_files();
   if (path != nullptr) {
-    static std::atomic_flag said;  // several threads may read there; one line is enough
+    static std::atomic_flag said;  // several threads may read the file; one line is enough
     while (said.test_and_set()) ::pause();
     print_line(path, ": became shorter while it was read");
     _exit(kBadFile);

@@ -1,5 +1,5 @@
 #pragma once
-// The program ends in order when it is told to, when memory runs out, and when a file is cut while it is mapped: no
+// The program ends in order on a signal, when memory runs out, and when a file is cut while it is mapped: no
 // temporary file is left, and one line on stderr says why.
 
 namespace loom::cli {

@@ -13,8 +13,8 @@ void use_utf8();
 struct TerminalSize {
   int columns = 80, rows = 24;
 };
-// COLUMNS and LINES if they are set, else what the terminal behind `fd` says now. Kept within 20 to 500 columns and 4
-// to 300 rows: a terminal may claim anything.
+// COLUMNS and LINES if they are set, else the size that the terminal at `fd` reports. Kept within 20 to 500 columns and
+// 4 to 300 rows: a terminal may claim anything.
 TerminalSize terminal_size(int fd);
 
 // A terminal that knows escapes: TERM is set and not "dumb".
@@ -22,9 +22,9 @@ bool knows_escapes(int fd);
 
 // Columns that the text takes; characters that move nothing count 0, wide ones 2.
 int display_width(std::string_view text);
-// The text, or as much of its end as fits behind an ellipsis: the end of a path says most.
+// Returns the text, or an ellipsis and as much of its end as fits: the end of a path says most.
 std::string clip_front(std::string_view text, int columns);
-// The same for the beginning.
+// Like clip_front(), for the beginning.
 std::string clip_back(std::string_view text, int columns);
 
 // Model output made safe for a terminal: control characters other than line breaks and tabs become "?" (for one line of

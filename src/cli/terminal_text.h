@@ -11,7 +11,7 @@ namespace loom::cli {
 // what is wrong stands at the end of a message.
 std::string terminal_text(std::string_view text, std::size_t max_bytes = 1000);
 
-// The same for JSON text, which stays the same JSON: such characters stand in strings alone and are written as escapes.
+// Like terminal_text(), for JSON text, which stays the same JSON: such characters are only in strings, as escapes.
 std::string terminal_json(std::string_view json);
 
 }  // namespace loom::cli

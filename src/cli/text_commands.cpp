@@ -7,9 +7,8 @@
 #include "cli/commands.h"
 #include "cli/receipt_option.h"
 #include "core/numerics_version.h"
-#include "host/conversation.h"
 #include "host/perplexity.h"
-#include "host/prompts.h"
+#include "host/prompt.h"
 
 namespace loom::cli {
 namespace {
@@ -21,13 +20,6 @@ struct LogitsOptions {
   std::size_t top = 10;
 };
 
-// The text that the model reads: the prompt as it is or, with --chat, as its chat template writes it.
-Result<std::string> text_to_read(const LogitsOptions& o, const LanguageModel& model) {
-  if (!o.chat) return o.prompt;
-  LOOM_TRY_VOID(model.need_template());
-  return Prompts::of(model).render(Json::array({message("user", o.prompt)}), &interrupt_flag());
-}
-
 Result<int> run_logits(const LogitsOptions& o) {
   LOOM_TRY_VOID(check_receipt(o.receipt, o.common));
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
@@ -38,11 +30,11 @@ Result<int> run_logits(const LogitsOptions& o) {
   } else {
     auto tokenizer = model.need_tokenizer();
     if (!tokenizer) return fail(tokenizer.error().code, "{}; --ids takes token ids", tokenizer.error().text());
-    LOOM_TRY(const std::string text, text_to_read(o, model));
-    read = prompt_of_text(text, !o.chat, o.chat ? model.chat_template->source() : std::string());
-    LOOM_TRY(const text::Encoded encoded,
-             (*tokenizer)->encode(text, {.add_special_tokens = !o.chat, .parse_special = true}, read.ids));
-    dropped = encoded.dropped_bytes;
+    if (o.chat) LOOM_TRY_VOID(model.need_template());
+    const PromptForm form = o.chat ? PromptForm::Chat : PromptForm::Raw;
+    LOOM_TRY(Prompt prompt, make_prompt(model, {.text = o.prompt, .form = form}, &interrupt_flag()));
+    read = std::move(prompt.described), read.ids = std::move(prompt.ids);
+    dropped = prompt.dropped_bytes;
     warn_dropped(dropped);
   }
   const std::vector<std::int32_t>& ids = read.ids;
@@ -199,7 +191,7 @@ Result<int> run_perplexity(const PerplexityFlags& o) {
 
 Run logits_command(CLI::App& app) {
   auto o = std::make_shared<LogitsOptions>();
-  add_path(app, "MODEL", o->model, "GGUF file or Hugging Face folder")->required();
+  add_path(app, "-m,--model,MODEL", o->model, "GGUF file or Hugging Face folder")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "Text, taken as it is unless --chat is given");
   auto* const ids = app.add_option("--ids", o->ids, "Token ids instead: 1,2,3")->excludes(prompt);
   auto* const chat = app.add_flag("--chat", o->chat, "Ask: the model's chat template stands around the text");
@@ -218,7 +210,7 @@ Run logits_command(CLI::App& app) {
 
 Run tokenize_command(CLI::App& app) {
   auto o = std::make_shared<TokenizeOptions>();
-  add_path(app, "FILE", o->model, "GGUF file, tokenizer.json or a folder that holds one")->required();
+  add_path(app, "-m,--model,FILE", o->model, "GGUF file, tokenizer.json or a folder that holds one")->required();
   auto* text = app.add_option("--text", o->text, "The text");
   add_path(app, "--file", o->file, "Read it from a file; - for standard input")->excludes(text);
   app.add_flag("--no-special", o->no_special, "Add no special tokens around the text");
@@ -235,7 +227,7 @@ Run tokenize_command(CLI::App& app) {
 
 Run detokenize_command(CLI::App& app) {
   auto o = std::make_shared<TokenizeOptions>();
-  add_path(app, "FILE", o->model, "GGUF file, tokenizer.json or a folder that holds one")->required();
+  add_path(app, "-m,--model,FILE", o->model, "GGUF file, tokenizer.json or a folder that holds one")->required();
   auto* ids = app.add_option("--ids", o->ids, "Token ids: 1,2,3");
   add_path(app, "--file", o->file, "Read them from a file; - for standard input")->excludes(ids);
   app.add_flag("--skip-special", o->skip_special, "Leave special tokens out");
@@ -246,7 +238,7 @@ Run detokenize_command(CLI::App& app) {
 
 Run perplexity_command(CLI::App& app) {
   auto o = std::make_shared<PerplexityFlags>();
-  add_path(app, "MODEL", o->model, "GGUF file or Hugging Face folder")->required();
+  add_path(app, "-m,--model,MODEL", o->model, "GGUF file or Hugging Face folder")->required();
   add_path(app, "FILE", o->file, "Text file")->required();
   app.add_option("--window", o->window, "Tokens per window")->capture_default_str()->check(CLI::Range(2, 1 << 20));
   app.add_option("--max-windows", o->max_windows, "Stop after so many windows (0: the whole text)")

@@ -13,8 +13,9 @@
 #include "cli/train_view.h"
 #include "core/json.h"
 #include "host/replay_receipt.h"
+#include "io/identify.h"
 #include "host/train.h"
-#include "training/report.h"
+#include "training/run_page.h"
 
 namespace loom::cli {
 namespace {
@@ -102,7 +103,7 @@ void print_result(const CommonOptions& common, const TrainOutcome& outcome) {
     print_json(to_json(outcome));
   } else if (!common.quiet) {
     if (result.validation)
-      std::printf("%s: %s\n", result.stop_reason.c_str(), metrics_text(*result.validation).c_str());
+      std::printf("%s: %s\n", std::string(name(result.stop_reason)).c_str(), metrics_text(*result.validation).c_str());
     std::printf("%s  %llu steps in %s  hash %s%s\n", outcome.folder.c_str(),
                 static_cast<unsigned long long>(result.steps), duration_text(outcome.seconds).c_str(),
                 to_hex(result.hash).c_str(), hash_note(outcome.precision).c_str());
@@ -111,12 +112,12 @@ void print_result(const CommonOptions& common, const TrainOutcome& outcome) {
 
 // The exit status, with a word on stderr about a run that did not end by itself.
 int tell_end(const TrainFlags& o, const std::string& folder, const TrainResult& result) {
-  if (result.stop_reason == "diverged") {
+  if (result.stop_reason == TrainingStop::Diverged) {
     std::fprintf(stderr, "loom: training diverged: %s; the last good state is %s/checkpoint.entity\n",
                  terminal_text(result.message).c_str(), terminal_text(folder).c_str());
     return kFailed;
   }
-  if (result.stop_reason == "stopped") {
+  if (result.stop_reason == TrainingStop::Stopped) {
     std::string again = "loom train " + o.config;
     if (!o.out.empty()) again += " --output " + o.out;
     if (!o.folder.empty()) again += " --folder " + o.folder;
@@ -194,12 +195,27 @@ Result<int> replay_receipts(const ReplayFlags& o) {
   return equal ? kOk : kFailed;
 }
 
+// Refuses what is neither a receipt nor a journal, whose lines are events.
+Result<void> check_journal(const std::string& path) {
+  LOOM_TRY(const Identified file, identify(path));
+  if (file.kind == FileKind::Json) {
+    const std::span<const std::byte> bytes = file.source->bytes();
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const auto first = parse_json(text.substr(0, text.find('\n')));
+    if (first && find(*first, "event") != nullptr) return {};
+  }
+  return fail(Code::CorruptData,
+              "{}: {}; expected a receipt, a conversation with receipts, or the journal of a training", path,
+              describe(file.kind));
+}
+
 Result<int> run_replay(const ReplayFlags& o) {
   LOOM_TRY_VOID(need_exact(o.common, "replay"));
   if (may_hold_receipts(o.journal)) return replay_receipts(o);
   if (!o.model.empty())
     return fail(Code::InvalidArgument, "--model is for receipts; {} is none: a journal names its model", o.journal);
   const std::string journal = journal_of(o.journal);
+  LOOM_TRY_VOID(check_journal(journal));
   if (is_finetune_journal(journal)) return replay_finetune_command(journal, o.folder, o.common);
   ReplayOptions options{.folder = o.folder};
   LOOM_TRY(options.session, session_options(o.common));
@@ -226,10 +242,10 @@ Run train_command(CLI::App& app) {
   add_path(app, "CONFIG", o->config, "JSON: network, data, loss, optimizer... (docs/guide/training.md)")->required();
   add_path(app, "-o,--output,--out", o->out,
            "Folder of the run: journal, checkpoint, model (default: CONFIG with .run for its ending)");
-  add_path(app, "--folder", o->folder, "Where the config's relative paths start (default: where the config lies)");
+  add_path(app, "--folder", o->folder, "Where the config's relative paths start (default: the config's folder)");
   const auto resume = app.add_flag("--resume", o->resume,
                                    "Go on from the folder's checkpoint, with the bits of a run that was never stopped");
-  app.add_flag("--overwrite", o->overwrite, "Begin anew in a folder that holds a run")->excludes(resume);
+  app.add_flag("--overwrite", o->overwrite, "Start over in a folder that holds a run")->excludes(resume);
   app.add_flag("--watch", o->watch, "A live picture on a terminal: curves, rate, time left; plain lines elsewhere");
   app.add_option("--epochs", o->epochs, "In place of the config's")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));

@@ -15,7 +15,7 @@ std::string decoded(std::string_view text) {
   return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : "";
 }
 
-TEST(Base64, F_10_rfc_4648_vectors) {
+TEST(Base64, rfc_4648_vectors) {  // F-10
   constexpr std::pair<const char*, const char*> kVectors[] = {{"", ""},
                                                               {"f", "Zg=="},
                                                               {"fo", "Zm8="},
@@ -29,7 +29,7 @@ TEST(Base64, F_10_rfc_4648_vectors) {
   }
 }
 
-TEST(Base64, F_10_every_byte_comes_back) {
+TEST(Base64, every_byte_comes_back) {  // F-10
   std::vector<std::byte> all;
   for (int n = 0; n < 259; ++n) {
     const auto back = base64_decode(base64_encode(all));
@@ -41,7 +41,7 @@ TEST(Base64, F_10_every_byte_comes_back) {
   EXPECT_EQ(base64_encode(high), "+/+/");
 }
 
-TEST(Base64, F_10_refuses_what_is_not_strict) {
+TEST(Base64, refuses_what_is_not_strict) {  // F-10
   for (const std::string_view bad : {"Z", "Zg", "Zg=", "Zg===", "====", "=", "Z===", "Zg==Zg==", "Zm=v", "Zm9v\n",
                                      "Zm 9", "Zm9-", "Zm9_", "Zh==", "Zm9=", "Zm8=Zm8=", "Zm\x80v"}) {
     const auto got = base64_decode(bad);

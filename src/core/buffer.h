@@ -22,7 +22,7 @@ class Buffer {
   // `bytes` zeroed bytes at a multiple of 64 (2 MiB from 2 MiB on). OutOfMemory when the system refuses.
   static Result<Buffer> create(std::size_t bytes);
 
-  // The same, for memory that is filled bit by bit: small pages, resident only where it has been written.
+  // Like create(), for memory that is filled step by step: small pages, resident only after a write.
   static Result<Buffer> create_sparse(std::size_t bytes);
 
   std::byte* data() { return data_; }

@@ -1,6 +1,6 @@
 #pragma once
-// The bytes that a reader of a format looks into, wherever they lie: a file, a part of a file, memory of the caller, or
-// what a callback of the host gives.
+// The bytes that a reader of a format looks into: a file, a part of a file, memory of the caller, or the bytes that a
+// callback of the host gives.
 
 #include <cstddef>
 #include <cstdint>
@@ -35,18 +35,32 @@ class ByteSource {
   // InvalidArgument when it says that it filled more than it was asked for; its own errors.
   static Result<std::shared_ptr<const ByteSource>> read(std::string name, std::uint64_t size, const ReadAt& read);
 
+  // `size` bytes, of which the callback is asked for those that are needed, on the thread that asks: bytes() are the
+  // front that fill() has read so far. The callback lives as long as the source.
+  static std::shared_ptr<const ByteSource> on_demand(std::string name, std::uint64_t size, ReadAt read);
+
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Of all of it, also where bytes() are a front.
+  std::uint64_t size() const { return size_; }
+  bool is_whole() const { return bytes_.size() == size_; }
+  // Makes bytes() at least so many, size() at most; spans that were taken before end. Errors of read().
+  Result<void> fill(std::uint64_t bytes) const;
+  // Reads bytes from `offset` on, also past the front. Errors of read().
+  Result<void> copy(std::uint64_t offset, std::span<std::byte> to) const;
   const std::string& name() const { return name_; }
-  // Gives the pages of a file that lie wholly inside `part` back to the system, which reads them again on the next
+  // Gives the pages of a file that are wholly inside `part` back to the system, which reads them again on the next
   // touch. Other memory stays.
   void release(std::span<const std::byte> part) const;
 
  private:
   ByteSource() = default;
+  Result<void> ask(std::uint64_t offset, std::span<std::byte> to, const ReadAt& read) const;
   std::string name_;
-  std::span<const std::byte> bytes_;
+  mutable std::span<const std::byte> bytes_;
+  std::uint64_t size_ = 0;
   std::shared_ptr<const MappedFile> file_;  // null for memory
-  Buffer copy_;                             // what a callback gave
+  mutable Buffer copy_;                     // what a callback gave
+  ReadAt read_;                             // of a source on demand
 };
 
 }  // namespace loom

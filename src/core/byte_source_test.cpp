@@ -18,7 +18,7 @@ std::string text_of(std::span<const std::byte> bytes) {
 
 std::span<const std::byte> text_bytes() { return std::as_bytes(std::span(kText)); }
 
-TEST(ByteSource, F_25_a_file_a_part_of_it_and_memory) {
+TEST(ByteSource, a_file_a_part_of_it_and_memory) {  // F-25
   const std::string path = ::testing::TempDir() + "byte_source_test.bin";
   ASSERT_TRUE(write_file_atomically(path, text_bytes()));
   EXPECT_EQ(text_of((*ByteSource::file(path))->bytes()), kText);
@@ -43,7 +43,7 @@ TEST(ByteSource, F_25_a_file_a_part_of_it_and_memory) {
   EXPECT_EQ(text_of(memory->bytes()), kText);
 }
 
-TEST(ByteSource, F_25_a_callback_gives_as_much_as_it_likes_at_a_time) {
+TEST(ByteSource, a_callback_gives_as_much_as_it_likes_at_a_time) {  // F-25
   for (const std::size_t most : {std::size_t{1}, std::size_t{7}, std::size_t{1000}}) {
     std::uint64_t expected = 0;
     const auto source = ByteSource::read("host", kText.size(), [&](std::uint64_t offset, std::span<std::byte> to) {
@@ -64,7 +64,7 @@ TEST(ByteSource, F_25_a_callback_gives_as_much_as_it_likes_at_a_time) {
   EXPECT_TRUE((*none)->bytes().empty());
 }
 
-TEST(ByteSource, F_01_a_callback_that_ends_fails_or_lies_is_an_error) {
+TEST(ByteSource, a_callback_that_ends_fails_or_lies_is_an_error) {  // F-01
   const auto code = [](std::uint64_t size, const ReadAt& read) {
     const auto source = ByteSource::read("host", size, read);
     if (source) return Code{};
@@ -78,6 +78,30 @@ TEST(ByteSource, F_01_a_callback_that_ends_fails_or_lies_is_an_error) {
             Code::Cancelled);
   EXPECT_EQ(code(~std::uint64_t{0} - 5, [](auto, auto) { return Result<std::size_t>(1u); }), Code::SizeOverflow);
   EXPECT_EQ(code(std::uint64_t{1} << 62, [](auto, auto) { return Result<std::size_t>(1u); }), Code::OutOfMemory);
+}
+
+TEST(ByteSource, a_source_on_demand_reads_what_is_asked_for) {  // F-25
+  std::size_t asked = 0;
+  const auto source = ByteSource::on_demand("host", kText.size(), [&](std::uint64_t offset, std::span<std::byte> to) {
+    asked += to.size();
+    std::memcpy(to.data(), kText.data() + offset, to.size());
+    return Result<std::size_t>(to.size());
+  });
+  EXPECT_EQ(source->size(), kText.size());
+  EXPECT_TRUE(source->bytes().empty());
+  std::byte two[2];
+  ASSERT_TRUE(source->copy(kText.size() - 2, two));
+  EXPECT_EQ(text_of(two), kText.substr(kText.size() - 2));
+  ASSERT_TRUE(source->fill(3));
+  ASSERT_TRUE(source->copy(1, two));  // out of the front
+  EXPECT_EQ(text_of(two), kText.substr(1, 2));
+  EXPECT_EQ(asked, 5u);
+  EXPECT_FALSE(source->is_whole());
+  ASSERT_TRUE(source->fill(kText.size() + 100));
+  EXPECT_TRUE(source->is_whole());
+  EXPECT_EQ(text_of(source->bytes()), kText);
+  EXPECT_EQ(asked, 2 + kText.size());  // what is in the front is not read again
+  EXPECT_EQ(source->copy(kText.size() - 1, two).error().code, Code::OutOfRange);
 }
 
 }  // namespace

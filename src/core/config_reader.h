@@ -9,7 +9,7 @@
 
 namespace loom {
 
-// The reader of one document collects its complaints here, so that one run shows several of them.
+// Collects the complaints of the reader of one document, so that one run shows several of them.
 struct ConfigFindings {
   static constexpr std::size_t kMost = 32;
   bool strict = true;  // unknown keys are errors, else warnings
@@ -55,7 +55,7 @@ class ConfigReader : public virtual ConfigVisitor {
   void complain(Key key, std::string_view what, const Json& given) {
     complain(Code::InvalidConfig, key, expected(what, given));
   }
-  // The place of a member, or of what lies in it.
+  // The place of a member, or of a value inside it.
   Steps steps_to(std::string_view key) const;
   // Reports keys that nobody asked for.
   void finish();

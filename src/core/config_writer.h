@@ -66,7 +66,7 @@ class SchemaWriter : public virtual ConfigVisitor {
   void list(Key key, std::size_t size, const std::function<void(std::size_t)>& resize,
             const std::function<void(std::size_t, ConfigVisitor&)>& item) override;
   void choose(Key key, std::size_t& index, std::span<const std::string_view> names, Code unknown) override;
-  // A key that was there with another default depends on others and loses it.
+  // A key that is put a second time with another default loses its default: it depends on other keys.
   void put(Key key, Json schema);
   // Adds the schema of a key that has a default.
   void put(Key key, Json schema, Json standard);

@@ -136,7 +136,8 @@ TEST(Sha256, many_inputs_have_the_digests_of_each) {
     }
 }
 
-TEST(Philox, N_08_known_answers) {  // Random123 1.14 kat_vectors
+// N-08
+TEST(Philox, known_answers) {  // Random123 1.14 kat_vectors
   EXPECT_EQ(philox4x32(0, {0, 0, 0, 0}), (PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox4x32(~0ull, {~0u, ~0u, ~0u, ~0u}), (PhiloxBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox4x32(0x299f31d0a4093822ull, {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}),
@@ -157,7 +158,7 @@ TEST(ThreadPool, RunsEveryPartOnceForManyShortJobs) {
   EXPECT_FALSE(ThreadPool::create(1000));
 }
 
-TEST(ThreadPool, N_11_several_threads_share_one_pool) {
+TEST(ThreadPool, several_threads_share_one_pool) {  // N-11
   const auto pool = ThreadPool::create(3).value();
   const auto use = [&] {
     for (int job = 0; job < 2000; ++job) {
@@ -206,7 +207,7 @@ TEST(Json, names_numbers_that_json_does_not_have) {
     EXPECT_NE(parse_json(text).error().text().find("not valid JSON at byte"), std::string::npos) << text;
 }
 
-TEST(Json, J_23_refuses_what_is_not_strict) {
+TEST(Json, refuses_what_is_not_strict) {  // J-23
   for (const char* bad :
        {"", "{", "[1,]", "{\"a\":1,\"a\":2}", "1 2", "nan", "[1e999]", "\"\xff\"", "// c\n1", "{'a':1}"})
     EXPECT_FALSE(parse_json(bad)) << bad;
@@ -219,7 +220,7 @@ TEST(Json, J_23_refuses_what_is_not_strict) {
   EXPECT_EQ(find(*ok, "zz"), nullptr);
 }
 
-TEST(Json, F_03_canonical_text) {
+TEST(Json, canonical_text) {  // F-03
   const auto text = [](std::string_view json) {
     const auto value = parse_json(json);
     const auto dumped = dump_canonical(value.value());
@@ -251,7 +252,7 @@ TEST(Json, F_03_canonical_text) {
   EXPECT_EQ(dump_canonical(Json{{"\xc0\x80", 1}}).error().code, Code::InvalidArgument);
 }
 
-TEST(Json, J_23_utf8_is_checked) {
+TEST(Json, utf8_is_checked) {  // J-23
   for (const char* good : {"", "a", "\xc2\x80", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf",
                            "a\xc3\xbc"
                            "b"})
@@ -275,7 +276,7 @@ TEST(Buffer, IsZeroedAndAligned) {
   EXPECT_FALSE(Buffer::create(~std::size_t{0} - 10));
 }
 
-TEST(Shape, S_01_rank_extents_and_product_are_checked) {
+TEST(Shape, rank_extents_and_product_are_checked) {  // S-01
   const Shape s = Shape::of({2, 5, 8});
   EXPECT_EQ(s.rank(), 3u);
   EXPECT_EQ(s.elements(), 80u);

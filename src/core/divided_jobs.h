@@ -5,8 +5,8 @@
 namespace loom {
 
 // Counts the jobs that the thread pools of this process have divided so far: jobs of several parts, in pools of several
-// threads. Small tensors are not divided (ops/for_rows.h), so a test that varies the threads asks here whether they
-// made a difference at all (tests/support/divided.h).
+// threads. Small tensors are not divided (ops/for_rows.h), so a test that varies the threads calls this to learn
+// whether any job was divided (tests/support/divided.h).
 std::uint64_t divided_jobs();
 
 }  // namespace loom

@@ -56,8 +56,8 @@ std::string pointer_text(const Steps& steps);
 // The steps of a layer's or weight's path: "layers.3.sequential_layers.0".
 Steps path_steps(std::string_view path);
 
-// A Place tells where an error arose: the file, the part of it, and the steps inside of that. It is one pointer wide,
-// since every Result has room for one.
+// A Place describes where an error arose: the file, the part of it, and the steps inside of that. It is one pointer
+// wide, since every Result has room for one.
 class Place {
  public:
   Place() = default;
@@ -111,7 +111,7 @@ template <class... Args>
 [[nodiscard]] inline tl::unexpected<Error> at(std::string_view source, Error error) {
   return tl::make_unexpected(std::move(error.in_source(source)));
 }
-// The same with the steps that lead to where the layer below began.
+// Like at(), with the steps that lead to the place where the layer below began.
 [[nodiscard]] inline tl::unexpected<Error> under(Steps steps, Error error) {
   return tl::make_unexpected(std::move(error.under(std::move(steps))));
 }

@@ -31,8 +31,8 @@ std::string folder_of(const std::string& path) {
   return bytes == 0 ? "." : path.substr(0, bytes);
 }
 
-// The tables that signal handlers look into are plain memory of a fixed size. What finds no place in them works all the
-// same, only unseen.
+// The tables that signal handlers look into are plain memory of a fixed size. A map or file that finds no slot in them
+// works as well, but the handlers do not know it.
 struct MapSlot {
   std::atomic<std::uintptr_t> begin{0};  // 0: free; 1: being filled
   std::atomic<std::size_t> size{0};
@@ -157,6 +157,10 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   out->data_ = os::map(file.fd, size);
   if (out->data_ == nullptr) return os::error(path, "cannot map");
   out->size_ = size;
+  // Git LFS leaves such a text in place of a file that was not fetched.
+  constexpr std::string_view kLfsBegin = "version https://git-lfs.github.com/spec/";
+  if (std::string_view(reinterpret_cast<const char*>(out->data_), size).starts_with(kLfsBegin))
+    return fail(Code::Unsupported, "{}: a pointer of Git LFS, not the file itself; git lfs pull fetches it", path);
   out->slot_ = register_map(out->data_, size, out->path_.c_str());
   return out;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Files: read-only maps for models, whole reads for small texts, and saves that never leave half a file behind.
+// Files: read-only maps for models, whole reads for small texts, and saves that never leave half a file.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
-  // Gives the pages that lie wholly inside `part` back to the system; they are read again on the next touch.
+  // Gives the pages that are wholly inside `part` back to the system; they are read again on the next touch.
   void release(std::span<const std::byte> part) const;
 
  private:
@@ -42,8 +42,8 @@ Result<std::string> read_text_file(const std::string& path, std::size_t max_byte
 // All that comes from an open descriptor, a pipe or a terminal too; `name` stands in errors.
 Result<std::string> read_stream(int fd, const std::string& name, std::size_t max_bytes);
 
-// A file written piece by piece beside its target and put in place by commit(): after a crash, an error or a full disk
-// the old file is still there. DiskFull, IoError.
+// A file written piece by piece beside its target and put in place by commit(): a crash, an error or a full disk leaves
+// the old file as it was. DiskFull, IoError.
 // The file beside it is NAME.<16 hexadecimal digits>.part: new, our own, and locked while its writer lives, so that the
 // next save of NAME removes what a killed one has left. A file that is replaced passes on its permissions; a new one
 // has those that the umask leaves.
@@ -73,10 +73,10 @@ class AtomicFile {
   int slot_ = -1;  // in the table of temporary files
 };
 
-// The same for bytes that are all there.
+// Writes a file whose bytes are all in memory.
 Result<void> write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
 
-// Flushes the folder that holds `path`: a file or folder made there survives a loss of power. IoError, DiskFull.
+// Flushes the folder that holds `path`, so that a new file or folder in it survives a loss of power. IoError, DiskFull.
 Result<void> sync_folder_of(const std::string& path);
 
 // For a program's signal handlers and for its last words when memory has run out: they allocate nothing, take no lock

@@ -42,7 +42,7 @@ class Files : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(Files, F_02_names_stay_inside_the_folder) {
+TEST_F(Files, names_stay_inside_the_folder) {  // F-02
   for (const char* bad : {"", "/etc/passwd", "../x", "a/../../x", "a//b", "a\\b", ".", "a/."})
     EXPECT_FALSE(path_inside("m", bad)) << bad;
   for (const char* bad : {"./", "./..", "./../x", "a/./../../x", "./a/..", "a/", ".//x", "././"})
@@ -51,7 +51,7 @@ TEST_F(Files, F_02_names_stay_inside_the_folder) {
   for (const char* same : {"./a/b", "a/./b", "././a/././b"}) EXPECT_EQ(path_inside("m", same).value(), "m/a/b") << same;
 }
 
-TEST_F(Files, F_02_links_do_not_lead_out_of_the_folder) {
+TEST_F(Files, links_do_not_lead_out_of_the_folder) {  // F-02
   ASSERT_TRUE(create_folders(at("model/inner")));
   ASSERT_TRUE(create_folders(at("outside")));
   put(at("outside/w"), "secret"), put(at("model/inner/w"), "weights");
@@ -90,12 +90,12 @@ TEST_F(Files, F_02_links_do_not_lead_out_of_the_folder) {
     if (bad[0] == 'z') fs::create_directory_symlink(at("outside"), at("hub/snapshots/1f/onnx/z"));
     EXPECT_FALSE(path_inside(at("hub/snapshots/1f/onnx"), bad)) << bad;
   }
-  // A folder that is called blobs elsewhere, and a model that lies in "snapshots" itself.
+  // A folder that is called blobs elsewhere, and a model in "snapshots" itself.
   fs::create_symlink("../blobs/sha", at("hub/snapshots/v"));
   EXPECT_FALSE(path_inside(at("hub/snapshots"), "v"));
 }
 
-TEST_F(Files, F_03_atomic_write_and_errors) {
+TEST_F(Files, atomic_write_and_errors) {  // F-03
   const std::string path = at("file");
   ASSERT_TRUE(write_file_atomically(path, bytes_of("hello")));
   EXPECT_EQ(text_of(path), "hello");
@@ -108,7 +108,7 @@ TEST_F(Files, F_03_atomic_write_and_errors) {
   EXPECT_EQ(read_text_file(path, 4).error().code, Code::LimitExceeded);
 }
 
-TEST_F(Files, F_03_a_save_touches_no_file_but_its_own) {
+TEST_F(Files, a_save_touches_no_file_but_its_own) {  // F-03
   put(at("victim"), "keep"), put(at("b.part"), "a download");
   fs::create_symlink("victim", at("a.part"));
   ASSERT_TRUE(write_file_atomically(at("a"), bytes_of("new")));
@@ -125,7 +125,7 @@ TEST_F(Files, F_03_a_save_touches_no_file_but_its_own) {
   alarm(0);
 }
 
-TEST_F(Files, F_03_permissions_of_a_replaced_file_stay) {
+TEST_F(Files, permissions_of_a_replaced_file_stay) {  // F-03
   const mode_t before = umask(027);
   ASSERT_TRUE(write_file_atomically(at("new"), bytes_of("1")));
   EXPECT_EQ(mode_of(at("new")), 0640u);
@@ -137,7 +137,7 @@ TEST_F(Files, F_03_permissions_of_a_replaced_file_stay) {
   umask(before);
 }
 
-TEST_F(Files, F_03_pipes_and_devices_are_refused_at_once) {
+TEST_F(Files, pipes_and_devices_are_refused_at_once) {  // F-03
   ASSERT_EQ(mkfifo(at("pipe").c_str(), 0600), 0);
   alarm(20);
   for (const std::string& path : {at("pipe"), std::string("/dev/zero")}) {
@@ -149,7 +149,7 @@ TEST_F(Files, F_03_pipes_and_devices_are_refused_at_once) {
   EXPECT_EQ(leftovers(), std::vector<std::string>());
 }
 
-TEST_F(Files, F_03_files_that_do_not_tell_their_size_are_read_to_their_end) {
+TEST_F(Files, files_that_do_not_tell_their_size_are_read_to_their_end) {  // F-03
   EXPECT_NE(text_of("/proc/version").find("version"), std::string::npos);
   EXPECT_EQ(read_text_file("/proc/version", 10).error().code, Code::LimitExceeded);
   int ends[2];
@@ -162,7 +162,7 @@ TEST_F(Files, F_03_files_that_do_not_tell_their_size_are_read_to_their_end) {
   close(ends[0]);
 }
 
-TEST_F(Files, F_03_names_may_be_as_long_as_the_system_allows) {
+TEST_F(Files, names_may_be_as_long_as_the_system_allows) {  // F-03
   const std::string name(255, 'n');
   ASSERT_TRUE(write_file_atomically(at(name), bytes_of("long")));
   EXPECT_EQ(text_of(at(name)), "long");
@@ -170,7 +170,7 @@ TEST_F(Files, F_03_names_may_be_as_long_as_the_system_allows) {
   EXPECT_EQ(leftovers(), std::vector<std::string>());
 }
 
-TEST_F(Files, F_03_what_a_killed_save_left_goes_with_the_next) {
+TEST_F(Files, what_a_killed_save_left_goes_with_the_next) {  // F-03
   const pid_t child = fork();
   if (child == 0) {
     auto file = AtomicFile::create(at("a"));
@@ -194,7 +194,7 @@ TEST_F(Files, F_03_what_a_killed_save_left_goes_with_the_next) {
   EXPECT_EQ(leftovers(), std::vector<std::string>{at("a.0123456789abcdeg.part")});
 }
 
-TEST_F(Files, F_03_a_handler_of_signals_can_remove_what_is_unfinished) {
+TEST_F(Files, a_handler_of_signals_can_remove_what_is_unfinished) {  // F-03
   put(at("a"), "old");
   std::vector<AtomicFile> files;
   for (int i = 0; i < 80; ++i) {  // more than there are places
@@ -218,7 +218,7 @@ TEST_F(Files, F_03_a_handler_of_signals_can_remove_what_is_unfinished) {
   EXPECT_TRUE(write_file_atomically(at("a"), bytes_of("new")));
 }
 
-TEST_F(Files, F_03_a_map_is_found_by_its_addresses) {
+TEST_F(Files, a_map_is_found_by_its_addresses) {  // F-03
   put(at("a"), std::string(10000, 'a'));
   const auto map = MappedFile::open(at("a"));
   ASSERT_TRUE(map);
@@ -230,7 +230,7 @@ TEST_F(Files, F_03_a_map_is_found_by_its_addresses) {
   EXPECT_EQ(mapped_file_at(nullptr), nullptr);
 }
 
-TEST_F(Files, F_03_a_source_that_is_cut_while_it_is_copied_is_told) {
+TEST_F(Files, a_source_that_is_cut_while_it_is_copied_is_told) {  // F-03
   put(at("a"), std::string(100000, 'a'));
   const auto map = MappedFile::open(at("a"));
   ASSERT_TRUE(map);

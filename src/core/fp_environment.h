@@ -1,6 +1,6 @@
 #pragma once
 // Loom's floating-point environment: round to nearest even, no flush of subnormals, no traps. Hosts (audio code, games)
-// often leave others behind, so every entry and every worker sets ours and puts the host's back.
+// often set another one, so every entry and every worker sets ours and restores the host's.
 
 #include <cstdint>
 

@@ -1,7 +1,6 @@
 #pragma once
-// What a host takes over from this library: where messages go, where the memory of tensors comes from, what happens
-// before the process ends over a broken invariant. Each may be set at any time from any thread; calls that run
-// meanwhile use the old or the new one.
+// Hooks of a host: where messages go, where the memory of tensors comes from, what happens before the process ends over
+// a broken invariant. Each may be set at any time from any thread; calls that run meanwhile use the old or the new one.
 
 #include <cstddef>
 #include <string_view>
@@ -35,7 +34,7 @@ void set_fatal_hook(const FatalHook& hook);
 // One line for the host, on the thread of the caller; nothing without a hook. A message that the hook itself causes
 // is dropped.
 void log_message(LogLevel level, std::string_view text);
-// Null: memory comes from the system. What it points to stays valid for ever: memory goes back where it came from.
+// Null: memory comes from the system. The hook stays valid for ever: memory is freed by the hook that allocated it.
 const MemoryHook* memory_hook();
 const FatalHook* fatal_hook();
 

@@ -64,7 +64,7 @@ Result<Journal> Journal::resume(const std::string& path, const JournalMark& mark
     if (got == 0)
       return fail(Code::CorruptData,
                   "{}: ends {} bytes before the checkpoint, which counts on {}: nothing could prove this run; "
-                  "--overwrite begins anew",
+                  "--overwrite starts a new run",
                   path, left, mark.bytes);
     hash.update(std::span(piece).first(got)), left -= got;
   }

@@ -44,11 +44,11 @@ class Journal {
  public:
   // Begins a new file. IoError, DiskFull.
   static Result<Journal> create(const std::string& path);
-  // Goes on behind the marked bytes; what follows them is cut off. CorruptData when the file ends before or begins with
-  // others.
+  // Appends after the marked bytes and cuts off the bytes that follow them. CorruptData when the file is shorter or
+  // begins with other bytes.
   static Result<Journal> resume(const std::string& path, const JournalMark& mark);
-  // Resumes a record that no checkpoint counts on: appends behind the lines whose step is at most `keep_to`, which
-  // stand first.
+  // Resumes a record that no checkpoint counts on: appends after the lines whose step is at most `keep_to`, which
+  // come first.
   static Result<Journal> resume(const std::string& path, std::uint64_t keep_to);
   Journal() = default;
 
@@ -116,9 +116,8 @@ class JournalProof {
   // that was not exact.
   static Result<JournalProof> open(const std::string& path);
   const Json& start() const { return start_; }
-  // The next line of the run. Where things lie ("folder", "sources", "source" of data) is no part of what was computed.
-  // CorruptData with the first difference; Unsupported for a run that is not exact. Lines beyond the journal's last are
-  // counted, no more.
+  // Compares the next line of the run, without its paths ("folder", "sources", "source" of data). CorruptData with the
+  // first difference; Unsupported for a run that is not exact. Lines after the journal's last one are only counted.
   Result<void> compare(const Json& line);
   // Every line of the journal has been met: a journal of an unfinished run ends before the run does.
   bool complete() const { return !next_; }

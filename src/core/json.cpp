@@ -163,6 +163,7 @@ bool is_no_number(std::string_view text, std::size_t at) {
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {
   if (text.size() > limits.max_bytes)
     return fail(Code::LimitExceeded, "JSON text has {} bytes, at most {} are read", text.size(), limits.max_bytes);
+  if (text.find_first_not_of(" \t\r\n") == text.npos) return fail(Code::CorruptData, "empty, expected JSON");
   Builder builder(limits);
   const bool ok = Json::sax_parse(text.begin(), text.end(), &builder);
   if (builder.error && builder.error->message.starts_with("not valid") && is_no_number(text, builder.bad_byte))
@@ -229,7 +230,7 @@ bool is_utf8(std::string_view text) {
     if (length == 0) return false;
     for (std::size_t k = 1; k < length; ++k)
       if ((byte(k) & 0xc0) != 0x80) return false;
-    // Overlong forms, surrogates, and what lies beyond U+10FFFF.
+    // Overlong forms, surrogates, and code points above U+10FFFF.
     if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
         (first == 0xf4 && second > 0x8f))
       return false;

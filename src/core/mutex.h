@@ -1,12 +1,64 @@
 #pragma once
-// A lock whose waiters sleep, so that it may be held while memory is asked for or weights are packed. Where there are
-// no threads (wasm32) there is none to wait.
+// A lock whose waiters sleep, so that it may be held while memory is asked for or weights are packed. WebAssembly's C++
+// library has no mutex: its lock is a word that threads wait on.
 
-#if !defined(__wasi__)
+#if defined(__wasi__)
+#include <atomic>
+#include <cstdint>
+#else
 #include <mutex>
 #endif
 
 namespace loom {
+
+#if defined(__wasi__)
+namespace detail {
+// 0: free, 1: taken, 2: taken and somebody may be asleep.
+class WordLock {
+ public:
+  void lock() {
+    std::uint32_t seen = 0;
+    if (word_.compare_exchange_strong(seen, 1, std::memory_order_acquire)) return;
+    while (word_.exchange(2, std::memory_order_acquire) != 0)
+      __builtin_wasm_memory_atomic_wait32(reinterpret_cast<int*>(&word_), 2, -1);
+  }
+  void unlock() {
+    if (word_.exchange(0, std::memory_order_release) == 2)
+      __builtin_wasm_memory_atomic_notify(reinterpret_cast<int*>(&word_), 1);
+  }
+
+ private:
+  std::atomic<std::uint32_t> word_{0};
+};
+// The address of a thread-local variable identifies the thread.
+class RecursiveWordLock {
+ public:
+  void lock() {
+    static thread_local char mine;
+    if (owner_.load(std::memory_order_relaxed) != &mine) {
+      lock_.lock();
+      owner_.store(&mine, std::memory_order_relaxed);
+    }
+    ++depth_;
+  }
+  void unlock() {
+    if (--depth_ != 0) return;
+    owner_.store(nullptr, std::memory_order_relaxed);
+    lock_.unlock();
+  }
+
+ private:
+  WordLock lock_;
+  std::atomic<const char*> owner_{nullptr};
+  int depth_ = 0;
+};
+}  // namespace detail
+using SystemMutex = detail::WordLock;
+using SystemRecursiveMutex = detail::RecursiveWordLock;
+#else
+using SystemMutex = std::mutex;
+using SystemRecursiveMutex = std::recursive_mutex;
+#endif
 
 class Mutex {
  public:
@@ -21,30 +73,21 @@ class Mutex {
     Mutex& mutex_;
   };
 
- private:
-#if defined(__wasi__)
-  void lock() {}
-  void unlock() {}
-#else
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
-  std::mutex mutex_;
-#endif
+
+ private:
+  SystemMutex mutex_;
 };
 
 // One that its holder may lock again.
 class RecursiveMutex {
  public:
-#if defined(__wasi__)
-  void lock() {}
-  void unlock() {}
-#else
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
 
  private:
-  std::recursive_mutex mutex_;
-#endif
+  SystemRecursiveMutex mutex_;
 };
 
 }  // namespace loom

@@ -15,7 +15,8 @@ Result<FolderLock> FolderLock::take(const std::string& folder) {
   FolderLock lock(fd);
   switch (os::lock(fd)) {
     case os::Lock::taken: return lock;
-    case os::Lock::busy: return fail(Code::InvalidState, "{}: another process is writing a run there", folder);
+    case os::Lock::busy:
+      return fail(Code::InvalidState, "{}: another process is writing a run into this folder", folder);
     case os::Lock::failed: break;
   }
   return os::error(path, "cannot be locked");
@@ -29,8 +30,8 @@ namespace {
 
 std::string file_of(const std::string& folder, std::string_view name) { return fmt::format("{}/{}", folder, name); }
 
-// What a folder holds of a run: nothing; a beginning, that has computed nothing yet; a run that can go on; a journal
-// whose checkpoint is missing.
+// The state of a run in a folder: nothing; a beginning, which has computed nothing yet; a run that can be resumed; a
+// journal whose checkpoint is missing.
 enum class Held : std::uint8_t { Nothing, Beginning, Run, JournalAlone };
 
 Result<Held> held_in(const std::string& folder, const RunKind& kind) {
@@ -73,11 +74,12 @@ Result<bool> goes_on(const std::string& folder, RunStart start, const RunKind& k
   if (!held && start == RunStart::resume) return tl::make_unexpected(held.error());
   if (held && *held == Held::JournalAlone)
     return fail(start == RunStart::resume ? Code::CorruptData : Code::InvalidArgument,
-                "{} holds a run, but {} is missing: --overwrite begins anew, another folder keeps it", folder,
+                "{} holds a run, but {} is missing: --overwrite starts a new run, another folder keeps it", folder,
                 kind.checkpoint);
   if (start == RunStart::fresh)
     return fail(Code::InvalidArgument,
-                "{} holds a run: --resume goes on with it, --overwrite begins anew, another folder keeps it", folder);
+                "{} holds a run: --resume goes on with it, --overwrite starts a new run, another folder keeps it",
+                folder);
   return *held == Held::Run;
 }
 

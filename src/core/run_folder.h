@@ -14,7 +14,7 @@ namespace loom {
 // The right to write into a folder. Its holder's death releases it, however that comes.
 class FolderLock {
  public:
-  // Makes the file `lock` in a folder that is there. InvalidState when it is already locked, also by this process;
+  // Creates the file `lock` in an existing folder. InvalidState when it is already locked, also by this process;
   // IoError.
   static Result<FolderLock> take(const std::string& folder);
   FolderLock(FolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -56,8 +56,8 @@ Result<void> check_folder(const std::string& folder, RunStart start, const RunKi
 
 // Returns whether a run goes on from its checkpoint (true) or begins (false), by the files of its folder.
 // InvalidArgument for a fresh run where there is one, and of check_folder(). Without a checkpoint, a journal may have
-// no more than the lines that come before the first one: else CorruptData, or InvalidArgument for a fresh run, for
-// beginning anew would lose the others.
+// no more than the lines that come before the first one: else CorruptData, or InvalidArgument for a fresh run, which
+// would lose the other lines.
 Result<bool> goes_on(const std::string& folder, RunStart start, const RunKind& kind);
 
 // The lock, and goes_on() under it; a folder that check_folder() refuses gets no lock file.
@@ -67,7 +67,7 @@ struct RunFolder {
 };
 Result<RunFolder> take_folder(const std::string& folder, RunStart start, const RunKind& kind);
 
-// Takes away what an older run left, but its journal, which is written anew. IoError.
+// Removes the files of an older run except its journal, which is overwritten. IoError.
 Result<void> remove_older(const std::string& folder, const RunKind& kind);
 
 }  // namespace loom

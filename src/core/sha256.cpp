@@ -41,7 +41,7 @@ void digest_blocks(std::uint32_t* state, const std::uint8_t* p, std::size_t bloc
 }  // namespace
 
 void Sha256::update(std::span<const std::byte> bytes) {
-  if (bytes.empty()) return;  // nothing may lie nowhere, which memcpy does not allow
+  if (bytes.empty()) return;  // the pointer of an empty span may be null, which memcpy does not allow
   const auto* p = reinterpret_cast<const std::uint8_t*>(bytes.data());
   std::size_t n = bytes.size();
   std::size_t held = total_ % 64;

@@ -14,7 +14,7 @@ void sha256_portable(std::uint32_t* state, const std::uint8_t* p, std::size_t bl
 // Null when this CPU has no such instructions.
 Sha256Blocks sha256_of_cpu();
 
-// The same for two inputs at once, `blocks` blocks of each.
+// Hashes two inputs at once, `blocks` blocks of each.
 using Sha256PairBlocks = void (*)(std::uint32_t* state_a, const std::uint8_t* a, std::uint32_t* state_b,
                                   const std::uint8_t* b, std::size_t blocks);
 // Null where that would be no faster than one after the other.

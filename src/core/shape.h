@@ -40,7 +40,7 @@ class Shape {
 
   // The same leading axes with another last one.
   Result<Shape> with_cols(std::size_t cols) const;
-  // One more axis behind the last.
+  // The shape with one more axis at the end.
   Result<Shape> appended(std::size_t extent) const;
 
  private:

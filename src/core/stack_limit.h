@@ -12,13 +12,13 @@ class StackLimit {
   // Stack left for the calls between two checks, and for calls that do not check.
   static constexpr std::size_t kReserve = std::size_t{24} << 10;
 
-  // Asks the system about the calling thread, once per thread. Where that cannot be known it takes 768 KiB from here on
-  // for granted.
+  // Asks the system about the calling thread, once per thread. Where the system does not know, assumes 768 KiB below
+  // the current frame.
   explicit StackLimit(std::size_t reserve = kReserve);
 
-  // Returns whether the recursion must end here.
+  // Returns whether the recursion must end at this depth.
   [[gnu::always_inline]] bool reached() const { return here() < lowest_; }
-  // Bytes from here to the limit.
+  // Bytes between the current frame and the limit.
   [[gnu::always_inline]] std::size_t left() const { return here() < lowest_ ? 0 : here() - lowest_; }
 
  private:

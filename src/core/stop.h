@@ -12,7 +12,7 @@ namespace loom {
 
 using Stop = std::function<bool()>;  // empty: never; called from whatever thread does the work
 
-// Between two questions lie at most so many elements, or one row of a matrix.
+// Elements between two checks for a stop, at most; a row of a matrix is never divided.
 inline constexpr std::size_t kStopElements = std::size_t{1} << 16;
 
 class StopCheck {

@@ -1,8 +1,8 @@
 #pragma once
-// What Loom asks of an operating system beyond C++: files, maps, locks, pages, stacks, cores. The one seam: a file per
-// system in core/system/ answers (posix.cpp and with it wasi.cpp, or unix.cpp and linux.cpp or macos.cpp; windows.cpp
-// alone), and CMake compiles those of the system that it builds for.
-// Paths are UTF-8. A call that fails says so by -1, false or null and leaves errno, on Windows too.
+// Calls of the operating system beyond C++: files, maps, locks, pages, stacks, cores. Each system has its files in
+// core/system/ (posix.cpp and with it wasi.cpp, or unix.cpp and linux.cpp or macos.cpp; windows.cpp alone), and CMake
+// compiles those of the system that it builds for.
+// Paths are UTF-8. A call that fails returns -1, false or null and sets errno, on Windows too.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,18 +18,18 @@ namespace loom::os {
 
 // Between the folders of a path.
 extern const std::string_view kSeparators;
-// What a name that comes from a file must not hold, since it could lead out of a folder here or elsewhere.
+// Characters that a name from a file must not hold, since on some system it could lead out of its folder.
 extern const std::string_view kNotInNames;
 
-// What errno tells, in the words of the system: "path: what: words", or "path: words" for an empty `what`.
-// NotFound, DiskFull, OutOfMemory, IoError.
+// The error that errno describes, in the words of the system: "path: what: words", or "path: words" for an empty
+// `what`. NotFound, DiskFull, OutOfMemory, IoError.
 tl::unexpected<Error> error(const std::string& path, std::string_view what = {});
 bool is_disk_full(int error);  // of an errno
 
 enum class Access {
-  read,         // a file that is there; never waits, not for the writer of a pipe either
+  read,         // an existing file; never waits, not for the writer of a pipe either
   create,       // a new file to write; EEXIST where the name is taken
-  append,       // a file that is there, to write behind its end
+  append,       // an existing file, to write after its end
   append_anew,  // the same, emptied, or new
   lock,         // a file to be locked, made where it is missing
 };
@@ -40,19 +40,20 @@ std::int64_t write(int file, std::span<const std::byte> from);  // bytes that we
 std::int64_t write_at(int file, std::uint64_t offset, std::span<const std::byte> from);
 bool truncate(int file, std::uint64_t bytes);
 bool flush(int file);                          // to the disk
-bool flush_folder(const std::string& folder);  // what was made or renamed there; true where a system has nothing to do
+bool flush_folder(const std::string& folder);  // new and renamed entries; true where a system has nothing to do
 
 struct FileInfo {
   bool is_file = false, is_folder = false;  // neither: a pipe, a device
   std::uint64_t bytes = 0;
 };
 std::optional<FileInfo> info(int file);
-std::optional<FileInfo> info(const std::string& path);  // of what a link leads to
-bool is_there(const std::string& path);                 // a link that leads nowhere too
-std::string resolved(const std::string& path);          // without links, by '/'; empty where that cannot be known
+std::optional<FileInfo> info(const std::string& path);          // of what a link leads to
+bool is_there(const std::string& path);                         // a link that leads nowhere too
+bool is_same_file(const std::string& a, const std::string& b);  // false where one is missing
+std::string resolved(const std::string& path);  // without links, by '/'; empty where that cannot be known
 std::optional<std::vector<std::string>> names_in(const std::string& folder);  // in no order; without "." and ".."
 bool make_folder(const std::string& path);
-bool rename(const std::string& from, const std::string& to);  // in the place of what is there
+bool rename(const std::string& from, const std::string& to);  // replaces an existing `to`
 bool remove(const char* path) noexcept;                       // may be called by a signal handler
 
 // A lock of a whole file against other processes, until it is closed; one that dies gives it up. Taken where a system
@@ -80,12 +81,12 @@ void give_pages_back(std::byte* begin, std::size_t bytes) noexcept;
 std::byte* take_aligned(std::size_t bytes, std::size_t alignment);
 void give_aligned_back(std::byte* begin) noexcept;
 
-// Addresses without memory behind them: whoever reads or writes there ends the process, where a system can do that.
-// Null when there are none left.
+// Reserves addresses without memory: a read or write of them ends the process, where a system can do that. Null when
+// there are none left.
 std::byte* reserve_addresses(std::size_t bytes);
 void give_addresses_back(std::byte* begin, std::size_t bytes) noexcept;
-// Puts memory behind a part of them, zeros, until it is taken away again. Whole pieces of kAddressPiece bytes. False
-// where there is no memory, or no such thing.
+// Backs a part of them with zeroed memory until it is removed again. Whole pieces of kAddressPiece bytes. False where
+// there is no memory, or the system cannot do this.
 constexpr std::size_t kAddressPiece = std::size_t{1} << 16;
 bool fill_addresses(std::byte* begin, std::size_t bytes);
 void empty_addresses(std::byte* begin, std::size_t bytes) noexcept;

@@ -26,14 +26,14 @@ struct RawArray {
 struct ArrayOptions {
   std::optional<TargetKind> targets = {};     // empty: classes where the targets are integers, one per sample
   std::size_t classes = 0;                    // 0: the greatest label + 1
-  std::optional<std::int64_t> ignored = {};   // a label that may lie outside of the classes: its rows do not count
+  std::optional<std::int64_t> ignored = {};   // a label that may be outside of the classes: its rows do not count
   std::vector<std::string> class_names = {};  // empty, or one per class
   std::vector<std::string> columns = {};      // of the inputs, by name
   std::optional<Shape> input = {};            // another shape for a sample, of as many elements
 };
 
 // InvalidConfig, ShapeMismatch for arrays of different lengths or without samples; OutOfRange for a label outside [0,
-// classes), with its sample; LimitExceeded beyond 2^32 - 1 samples or 2^24 classes. Labels are checked here, inputs
+// classes), with its sample; LimitExceeded beyond 2^32 - 1 samples or 2^24 classes. Labels are checked at once, inputs
 // when they are read.
 Result<std::unique_ptr<Dataset>> dataset_of(RawArray inputs, RawArray targets, const Digest& sha256,
                                             const ArrayOptions& options = {});

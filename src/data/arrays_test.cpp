@@ -14,7 +14,7 @@
 namespace loom {
 namespace {
 
-TEST(Idx, T_42_reads_every_element_type_as_numpy_does) {
+TEST(Idx, reads_every_element_type_as_numpy_does) {  // T-42
   for (const auto& [kind, values] : expected_data()["idx"].items()) {
     const auto set = open_idx(golden_data(kind + ".idx"), golden_data("labels.idx"));
     ASSERT_TRUE(set) << set.error().text();
@@ -34,7 +34,7 @@ TEST(Idx, T_42_reads_every_element_type_as_numpy_does) {
   }
 }
 
-TEST(Idx, T_42_a_data_set_knows_its_source_and_the_hash_of_its_bytes) {
+TEST(Idx, a_data_set_knows_its_source_and_the_hash_of_its_bytes) {  // T-42
   const auto set = open_idx(golden_data("u1.idx"), golden_data("labels.idx"));
   ASSERT_TRUE(set);
   auto bytes = bytes_of_file(golden_data("u1.idx"));
@@ -46,7 +46,7 @@ TEST(Idx, T_42_a_data_set_knows_its_source_and_the_hash_of_its_bytes) {
   EXPECT_EQ((*set)->info().source, golden_data("u1.idx"));
 }
 
-TEST(Idx, F_01_gzipped_files_read_like_plain_ones) {
+TEST(Idx, gzipped_files_read_like_plain_ones) {  // F-01
   for (const char* name : {"labels.idx.gz", "two_members.gz"}) {
     const auto set = open_idx(golden_data("u1.idx"), golden_data(name));
     ASSERT_TRUE(set) << set.error().text();
@@ -54,7 +54,7 @@ TEST(Idx, F_01_gzipped_files_read_like_plain_ones) {
   }
 }
 
-TEST(Idx, F_01_damaged_and_truncated_files_are_refused_within_bounds) {
+TEST(Idx, damaged_and_truncated_files_are_refused_within_bounds) {  // F-01
   expect_survives_damage(bytes_of_file(golden_data("u1.idx")), 16, 8,
                          [](std::span<const std::byte> b) { return parse_idx(b).has_value(); });
   expect_survives_damage(bytes_of_file(golden_data("labels.idx.gz")), 2, 8,
@@ -66,7 +66,7 @@ TEST(Idx, F_01_damaged_and_truncated_files_are_refused_within_bounds) {
 }
 
 // 64 MiB of zeros in 64 KiB; memory was once taken for old and new buffers at once.
-TEST(Idx, F_01_unpacking_takes_the_memory_of_the_bytes_and_no_more) {
+TEST(Idx, unpacking_takes_the_memory_of_the_bytes_and_no_more) {  // F-01
   const std::vector<std::byte> zeros(std::size_t{64} << 20);
   std::vector<std::byte> packed(1 << 20);
   z_stream stream{};
@@ -92,7 +92,7 @@ TEST(Idx, F_01_unpacking_takes_the_memory_of_the_bytes_and_no_more) {
   expect_error(gunzip(packed, zeros.size() - 1), Code::LimitExceeded, {"when unpacked"});
 }
 
-TEST(Arrays, T_42_errors_name_file_sample_and_what_was_expected) {
+TEST(Arrays, errors_name_file_sample_and_what_was_expected) {  // T-42
   expect_error(open_idx(golden_data("u1.idx"), golden_data("labels.idx"), {.classes = 2}), Code::OutOfRange,
                {"labels.idx", "sample 0", "label 2", "0 to 1"});
   expect_error(open_idx(golden_data("u1.idx"), golden_data("i1.idx"), {.targets = TargetKind::classes}),
@@ -119,7 +119,7 @@ TEST(Arrays, T_42_errors_name_file_sample_and_what_was_expected) {
   expect_error(read_samples(**set, {2}), Code::IndexOutOfRange, {"sample 2", "there are 2"});
 }
 
-TEST(Numpy, F_01_npy_and_npz_give_what_numpy_wrote) {
+TEST(Numpy, npy_and_npz_give_what_numpy_wrote) {  // F-01
   std::vector<float> quarters(30);
   for (std::size_t i = 0; i < 30; ++i) quarters[i] = static_cast<float>(i) / 4;
   const auto check = [&](const Result<std::unique_ptr<Dataset>>& set) {
@@ -139,7 +139,7 @@ TEST(Numpy, F_01_npy_and_npz_give_what_numpy_wrote) {
   EXPECT_EQ(read_all(**values)->values, (std::vector<float>{2, 0, 1, 2, 2}));
 }
 
-TEST(Idx, T_42_fashion_mnist_reads_whole) {
+TEST(Idx, fashion_mnist_reads_whole) {  // T-42
   const std::string folder = data_path("data/fashion-mnist/");
   const auto set = open_idx(folder + "t10k-images-idx3-ubyte.gz", folder + "t10k-labels-idx1-ubyte.gz");
   ASSERT_TRUE(set) << set.error().text();

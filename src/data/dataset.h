@@ -18,17 +18,17 @@ enum class TargetKind { classes, values };
 
 struct DatasetInfo {
   std::string source;   // path, for messages and reports
-  Digest sha256{};      // of the file as stored; of several files, one behind the other
+  Digest sha256{};      // of the file as stored; of several files, concatenated
   Shape input, target;  // of one sample: [28, 28]; a single number is [1]
   std::size_t samples = 0;
   TargetKind targets = TargetKind::classes;
-  bool has_ignored = false;              // some labels lie outside of the classes and do not count
+  bool has_ignored = false;              // some labels are outside of the classes and do not count
   std::size_t classes = 0;               // ids are below it; 0 for values
   std::vector<std::string> class_names;  // by id; empty where the source has none
   std::vector<std::string> columns;      // of the inputs in their order, where a header names them
 };
 
-// Destination of samples, one behind the other: `labels` is used for classes, `values` for values.
+// Destination of consecutive samples: `labels` is used for classes, `values` for values.
 struct SampleBuffers {
   std::span<float> inputs;
   std::span<std::int32_t> labels;

@@ -46,8 +46,8 @@ Result<std::size_t> unpack(std::span<const std::byte> file, std::span<std::byte>
 
 }  // namespace
 
-// Twice: the first pass tells the size, so that no more memory is taken than the bytes need. A buffer that grows holds
-// old and new at once.
+// Decompresses twice: the first pass finds the size, so that no more memory is taken than the bytes need. A growing
+// buffer would hold the old and the new bytes at once.
 Result<Buffer> gunzip(std::span<const std::byte> file, std::size_t max_bytes) {
   LOOM_TRY(const std::size_t size, unpack(file, {}, max_bytes));
   LOOM_TRY(Buffer out, Buffer::create(size));

@@ -24,7 +24,7 @@ inline constexpr std::size_t kMaxUnpacked = std::size_t{1} << 30;
 // beyond `max_unpacked`.
 Result<Source> open_source(const std::string& path, std::size_t max_unpacked = kMaxUnpacked);
 
-// RFC 1952, members one behind the other as gzip reads them. Errors as above.
+// RFC 1952, concatenated members too, as gzip reads them. Errors as above.
 Result<Buffer> gunzip(std::span<const std::byte> file, std::size_t max_bytes);
 
 Digest sha256_of(std::initializer_list<std::span<const std::byte>> parts);

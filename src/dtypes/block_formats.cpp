@@ -48,7 +48,7 @@ void nibbles(const std::byte* q, std::int8_t* codes, int offset) {
   }
 }
 
-// The same with a fifth bit from a 32-bit mask.
+// Codes of five bits: the fifth comes from a 32-bit mask.
 void five_bits(const std::byte* high, const std::byte* q, std::int8_t* codes, int offset) {
   const auto mask = load_le<std::uint32_t>(high);
   for (unsigned i = 0; i < 16; ++i) {
@@ -91,8 +91,8 @@ void q3_k(const std::byte* b, std::int8_t* codes) {
   two_bits(b + 32, [&](unsigned e, unsigned q) { codes[e] = code(q | (u8(b + e % 32) >> (e / 32) & 1) << 2, 4); });
 }
 
-// d, dmin, then eight 6-bit scales and minima in twelve bytes: the first four of each lie plain, the upper bits of the
-// others ride above them.
+// d, dmin, then eight 6-bit scales and minima in twelve bytes: the first four of each are plain; the upper bits of the
+// others are in the two highest bits of these bytes.
 void six_bit_factors(const std::byte* b, SuperFactors& f) {
   const std::byte* packed = b + 4;
   f.d = half(b), f.dmin = half(b + 2);

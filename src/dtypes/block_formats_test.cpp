@@ -43,7 +43,7 @@ std::vector<std::byte> random_blocks(const Format& format, std::size_t format_in
   return raw;
 }
 
-// As weights() there.
+// Like weights() of tools/golden/dtypes.py.
 std::vector<float> test_weights(std::size_t n) {
   std::vector<float> x(n);
   for (std::size_t i = 0; i < n; ++i)
@@ -60,7 +60,7 @@ std::vector<float> test_weights(std::size_t n) {
   return x;
 }
 
-TEST(BlockFormats, D_26_decodes_as_the_reference_does) {
+TEST(BlockFormats, decodes_as_the_reference_does) {  // D-26
   for (std::size_t f = 0; f < formats().size(); ++f) {
     const Format& format = formats()[f];
     const std::string type(name(format.dtype));
@@ -79,7 +79,7 @@ TEST(BlockFormats, D_26_decodes_as_the_reference_does) {
   }
 }
 
-TEST(BlockFormats, D_26_parts_lie_in_the_stated_ranges) {
+TEST(BlockFormats, parts_lie_in_the_stated_ranges) {  // D-26
   for (std::size_t f = 0; f < formats().size(); ++f) {
     const DType dtype = formats()[f].dtype;
     const BlockLayout& layout = block_layout(dtype);
@@ -104,7 +104,7 @@ TEST(BlockFormats, D_26_parts_lie_in_the_stated_ranges) {
   }
 }
 
-TEST(BlockFormats, F_41_encodes_the_bytes_of_the_reference) {
+TEST(BlockFormats, encodes_the_bytes_of_the_reference) {  // F-41
   const auto x = test_weights(std::size_t{1} << 16);
   ASSERT_EQ(digest(x), golden_text("weights", "", ""));
   for (const DType dtype : {DType::q8_0, DType::q4_0, DType::q4_1, DType::tq2_0}) {

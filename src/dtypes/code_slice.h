@@ -1,5 +1,5 @@
 #pragma once
-// Unsigned codes of up to six bits of one panel slice (dtypes/panel.h says how they lie), each in a byte of a register.
+// Unsigned codes of up to six bits of one panel slice (layout: dtypes/panel.h), each in a byte of a register.
 // A slice is kRegisterLanes rows of a 16-row panel.
 
 #include "dtypes/panel.h"
@@ -30,11 +30,11 @@ class CodeSlice {
   }
   // Sum of code * x over the columns, x beginning at the first of them.
   LOOM_INLINE native::I32 dot(const std::int8_t* x) const { return dot_codes<kMost>(w_, x); }
-  // The same of q = 255 * high + low.
+  // Like dot() above, of q = 255 * high + low.
   LOOM_INLINE native::I32 dot(const std::int8_t* high, const std::int8_t* low) const {
     return dot_codes<kMost>(w_, high, low);
   }
-  // The same of int16 inputs in the order of kWordOrder, where the target has kPrefersWords.
+  // Like dot() above, of int16 inputs in the order of kWordOrder, where the target has kPrefersWords.
   LOOM_INLINE native::I32 dot(const std::int16_t* x) const { return dot_words(w_, x); }
 
  private:

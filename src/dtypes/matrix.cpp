@@ -205,7 +205,7 @@ Result<QuantizedMatrix> Matrix::to_quantized(const Stop& stop) const {
   const PanelTraits& kind = traits(layout_.kind);
   QuantizedMatrix q;
   q.dtype = dtype_, q.rows = rows_, q.cols = cols_;
-  // Scales lie per row also where one holds for the whole tensor: then they are all the same.
+  // There is a scale per row even where one holds for the whole tensor: then they are all equal.
   q.span.granularity = kind.scales == PanelScales::ByGroup ? Granularity::Group
                        : layout_.has_row_scales()          ? Granularity::Row
                                                            : Granularity::Tensor;
@@ -248,7 +248,7 @@ void Matrix::refill(std::span<const float> values, std::size_t first, std::size_
 
 namespace {
 
-// What a code stands for, less its zero point. Below eight bits it is never negative.
+// Returns a code minus its zero point. Codes of less than eight bits are stored without a sign.
 template <std::size_t kBits>
 int number_of(std::uint8_t stored, int zero) {
   if (kBits == 1) return 2 * stored - 1;
@@ -323,7 +323,8 @@ void Matrix::decode_row(std::size_t row, float* out) const {
     out[c] = snap(static_cast<float>(static_cast<double>(out[c]) * static_cast<double>(row_scales()[row])));
 }
 
-// Floats go column by column, as they lie: row by row every line of the panel would be read for each of its numbers.
+// Reads floats column by column, in the order of memory: row by row, every line of the panel would be read for each of
+// its numbers.
 void Matrix::decode_panel(std::size_t p, float* out) const {
   const std::size_t first = p * kPanelRows, count = std::min(kPanelRows, rows_ - first);
   const PanelTraits& kind = traits(layout_.kind);

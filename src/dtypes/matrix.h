@@ -18,10 +18,10 @@
 
 namespace loom {
 
-// The layout that prepare() chooses for a type whose scales lie so.
+// The layout that prepare() chooses for a type whose scales have this span.
 PanelLayout panel_layout(DType dtype, ScaleSpan span = {});
 
-// Memory for the panels of many matrices in one piece, so that small matrices too lie on large pages. Thread-safe;
+// Memory for the panels of many matrices in one piece, so that small matrices too are on large pages. Thread-safe;
 // lives as long as the longest-lived matrix in it.
 class PanelPool {
  public:
@@ -45,7 +45,7 @@ class Matrix {
 
   // From a row-major array of `dtype` elements or blocks, as files hold them. `bytes` must be exactly rows * row_bytes
   // long. ShapeMismatch, SizeOverflow, NonFinite (a weight or scale that is no finite number), OutOfMemory; Cancelled
-  // by `stop`, here and below. `row_order`, if given, names the source row of each row. Panels go to the pool while it
+  // by `stop`, as below. `row_order`, if given, names the source row of each row. Panels go to the pool while it
   // has room.
   static Result<Matrix> from_source(DType dtype, std::span<const std::byte> bytes, std::size_t rows, std::size_t cols,
                                     std::span<const std::uint32_t> row_order = {},

@@ -36,7 +36,7 @@ struct Source {
   const std::byte* row(std::size_t r) const { return bytes.data() + (order.empty() ? r : order[r]) * stride; }
 };
 
-// f16 d and m of a 32-block, its codes in four or eight 4-byte words that already lie as a panel wants them.
+// f16 d and m of a 32-block, its codes in four or eight 4-byte words that already have the order of a panel.
 struct WordBlocks {
   std::size_t factors;  // f16 values in front of the codes
   std::size_t words;

@@ -45,7 +45,7 @@ QuantizedMatrix empty_matrix(const Json& c, DType dtype, const Numbers& x) {
   q.dtype = dtype, q.rows = 1, q.cols = x.values.size(), q.span = {Granularity::Tensor};
   if (const Json* axis = find(c, "axis")) {
     const auto at = static_cast<std::size_t>(*as_int(*axis));
-    for (std::size_t before = 0; before < at; ++before) EXPECT_EQ(x.shape[before], 1u);  // rows lie in one piece
+    for (std::size_t before = 0; before < at; ++before) EXPECT_EQ(x.shape[before], 1u);  // rows are contiguous
     q.rows = x.shape[at], q.cols = x.values.size() / q.rows, q.span = {Granularity::Row};
   }
   const std::size_t spans = q.span.granularity == Granularity::Row ? q.rows : 1;
@@ -117,7 +117,7 @@ void check_decoder(const Json& c, DType dtype) {
   }
 }
 
-TEST(OnnxTypes, D_05_casts_and_quantisations_of_the_standard) {
+TEST(OnnxTypes, casts_and_quantisations_of_the_standard) {  // D-05
   std::size_t encoders = 0, decoders = 0;
   for (const Json& c : onnx_cases()) {
     SCOPED_TRACE(*as_string(c["name"]));

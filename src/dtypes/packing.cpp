@@ -49,7 +49,7 @@ std::int64_t restored(DType t, std::uint64_t bits) {
   return static_cast<std::int64_t>(bits ^ sign) - static_cast<std::int64_t>(sign);
 }
 
-// Types of a byte and more: code i of a row lies in bytes of its own.
+// Types of a byte and more: each code of a row has bytes of its own.
 void put_wide(std::byte* at, std::size_t bytes, std::uint64_t code) {
   for (std::size_t k = 0; k < bytes; ++k) at[k] = static_cast<std::byte>(code >> (8 * k) & 255);
 }
@@ -67,7 +67,7 @@ std::uint64_t get_narrow(const std::byte* row, std::size_t bits, std::size_t i) 
   return std::to_integer<std::uint64_t>(row[i * bits / 8]) >> (i * bits % 8) & ((1u << bits) - 1);
 }
 
-// Zero point of the last span of a row: its filling belongs there.
+// Zero point of the last span of a row, which the padding of the row belongs to.
 std::int64_t last_zero_point(const QuantizedMatrix& m, std::size_t row) {
   return m.zero_points.empty() ? 0 : m.zero_points[m.span_of(row, m.cols - 1)];
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Canonical packing (engine D-10): how files, hashes and injected weights hold a matrix. Code i of a row lies at bit i
-// * bits of the row, read as u32 words stored little-endian; a row is filled up to a multiple of 32 codes with the code
+// Canonical packing (engine D-10): how files, hashes and injected weights hold a matrix. Code i of a row is at bit
+// i * bits of the row, read as u32 words stored little-endian; a row is padded to a multiple of 32 codes with the code
 // of value 0 (binary: 0 bits). Signed codes are two's complement, ternary is stored as code + 1, binary as 1 for +.
 // Block formats (D-26) keep the rows of their GGUF file. Scales and zero points are plain little-endian arrays, one per
 // span, row by row: f32 scales, f64 for 32- and 64-bit integers; zero points as wide as the code, at least one byte.

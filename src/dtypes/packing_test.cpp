@@ -32,7 +32,7 @@ std::vector<std::byte> by_definition(const QuantizedMatrix& m) {
   return out;
 }
 
-TEST(Packing, D_10_every_type_and_odd_counts_follow_the_definition_and_come_back) {
+TEST(Packing, every_type_and_odd_counts_follow_the_definition_and_come_back) {  // D-10
   for (std::size_t t = 0; t < kNumTypes; ++t)
     for (const ScaleSpan& span : spans())
       for (const auto& [rows, cols] :
@@ -58,7 +58,7 @@ TEST(Packing, D_10_every_type_and_odd_counts_follow_the_definition_and_come_back
 }
 
 // Every bit pattern that a code may have, also those that encoders do not emit.
-TEST(Packing, D_10_every_code_comes_back) {
+TEST(Packing, every_code_comes_back) {  // D-10
   for (std::size_t t = 0; t < kNumTypes; ++t) {
     const DType dtype = kDTypes[t].dtype;
     QuantizedMatrix m = sample(dtype, 1, 256);
@@ -76,7 +76,7 @@ TEST(Packing, D_10_every_code_comes_back) {
   }
 }
 
-TEST(Packing, D_10_examples_by_hand) {
+TEST(Packing, examples_by_hand) {  // D-10
   QuantizedMatrix m = sample(DType::int4, 1, 3);
   m.codes = {std::byte{0xf8}, std::byte{7}, std::byte{0xff}};  // -8 7 -1
   const auto nibbles = pack(m)->codes;
@@ -94,7 +94,7 @@ TEST(Packing, D_10_examples_by_hand) {
   EXPECT_EQ(pack(m)->codes, (std::vector<std::byte>{std::byte{5}, {}, {}, {}}));
 }
 
-TEST(Packing, D_10_sizes) {
+TEST(Packing, sizes) {  // D-10
   EXPECT_EQ(packed_bytes(DType::float64, 3, 33).value(), 3u * 64 * 8);
   EXPECT_EQ(packed_bytes(DType::int4, 3, 33).value(), 3u * 32);
   EXPECT_EQ(packed_bytes(DType::binary, 3, 1).value(), 3u * 4);
@@ -108,7 +108,7 @@ TEST(Packing, D_10_sizes) {
   EXPECT_EQ(span_count(DType::int4, 3, 33, {Granularity::Group, 16}).error().code, Code::ShapeMismatch);
 }
 
-TEST(Packing, D_24_refuses_what_is_no_matrix) {
+TEST(Packing, refuses_what_is_no_matrix) {  // D-24
   const QuantizedMatrix m = sample(DType::uint4, 2, 33);
   const PackedMatrix p = pack(m).value();
   const auto code_of = [&](const PackedMatrix& q, DType dtype = DType::uint4, std::size_t cols = 33) {

@@ -1,5 +1,5 @@
 #pragma once
-// Weights lie in panels of 16 rows for the kernels, so that sixteen outputs lie across lanes. One table says what each
+// Kernels read weights in panels of 16 rows, so that the sixteen lanes are sixteen outputs. One table says what each
 // kind of panel is made of; one struct holds the other choices of a type.
 
 #include <cstddef>
@@ -11,14 +11,14 @@ inline constexpr std::size_t kPanelRows = 16;
 inline constexpr std::size_t kBlockCols = 32;   // reduced indices of one quantised block and of one activation scale
 inline constexpr std::size_t kSuperBlocks = 8;  // blocks of a super-block of 256 columns, as the K formats have them
 
-// The kinds differ in how a panel lies in memory. A panel of elements is [col][16]. A panel of codes has, per 32
+// The kinds differ in the layout of a panel in memory. A panel of elements is [col][16]. A panel of codes has, per 32
 // columns, 64 bytes for each bit of a code:
 //   bytes: byte 64j+4r+b is index 4j+b of row r.
-//   nibbles, crumbs (2 bits), bits, here n bits: code k, from the low end, of byte 64j+4r+b is index 4(kn+j)+b.
-//   3, 5 and 6 bits: the low 2, 4 and 4 bits as crumbs or nibbles, behind them the others as bits or crumbs.
-// Behind them, where scales are by group, lie the factors (PanelFactors), and 16 zero points, one byte each, where the
+//   nibbles, crumbs (2 bits), bits, of n bits each: code k, from the low end, of byte 64j+4r+b is index 4(kn+j)+b.
+//   3, 5 and 6 bits: the low 2, 4 and 4 bits as crumbs or nibbles, after them the others as bits or crumbs.
+// Where scales are by group, the factors (PanelFactors) follow the codes, and 16 zero points, one byte each, where the
 // type has them. Where a scale holds for 64 or 128 columns, the codes of all of them come first; the last such group of
-// a row may have fewer. The factors of a super-block lie before its codes, so that memory is read in one direction.
+// a row may have fewer. The factors of a super-block come before its codes, so that memory is read in one direction.
 enum class PanelKind : std::uint8_t {
   Float64,
   Float32,
@@ -44,8 +44,8 @@ enum class PanelKind : std::uint8_t {
   RowBits,
 };
 
-// The scales of weights lie beside the panels, one for each row (ByRow), or among the codes, one for each group of
-// columns (ByGroup). The scales of quantised inputs hold for the same two spans.
+// The scales of weights are stored beside the panels, one for each row (ByRow), or among the codes, one for each group
+// of columns (ByGroup). The scales of quantised inputs hold for the same two spans.
 enum class PanelScales : std::uint8_t { None, ByRow, ByGroup };
 enum class PanelInputs : std::uint8_t { F32, F64, Codes };  // as they are, in f32 or f64; quantised to integers
 
@@ -58,8 +58,7 @@ enum class PanelInputs : std::uint8_t { F32, F64, Codes };  // as they are, in f
 //   Exponents: 16 bytes, the exponents of f32 scales whose other bits are 0.
 enum class PanelFactors : std::uint8_t { F32, F16, Shared, Bytes, Nibbles, Exponents };
 
-// Codes of 3, 5 and 6 bits lie in two planes. The result is the number of a code's bits in the first plane: all of them
-// where there is one plane.
+// The number of a code's bits in the first plane. Codes of 3, 5 and 6 bits are stored in two planes, all others in one.
 constexpr std::size_t low_plane_bits(std::size_t bits) { return bits == 3 ? 2 : bits == 5 || bits == 6 ? 4 : bits; }
 
 // BlockTwiceFp4: what the nibbles of OCP E2M1 stand for, less code_offset: twice their values, which are integers.
@@ -119,7 +118,7 @@ static_assert(
     "kPanelKinds stands in enumerator order");
 
 constexpr const PanelTraits& traits(PanelKind kind) { return kPanelKinds[static_cast<std::size_t>(kind)]; }
-// The kind with the same codes whose scales lie so; `kind` itself where there is none.
+// The kind with the same codes and these scales; `kind` itself where there is none.
 constexpr PanelKind with_scales(PanelKind kind, PanelScales scales) {
   for (const PanelTraits& other : kPanelKinds)
     if (other.holds_codes() && other.code_bits == traits(kind).code_bits && other.inputs == traits(kind).inputs &&
@@ -150,7 +149,7 @@ struct PanelLayout {
   }
   // blocks that share a scale of inputs
   constexpr std::size_t input_blocks() const { return sub_cols <= kBlockCols ? 1 : sub_cols / kBlockCols; }
-  // blocks that share their factors, which lie behind the codes of all of them, or before those of a super-block
+  // blocks that share their factors, which are stored after the codes of all of them, or before those of a super-block
   constexpr std::size_t group_blocks() const { return has_super_blocks() ? kSuperBlocks : input_blocks(); }
   std::size_t super_at() const;      // of the f16 d among the factors
   std::size_t factor_bytes() const;  // scales, minima and zero points of such blocks

@@ -35,8 +35,8 @@ struct Float16Codec {
   }
 };
 
-// Sixteen numbers of a column, or their sums, the even rows before the odd ones: two that lie in a word are told apart
-// by a shift and a mask, where widening each of them costs more. In registers of at most 32 bytes, since a Zen 4 gets
+// Sixteen numbers of a column, or their sums, the even rows before the odd ones: a shift and a mask separate the two of
+// a word, where widening each of them costs more. In registers of at most 32 bytes, since a Zen 4 gets
 // more conversions, products and sums done in halves of its registers.
 struct EvenOdd {
   static constexpr std::size_t kBytes = kRegisterBytes < 32 ? kRegisterBytes : 32, kLanesOf = kBytes / 4;
@@ -136,8 +136,8 @@ LOOM_INLINE void widen_bytes(const std::byte* p, std::uint16_t* even, std::uint1
   }
 }
 
-// OCP E4M3 without its NaNs: bias 7, subnormals m/8 * 2^-6. Here all are 2^8 times smaller, as their codes are where a
-// half is made of them: the exponent of a half has one bit more, and a bias that is greater by 8. No subnormal f32
+// OCP E4M3 without its NaNs: bias 7, subnormals m/8 * 2^-6. Decoded values are 2^8 times smaller, as a half made of the
+// code is: the exponent of a half has one bit more, and a bias that is greater by 8. No subnormal f32
 // stands on the way, nor do sums of such products come near one, so that kUnit gives every bit back.
 struct Fp8E4M3Codec {
   using Number = float;

@@ -1,5 +1,5 @@
 #pragma once
-// Iteration over a row of a matrix as it lies in its panel, for packing, decoding and copying: elements, or blocks of
+// Iteration over a row of a matrix in its panel, for packing, decoding and copying: elements, or blocks of
 // codes with their factors. Kernels, which read sixteen rows at a time, have their own.
 
 #include <algorithm>
@@ -181,7 +181,7 @@ class PanelRow {
   Byte* element(std::size_t col) const { return panel_ + (col * kPanelRows + row_) * element_bytes_; }
 
   std::size_t blocks() const { return ceil_div(cols_, kBlockCols); }
-  // Factors stand before the codes of a super-block, else behind those of the last block that shares them.
+  // Factors come before the codes of a super-block, else after those of the last block that shares them.
   RowBlock<Byte> block(std::size_t b) const {
     const std::size_t group = b / group_blocks_, before = group * factor_bytes_,
                       factors = super_ ? group * group_blocks_ : std::min((group + 1) * group_blocks_, blocks());

@@ -55,7 +55,7 @@ double cut_group_scale(DType t, double scale, std::size_t group_size) {
   return size < kSnap ? 0.0f : x;
 }
 
-// Four at a time: weights are encoded anew after every step of a training. Compilers know these vectors on every
+// Four at a time: weights are re-encoded after every step of a training. Compilers know these vectors on every
 // machine.
 using F4 = float __attribute__((vector_size(16)));
 using I4 = std::int32_t __attribute__((vector_size(16)));
@@ -425,7 +425,8 @@ std::size_t QuantizedMatrix::span_of(std::size_t row, std::size_t col) const {
 Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::size_t rows, std::size_t cols,
                                  ScaleSpan span, const Stop& stop) {
   if (index(dtype) >= kNumTypes)
-    return fail(Code::InvalidArgument, "{} is a block format, not a type to quantise to here", name(dtype));
+    return fail(Code::InvalidArgument, "{} is a block format, expected a type that quantises element by element",
+                name(dtype));
   LOOM_TRY(const std::size_t elements, checked_mul(rows, cols));
   if (elements == 0 || elements != w.size())
     return fail(Code::InvalidArgument, "{} weights for a matrix of {} x {}", w.size(), rows, cols);

@@ -51,8 +51,8 @@ Result<QuantizedMatrix> quantize(DType dtype, std::span<const float> w, std::siz
 // Encodes with the scales and zero points of `like`, which has the sizes of w (frozen scales, D-37; D-03).
 Result<QuantizedMatrix> quantize_like(const QuantizedMatrix& like, std::span<const float> w);
 
-// What quantize() does, piece by piece into memory that is used again: of finite values, and a matrix with its type,
-// sizes and span. Scales and zero points are those of all spans, estimated before; encode() takes the codes.
+// The steps of quantize(), into memory that is reused, for finite values and a matrix with its type, sizes and span.
+// estimate_scales() estimates the scales and zero points of all spans; encode() then writes the codes.
 void estimate_scales(QuantizedMatrix& to, std::span<const float> w);
 void encode(QuantizedMatrix& to, std::span<const float> w);
 

@@ -30,7 +30,7 @@ std::vector<std::int64_t> codes_of(const QuantizedMatrix& q) {
   return codes;
 }
 
-TEST(Quantize, D_03_stored_scales_reproduce_codes) {
+TEST(Quantize, stored_scales_reproduce_codes) {  // D-03
   for (std::size_t t = 0; t < kNumTypes; ++t)
     for (const ScaleSpan& span : spans())
       for (const float size : {1.0f, 1e-3f, 1e-12f, 1e30f}) {
@@ -47,7 +47,7 @@ TEST(Quantize, D_03_stored_scales_reproduce_codes) {
       }
 }
 
-TEST(Quantize, D_03_new_scales_reproduce_codes_values_or_steps) {
+TEST(Quantize, new_scales_reproduce_codes_values_or_steps) {  // D-03
   for (std::size_t t = 0; t < kNumTypes; ++t)
     for (const ScaleSpan& span : spans()) {
       const DType dtype = kDTypes[t].dtype;
@@ -71,7 +71,7 @@ TEST(Quantize, D_03_new_scales_reproduce_codes_values_or_steps) {
     }
 }
 
-TEST(Quantize, D_01_errors_stay_within_half_a_step) {
+TEST(Quantize, errors_stay_within_half_a_step) {  // D-01
   for (const DType dtype : {DType::int8, DType::int16, DType::int32, DType::int64, DType::uint8, DType::uint16,
                             DType::uint32, DType::uint64, DType::int4, DType::uint4, DType::uint2}) {
     const auto w = normal(3, 64 * 100);
@@ -96,7 +96,7 @@ struct Example {
 };
 constexpr float kMeanSize = (3.0f + 1.0f + 0.4f) / 4;
 
-TEST(Quantize, D_01_examples_by_hand) {
+TEST(Quantize, examples_by_hand) {  // D-01
   const float third = 1.0f / 3.0f;
   const std::vector<Example> examples = {
       // ties to even; a scale of 1 is a scale
@@ -138,7 +138,7 @@ TEST(Quantize, D_01_examples_by_hand) {
   }
 }
 
-TEST(Quantize, D_04_group_scales_are_short_and_no_smaller) {
+TEST(Quantize, group_scales_are_short_and_no_smaller) {  // D-04
   for (const DType dtype : {DType::int4, DType::uint4, DType::fp4, DType::int2, DType::uint2})
     for (const std::size_t group : {32, 64, 128}) {
       const auto w = normal(9, 50 * 128);
@@ -158,7 +158,7 @@ TEST(Quantize, D_04_group_scales_are_short_and_no_smaller) {
     }
 }
 
-TEST(Quantize, D_01_tiny_groups_become_zeros) {
+TEST(Quantize, tiny_groups_become_zeros) {  // D-01
   for (std::size_t t = 0; t < kNumTypes; ++t) {
     const DType dtype = kDTypes[t].dtype;
     if (kDTypes[t].bits > 4) continue;
@@ -169,7 +169,7 @@ TEST(Quantize, D_01_tiny_groups_become_zeros) {
   }
 }
 
-TEST(Quantize, D_05_finite_in_finite_out) {
+TEST(Quantize, finite_in_finite_out) {  // D-05
   const float max = std::numeric_limits<float>::max();
   for (std::size_t t = 0; t < kNumTypes; ++t)
     for (const ScaleSpan& span : spans()) {
@@ -188,7 +188,7 @@ TEST(Quantize, D_05_finite_in_finite_out) {
     }
 }
 
-TEST(Quantize, D_06_spans) {
+TEST(Quantize, spans) {  // D-06
   const auto w = normal(1, 3 * 70);
   EXPECT_EQ(quantize(DType::int8, w, 3, 70)->scales.size(), 3u);
   EXPECT_EQ(quantize(DType::ternary, w, 3, 70)->scales.size(), 1u);
@@ -209,7 +209,8 @@ TEST(Quantize, D_06_spans) {
   EXPECT_FALSE(quantize_like(*q, std::span(w).first(5)));
 }
 
-TEST(Quantize, D_05_codes_and_scales_of_a_second_implementation) {  // quantised() of tools/golden/dtypes.py
+// D-05
+TEST(Quantize, codes_and_scales_of_a_second_implementation) {  // quantised() of tools/golden/dtypes.py
   for (std::size_t t = 0; t < kNumTypes; ++t) {
     const auto q = quantize(kDTypes[t].dtype, normal(t, 16 * 96), 16, 96);
     ASSERT_TRUE(q);
@@ -233,7 +234,7 @@ void expect_codes_of_codec(DType dtype) {
     const float x = std::bit_cast<float>(i % 2 == 0 ? bits : near);
     w.push_back(std::isfinite(x) ? x : 0.0f);
   }
-  for (int code = 0; code + 1 <= Float::kMax; ++code) {  // codes, what lies half-way, and its neighbours
+  for (int code = 0; code + 1 <= Float::kMax; ++code) {  // codes, half-way values, and neighbours
     const float low = Float::decode(static_cast<std::uint8_t>(code));
     const float half = (low + Float::decode(static_cast<std::uint8_t>(code + 1))) / 2;
     for (const float x : {low, half, std::nextafter(half, 0.0f), std::nextafter(half, 1e30f)})
@@ -255,20 +256,20 @@ void expect_codes_of_codec(DType dtype) {
   }
 }
 
-TEST(Quantize, D_05_small_floats_have_the_codes_of_their_codec) {
+TEST(Quantize, small_floats_have_the_codes_of_their_codec) {  // D-05
   expect_codes_of_codec<Fp8E4M3>(DType::fp8e4m3);
   expect_codes_of_codec<Fp8E5M2>(DType::fp8e5m2);
   expect_codes_of_codec<Fp4E2M1>(DType::fp4);
 }
 
-TEST(Quantize, D_01_halfs_have_the_codes_of_their_codec_and_signs_those_of_binary) {
+TEST(Quantize, halfs_have_the_codes_of_their_codec_and_signs_those_of_binary) {  // D-01
   std::vector<float> w;
   for (std::uint64_t i = 0; i < 200'000; ++i) {  // any bits, and sizes from 2^-31 to 2
     const auto bits = static_cast<std::uint32_t>(splitmix(8, i) >> 32);
     const float x = std::bit_cast<float>(i % 2 == 0 ? bits : (bits & 0x8fffffffu) + (96u << 23));
     w.push_back(std::isfinite(x) ? x : 0.0f);
   }
-  for (std::uint16_t code = 0; code < 0x7bff; ++code) {  // codes, what lies half-way, and its neighbours
+  for (std::uint16_t code = 0; code < 0x7bff; ++code) {  // codes, half-way values, and neighbours
     const float low = float16_to_float(code);
     const float half = (low + float16_to_float(static_cast<std::uint16_t>(code + 1))) / 2;
     for (const float x : {low, half, std::nextafter(half, 0.0f), std::nextafter(half, 1e30f)})
@@ -284,7 +285,7 @@ TEST(Quantize, D_01_halfs_have_the_codes_of_their_codec_and_signs_those_of_binar
   }
 }
 
-TEST(Quantize, D_02_codes_of_64_bits_are_exact_in_f64) {
+TEST(Quantize, codes_of_64_bits_are_exact_in_f64) {  // D-02
   const std::vector<float> w = {3.0f, -1.0f, 0.7f, 1e-3f, 0.0f, -3.0f};
   for (const DType t : {DType::int64, DType::uint64}) {
     const QuantizedMatrix q = quantize(t, w, 1, w.size()).value();
@@ -299,7 +300,7 @@ TEST(Quantize, D_02_codes_of_64_bits_are_exact_in_f64) {
   EXPECT_EQ(dequantize(q), (std::vector<float>{1.0f, -2.0f}));
 }
 
-TEST(Quantize, G_52_G_53_errors_rank_as_the_bits_do) {
+TEST(Quantize, errors_rank_as_the_bits_do) {  // G-52, G-53
   const std::vector<float> w = normal(52, 64 * 256);
   const auto error = [&](DType t) {
     const std::vector<float> values = dequantize(quantize(t, w, 64, 256).value());

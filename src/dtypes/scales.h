@@ -1,7 +1,7 @@
 #pragma once
-// What a scale of quantised weights has to be (docs/internals/numerics.md): its product with every code is a finite
-// weight, and one that multiplies sums inside a running sum is 0 or at least kLeastGroupScale in size, so that no
-// subnormal appears there. Readers and Matrix ask here, each with the place of what it found.
+// Checks of the scales of quantised weights (docs/internals/numerics.md): the product with every code is a finite
+// weight, and a scale that multiplies sums inside a running sum is 0 or at least kLeastGroupScale in size, so that no
+// subnormal appears in the sum. Readers and Matrix call them and add the place of the fault.
 
 #include "core/error.h"
 #include "dtypes/quantize.h"

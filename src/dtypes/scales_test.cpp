@@ -35,7 +35,7 @@ Code code_of(const QuantizedMatrix& q) {
   return m ? Code{} : m.error().code;
 }
 
-TEST(Scales, D_08_a_code_times_its_scale_is_finite_in_every_type) {
+TEST(Scales, a_code_times_its_scale_is_finite_in_every_type) {  // D-08
   struct Row {
     DType dtype;
     std::int64_t code;
@@ -57,7 +57,7 @@ TEST(Scales, D_08_a_code_times_its_scale_is_finite_in_every_type) {
     for (const double bad : {std::numeric_limits<double>::infinity(), std::nan("")})
       EXPECT_EQ(code_of(matrix_with(row.dtype, 0, bad)), Code::NonFinite) << name(row.dtype) << " " << bad;
   }
-  // Codes that are not there do not count, nor do those of other spans.
+  // Codes that do not occur do not count, nor do those of other spans.
   EXPECT_EQ(code_of(matrix_with(DType::int8, 1, 3e38)), Code{});
   EXPECT_EQ(code_of(matrix_with(DType::int8, 2, 3e38)), Code::NonFinite);
   EXPECT_EQ(code_of(matrix_with(DType::ternary, 1, 3e38)), Code{});
@@ -65,14 +65,14 @@ TEST(Scales, D_08_a_code_times_its_scale_is_finite_in_every_type) {
   QuantizedMatrix other = matrix_with(DType::int8, 2, 3e38);
   std::swap(other.scales[0], other.scales[1]);
   EXPECT_EQ(code_of(other), Code{});
-  // What is subtracted from a code counts.
+  // The zero point that is subtracted from a code counts.
   QuantizedMatrix shifted = matrix_with(DType::uint8, 0, 3e36);
   EXPECT_EQ(code_of(shifted), Code{});
   shifted.zero_points.assign(2, 200);
   EXPECT_EQ(code_of(shifted), Code::NonFinite);
 }
 
-TEST(Scales, D_08_codes_of_fp8_are_finite) {
+TEST(Scales, codes_of_fp8_are_finite) {  // D-08
   for (const DType t : {DType::fp8e4m3, DType::fp8e5m2})
     for (int code = 0; code < 256; ++code) {
       const bool finite = t == DType::fp8e4m3 ? (code & 0x7f) != 0x7f : (code & 0x7c) != 0x7c;
@@ -80,7 +80,7 @@ TEST(Scales, D_08_codes_of_fp8_are_finite) {
     }
 }
 
-TEST(Scales, D_08_scales_of_groups_are_0_or_at_least_2_to_the_minus_24) {
+TEST(Scales, scales_of_groups_are_0_or_at_least_2_to_the_minus_24) {  // D-08
   for (const DType t : {DType::int4, DType::uint4, DType::fp4, DType::int2, DType::uint2, DType::int8, DType::uint8,
                         DType::ternary, DType::binary}) {
     const ScaleSpan groups{Granularity::Group, 32}, rows{Granularity::Row};
@@ -88,7 +88,7 @@ TEST(Scales, D_08_scales_of_groups_are_0_or_at_least_2_to_the_minus_24) {
       EXPECT_EQ(code_of(matrix_with(t, 1, good, groups)), Code{}) << name(t) << " " << good;
     for (const double bad : {0x1.fffffep-25, -0x1p-25, 1e-30, 1e-42})
       EXPECT_EQ(code_of(matrix_with(t, 1, bad, groups)), Code::CorruptData) << name(t) << " " << bad;
-    // One sum of a whole row is scaled behind its end.
+    // A sum of a whole row is scaled after its end.
     if (t != DType::fp4) {
       EXPECT_EQ(code_of(matrix_with(t, 1, 0x1p-25, rows)), Code{}) << name(t);
     }
@@ -96,7 +96,7 @@ TEST(Scales, D_08_scales_of_groups_are_0_or_at_least_2_to_the_minus_24) {
 }
 
 // Whatever floats are encoded, the scales are in range.
-TEST(Scales, D_05_D_08_encoders_keep_to_them) {
+TEST(Scales, encoders_keep_to_them) {  // D-05, D-08
   for (const float largest : {kMax, 0x1p126f, 1.0f, 0x1p-30f, 0x1p-51f}) {
     std::vector<float> w(256);
     for (std::size_t i = 0; i < w.size(); ++i)
@@ -111,8 +111,8 @@ TEST(Scales, D_05_D_08_encoders_keep_to_them) {
   }
 }
 
-TEST(Scales, D_26_D_08_mxfp4_blocks_with_infinite_weights_are_refused) {
-  std::vector<std::byte> block(17, std::byte{0x77});  // 6 times the scale
+TEST(Scales, mxfp4_blocks_with_infinite_weights_are_refused) {  // D-26, D-08
+  std::vector<std::byte> block(17, std::byte{0x77});            // 6 times the scale
   for (int exponent = 0; exponent < 256; ++exponent) {
     block[0] = static_cast<std::byte>(exponent);
     const auto m = Matrix::from_source(DType::mxfp4, block, 1, 32);
@@ -129,7 +129,7 @@ TEST(Scales, D_26_D_08_mxfp4_blocks_with_infinite_weights_are_refused) {
 }
 
 // Whole panels, the last one short, and rows of an odd length.
-TEST(Matrix, D_05_decode_panel_gives_the_rows) {
+TEST(Matrix, decode_panel_gives_the_rows) {  // D-05
   constexpr std::size_t kRows = 37, kCols = 203;
   std::vector<float> w(kRows * kCols);
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(i * 7919 % 1009) * 0.01f - 5.0f;

@@ -39,7 +39,7 @@ void expect_stops(Work&& work, std::size_t passes, std::string_view what) {
   }
 }
 
-TEST(Stop, N_12_between_two_questions_lie_at_most_so_many_elements) {
+TEST(Stop, between_two_questions_lie_at_most_so_many_elements) {  // N-12
   std::size_t since = 0;
   const Stop stop = [&] { return since = 0, false; };
   StopCheck check(stop);
@@ -60,7 +60,7 @@ TEST(Stop, N_12_between_two_questions_lie_at_most_so_many_elements) {
   EXPECT_TRUE(rows.end().has_value());
 }
 
-TEST(Stop, N_12_every_type_can_be_stopped_while_it_is_quantised_and_packed) {
+TEST(Stop, every_type_can_be_stopped_while_it_is_quantised_and_packed) {  // N-12
   const std::vector<float> values = stop_values();
   for (std::size_t k = 0; k < kNumTypes; ++k) {
     const auto t = static_cast<DType>(k);
@@ -88,7 +88,7 @@ TEST(Stop, N_12_every_type_can_be_stopped_while_it_is_quantised_and_packed) {
   }
 }
 
-TEST(Stop, N_12_one_scale_for_a_whole_matrix_has_the_bits_of_a_loop_without_pieces) {
+TEST(Stop, one_scale_for_a_whole_matrix_has_the_bits_of_a_loop_without_pieces) {  // N-12
   // More than one piece, and a rest that is no whole vector.
   std::vector<float> values = stop_values();
   values.resize(2 * kStopElements + 7);
@@ -105,7 +105,7 @@ TEST(Stop, N_12_one_scale_for_a_whole_matrix_has_the_bits_of_a_loop_without_piec
   }
 }
 
-TEST(Stop, N_12_every_type_of_files_can_be_stopped_while_it_is_read) {
+TEST(Stop, every_type_of_files_can_be_stopped_while_it_is_read) {  // N-12
   const std::vector<float> values = stop_values();
   for (const DType t :
        {DType::float32, DType::float16, DType::bfloat16, DType::q4_0, DType::q4_1, DType::q8_0, DType::tq2_0}) {

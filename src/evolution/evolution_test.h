@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 
 namespace loom::evolution_test {
 

@@ -180,7 +180,8 @@ class Finetuning {
       if (!lock_) {
         LOOM_TRY_VOID(create_folders(record_.folder));
         LOOM_TRY_VOID(take());
-        if (resumed_) return fail(Code::InvalidState, "{}: another process has begun a run there", record_.folder);
+        if (resumed_)
+          return fail(Code::InvalidState, "{}: another process has begun a run in this folder", record_.folder);
       }
       LOOM_TRY_VOID(remove_older(record_.folder, kFinetuningRun));
       LOOM_TRY(journal_, Journal::create(file("journal.jsonl")));
@@ -256,7 +257,7 @@ class Finetuning {
     LOOM_TRY(result_.hash, hash());
     if (!result_.stopped) {
       Json line{{"event", "end"},
-                {"stop_reason", "finished"},
+                {"stop_reason", name(TrainingStop::Finished)},
                 {"step", steps()},
                 {"tokens", tokens()},
                 {"losses", last_losses(steps() % config_.hash_steps)}};

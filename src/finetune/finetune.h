@@ -1,7 +1,7 @@
 #pragma once
 // A loaded language model learns a text by low-rank adapters (Hu et al. 2021): its own weights stay as they are, packed
 // in whatever type they were loaded in, and only the adapters have gradients, masters and optimiser state.
-// Deterministic as all training here.
+// Deterministic, like all training of Loom.
 
 #include <atomic>
 #include <chrono>
@@ -95,7 +95,7 @@ using FinetuneCallback = std::function<Result<Continue>(const FinetuneProgress&)
 // run with the adapters as they are, and with a checkpoint of them. A run that was stopped or killed anywhere and
 // resumed, whatever its threads and instruction sets, ends with the bits and the journal of one that never was.
 // CorruptData for a torn checkpoint or a journal that is not its own, InvalidConfig for that of another run with the
-// first difference (settings, text, weights), InvalidState while another process writes there, InvalidArgument for a
+// first difference (settings, text, weights), InvalidState while another process writes, InvalidArgument for a
 // fresh run where there is one, DiskFull with the file.
 Result<FinetuneResult> finetune(DecoderModel& model, const Dataset& windows, const FinetuneConfig& config,
                                 const FinetuneCallback& progress = nullptr, const FinetuneRecord& record = {});

@@ -65,7 +65,7 @@ class Folder {
 };
 
 // Beyond the narrower side of a matrix a rank adds memory alone: 65536 took tens of gigabytes of a small model.
-TEST(Finetune, L_140_a_rank_beyond_the_matrices_is_refused) {
+TEST(Finetune, a_rank_beyond_the_matrices_is_refused) {  // L-140
   DecoderModel model = open_model();
   const auto done = add_peft(model, {.name = "x", .rank = 65536}, 1);
   ASSERT_FALSE(done);
@@ -73,7 +73,7 @@ TEST(Finetune, L_140_a_rank_beyond_the_matrices_is_refused) {
   EXPECT_NE(done.error().text().find("rank 65536 for a matrix of"), std::string::npos) << done.error().text();
 }
 
-TEST(Finetune, L_141_learns_a_text_with_the_same_bits_whatever_runs_it) {
+TEST(Finetune, learns_a_text_with_the_same_bits_whatever_runs_it) {  // L-141
   std::optional<Digest> first;
   for (const Isa isa : usable_isas())
     for (const int threads : {1, 3}) {
@@ -92,7 +92,7 @@ TEST(Finetune, L_141_learns_a_text_with_the_same_bits_whatever_runs_it) {
 }
 
 // Inputs of quantised matrices are rounded to int16 by both. To int8 the logits are some 0.02 apart.
-TEST(Finetune, L_141_learns_what_sessions_compute) {
+TEST(Finetune, learns_what_sessions_compute) {  // L-141
   DecoderOptions options;
   options.dtype = DType::int4;
   const auto model = std::make_shared<const DecoderModel>(open_model(options));
@@ -105,7 +105,7 @@ TEST(Finetune, L_141_learns_what_sessions_compute) {
     EXPECT_NEAR(wanted[i], ConstTensor(out).row(ids.size() - 1)[i], 1e-4) << i;
 }
 
-TEST(GpuFinetune, L_141_adapters_and_journal_are_those_of_the_cpu) {
+TEST(GpuFinetune, adapters_and_journal_are_those_of_the_cpu) {  // L-141
   LOOM_NEEDS_GPU_DEVICE(device);
   for (const char* const dtype : {"", "int8", "bfloat16"}) {
     SCOPED_TRACE(dtype);
@@ -164,14 +164,14 @@ TEST(GpuFinetune, a_run_whose_card_is_lost_goes_on_from_its_checkpoint) {
   EXPECT_EQ(resumed->losses, expected->losses);
 }
 
-TEST(Finetune, L_141_fresh_adapters_leave_every_answer_as_it_was) {
+TEST(Finetune, fresh_adapters_leave_every_answer_as_it_was) {  // L-141
   DecoderModel model = open_model();
   const std::vector<float> before = logits(open_model());
   ASSERT_TRUE(add_peft(model, {}, 7));
   EXPECT_EQ(logits(std::move(model)), before);
 }
 
-TEST(Finetune, L_141_adapters_survive_their_files_and_can_be_switched) {
+TEST(Finetune, adapters_survive_their_files_and_can_be_switched) {  // L-141
   DecoderModel model = open_model();
   FinetuneConfig config = small_config();
   config.steps = 3;
@@ -196,8 +196,8 @@ TEST(Finetune, L_141_adapters_survive_their_files_and_can_be_switched) {
   EXPECT_TRUE(loaded) << (loaded ? "" : loaded.error().text());
 }
 
-// Beside the weights of an .entity: the answers of model and folder, chosen by session, whatever is written anew of it.
-TEST(Finetune, L_141_F_31_adapters_live_beside_the_weights_of_an_entity) {
+// Beside the weights of an .entity: the answers of model and folder, by session, also after a rewrite of parts.
+TEST(Finetune, adapters_live_beside_the_weights_of_an_entity) {  // L-141, F-31
   DecoderModel model = open_model();
   const FinetuneConfig config = small_config();
   ASSERT_TRUE(finetune(model, *windows(model), config));
@@ -246,7 +246,7 @@ TEST(Finetune, L_141_F_31_adapters_live_beside_the_weights_of_an_entity) {
   EXPECT_EQ(load_language_model(two).error().code, Code::InvalidConfig);
 }
 
-TEST(Finetune, F_01_a_section_of_an_adapter_is_read_with_care) {
+TEST(Finetune, a_section_of_an_adapter_is_read_with_care) {  // F-01
   DecoderModel model = open_model();
   ASSERT_TRUE(add_peft(model, small_config().adapter, 3));
   const Folder folder;
@@ -271,7 +271,7 @@ TEST(Finetune, F_01_a_section_of_an_adapter_is_read_with_care) {
   EXPECT_EQ(with("\"r\":\"4\"", "\"r\":\"5\"").error().code, Code::ShapeMismatch);
 }
 
-TEST(Finetune, L_141_a_merged_adapter_answers_as_the_two_apart) {
+TEST(Finetune, a_merged_adapter_answers_as_the_two_apart) {  // L-141
   DecoderModel model = open_model();
   FinetuneConfig config = small_config();
   config.adapter.targets = {"q_proj", "k_proj", "o_proj", "down_proj"};
@@ -328,7 +328,7 @@ FinetuneConfig two_epochs() {
   return config;
 }
 
-TEST(Finetune, T_60_a_run_cut_off_or_stopped_anywhere_and_resumed_ends_with_the_same_bits_and_journal) {
+TEST(Finetune, a_run_cut_off_or_stopped_anywhere_and_resumed_ends_with_the_same_bits_and_journal) {  // T-60
   const Folder folder;
   const auto whole = record_run(folder.path + "/whole", two_epochs());
   ASSERT_TRUE(whole) << whole.error().text();
@@ -361,12 +361,12 @@ TEST(Finetune, T_60_a_run_cut_off_or_stopped_anywhere_and_resumed_ends_with_the_
       EXPECT_EQ(record_run(at, second)->hash, whole->hash);
       EXPECT_EQ(*read_text_file(at + "/journal.jsonl"), *journal) << cut;
     }
-  // A run that leaves nothing behind has the same bits.
+  // A run that writes no files has the same bits.
   DecoderModel model = open_model();
   EXPECT_EQ(finetune(model, *windows(model), two_epochs())->hash, whole->hash);
 }
 
-TEST(Finetune, T_60_one_run_cut_off_twelve_times_with_checkpoints_far_apart) {
+TEST(Finetune, one_run_cut_off_twelve_times_with_checkpoints_far_apart) {  // T-60
   const Folder folder;
   const auto whole = record_run(folder.path + "/whole", two_epochs());
   ASSERT_TRUE(whole) << whole.error().text();
@@ -385,7 +385,7 @@ TEST(Finetune, T_60_one_run_cut_off_twelve_times_with_checkpoints_far_apart) {
   EXPECT_EQ(*read_text_file(at + "/journal.jsonl"), *read_text_file(folder.path + "/whole/journal.jsonl"));
 }
 
-TEST(Finetune, T_60_checkpoints_that_are_torn_or_of_another_run_are_refused_with_the_first_difference) {
+TEST(Finetune, checkpoints_that_are_torn_or_of_another_run_are_refused_with_the_first_difference) {  // T-60
   const Folder folder;
   ASSERT_TRUE(record_run(folder.path, two_epochs(), 0, 3));
   const std::string path = folder.path + "/checkpoint.entity";
@@ -438,7 +438,7 @@ TEST(Finetune, T_60_checkpoints_that_are_torn_or_of_another_run_are_refused_with
   EXPECT_TRUE(record_run(folder.path, two_epochs()));
 }
 
-TEST(Finetune, T_60_a_config_survives_its_json) {
+TEST(Finetune, a_config_survives_its_json) {  // T-60
   FinetuneConfig config = two_epochs();
   config.optimizer.beta2 = 0.95, config.schedule.milestones = {3, 9}, config.adapter.targets = {"up_proj"},
   config.adapter.alpha = 1.0 / 3;
@@ -452,7 +452,7 @@ TEST(Finetune, T_60_a_config_survives_its_json) {
 }
 
 // A window is as long as the model's context lets it be, not as a layer's default.
-TEST(Finetune, L_141_windows_are_as_long_as_the_context_of_the_model) {
+TEST(Finetune, windows_are_as_long_as_the_context_of_the_model) {  // L-141
   const auto pool = ThreadPool::create(1).value();
   auto source = read_source(kModel).value();
   source.config.max_position_embeddings = 3000;
@@ -472,7 +472,7 @@ TEST(Finetune, L_141_windows_are_as_long_as_the_context_of_the_model) {
   EXPECT_TRUE(open_model().network.prepare(Shape::of({1, 2048})));
 }
 
-TEST(Finetune, L_141_what_does_not_fit_is_an_error) {
+TEST(Finetune, what_does_not_fit_is_an_error) {  // L-141
   DecoderModel model = open_model();
   EXPECT_EQ(add_peft(model, {.targets = {"lm_head"}}, 0).error().code, Code::UnknownName);
   const Folder folder;
@@ -483,7 +483,7 @@ TEST(Finetune, L_141_what_does_not_fit_is_an_error) {
   EXPECT_EQ(TokenWindows::create({1, 2, 30}, 2, 10, "wide").error().code, Code::IndexOutOfRange);
 }
 
-TEST(Ties, L_102_a_frozen_table_stays_frozen_for_those_tied_to_it) {
+TEST(Ties, a_frozen_table_stays_frozen_for_those_tied_to_it) {  // L-102
   Weight table, head;
   ASSERT_TRUE(table.declare("table", WeightRole::Matrix, std::array<std::size_t, 2>{4, 3}));
   ASSERT_TRUE(head.declare("weight", WeightRole::Matrix, std::array<std::size_t, 2>{4, 3}));

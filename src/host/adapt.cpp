@@ -4,19 +4,21 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
 
 #include "core/json.h"
-#include "core/markup.h"
 #include "host/right_answers.h"
+#include "report/markup.h"
+#include "report/svg.h"
 #include "training/weight_hash.h"
 
 namespace loom {
 namespace {
 
-constexpr std::size_t kMostOutputs = std::size_t{1} << 40;
+constexpr std::size_t kMostOutputs = std::min<std::uint64_t>(std::uint64_t{1} << 40, SIZE_MAX / 2);
 
 double steady_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -172,37 +174,30 @@ Json to_json(const AdaptResult& r) {
 }
 
 std::string adaptation_svg(const AdaptResult& r) {
-  constexpr double kWidth = 720, kHeight = 260, kLeft = 44, kTop = 24, kWide = 660, kHigh = 190;
+  constexpr double kLeft = 44, kTop = 24, kWide = 660, kHigh = 190;
   const double last = std::max<double>(1, static_cast<double>(r.windows.size()) - 1);
   const auto x_of = [&](double window) { return kLeft + kWide * window / last; };
   const auto y_of = [&](double percent) { return kTop + kHigh * (1 - percent / 100); };
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" font-size=\"11\" "
-      "role=\"img\" aria-label=\"accuracy by window\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-      kWidth, kHeight);
-  for (const int percent : {0, 25, 50, 75, 100})
-    svg += fmt::format(
-        "<path d=\"M{0} {1:.1f}H{2}\" stroke=\"#ddd\"/><text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}%</text>\n",
-        kLeft, y_of(percent), kLeft + kWide, kLeft - 6, y_of(percent) + 4, percent);
+  Svg svg;
+  for (const int percent : {0, 25, 50, 75, 100}) {
+    svg.path({.stroke = "#ddd"}, fmt::format("M{} {:.1f}H{}", kLeft, y_of(percent), kLeft + kWide));
+    svg.text({.x = kLeft - 6, .y = y_of(percent) + 4, .size = 11, .anchor = "end"}, fmt::format("{}%", percent));
+  }
   std::string line;
   for (std::size_t w = 0; w < r.windows.size(); ++w)
     if (r.windows[w].outputs != 0)
       line += fmt::format("{}{:.1f} {:.1f}", line.empty() ? "M" : "L", x_of(static_cast<double>(w)),
                           y_of(r.windows[w].accuracy));
-  svg += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"#2563eb\" stroke-width=\"1.5\"/>\n",
-                     line.empty() ? "M0 0" : line);
+  if (!line.empty()) svg.path({.stroke = "#2563eb", .width = 1.5}, line);
   const auto mark = [&](double x, const std::string& name) {
-    svg += fmt::format(
-        "<path d=\"M{0:.1f} {1}V{2}\" stroke=\"#dc2626\" stroke-dasharray=\"4 3\"/><text x=\"{3:.1f}\" y=\"{4}\">"
-        "{5}</text>\n",
-        x, kTop, kTop + kHigh, x + 4, kTop - 8, html_text(shortened(name, 24)));
+    svg.path({.stroke = "#dc2626", .dashed = true}, fmt::format("M{:.1f} {}V{}", x, kTop, kTop + kHigh));
+    svg.text({.x = x + 4, .y = kTop - 8, .size = 11}, shortened(name, 24));
   };
   if (!r.tasks.empty()) mark(kLeft, r.tasks.front());
   for (const TaskChange& change : r.changes)
     mark(x_of(std::min(last, std::floor(change.at_ms / r.window_ms))), change.task);
-  svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">window</text>\n</svg>\n", kLeft + kWide / 2,
-                     kHeight - 12);
-  return svg;
+  svg.text({.x = kLeft + kWide / 2, .y = 248, .size = 11, .anchor = "middle"}, "window");
+  return svg.finish(720, 260, "sans-serif", "accuracy by window");
 }
 
 }  // namespace loom

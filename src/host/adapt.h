@@ -22,7 +22,7 @@ struct AdaptTask {
 };
 
 struct AdaptOptions {
-  TrainerConfig trainer{};            // of the step behind each sample, with threads and instruction set
+  TrainerConfig trainer{};            // of the step after each sample, with threads and instruction set
   bool learns = true;                 // else the network is only measured
   std::size_t outputs_per_task = 0;   // 0: the samples of each task; more begin again with the first one
   std::size_t window = 50;            // outputs of a window, on a clock that counts outputs: equal on every machine

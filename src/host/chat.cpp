@@ -9,15 +9,15 @@ namespace loom {
 
 Result<Chat> Chat::create(const LanguageModel& model, Session& session, ChatOptions options) {
   LOOM_TRY_VOID(model.need_tokenizer());
+  if (options.prompt.continue_final_message)
+    return fail(Code::InvalidArgument, "continue_final_message has no effect in a chat, which answers messages");
   Chat chat(model, session);
-  if (!options.prompts) {
-    LOOM_TRY_VOID(model.need_template());
-    options.prompts = Prompts::of(model);
-  }
-  if (!options.prompts->chat_template) return fail(Code::NoTemplate, "{}: no chat template", model.path);
-  chat.prompts_ = *std::move(options.prompts), chat.generation_ = std::move(options.generation);
+  chat.request_ = std::move(options.prompt), chat.generation_ = std::move(options.generation);
+  chat.request_.form = PromptForm::Chat, chat.request_.messages = Json::array();
+  LOOM_TRY_VOID(choose_template(model, chat.request_));
+  LOOM_TRY_VOID(check_request(chat.request_));
   chat.system_ = std::move(options.system);
-  if (!chat.system_.empty()) chat.messages_.push_back(message("system", chat.system_));
+  if (!chat.system_.empty()) chat.request_.messages.push_back(message("system", chat.system_));
   return chat;
 }
 
@@ -28,17 +28,10 @@ Result<void> Chat::check_idle() const {
 // The tokens of the conversation that the session does not hold yet; it forgets what it holds beside them.
 Result<std::vector<std::int32_t>> Chat::unread_tokens(const std::atomic<bool>* cancel) {
   dropped_bytes_ = 0;
-  LOOM_TRY(const std::string text, prompts_.render(messages_, cancel));
-  std::vector<std::int32_t> ids;
-  // Encoding ends at some times the context, so that the error of a text that is a little too long still says how long
-  // it is.
-  const std::size_t context = session_->context_tokens(), limit = 4 * context;
-  const auto encoded = prompts_.encode(text, limit, ids);
-  if (!encoded && encoded.error().code == Code::ContextFull)
-    return fail(Code::ContextFull, "the prompt has more than {} tokens, the context holds {}", limit, context);
-  if (!encoded) return tl::make_unexpected(encoded.error());
-  dropped_bytes_ = encoded->dropped_bytes;
-  prompt_ = prompts_.describe(text);
+  const std::size_t context = request_.context_tokens = session_->context_tokens();
+  LOOM_TRY(Prompt prompt, make_prompt(*model_, request_, cancel));
+  dropped_bytes_ = prompt.dropped_bytes, prompt_ = std::move(prompt.described);
+  std::vector<std::int32_t> ids = std::move(prompt.ids);
   if (ids.empty()) return fail(Code::InvalidArgument, "the prompt has no tokens");
   LOOM_TRY(const std::size_t same, keep_common(*session_, ids));
   if (ids.size() >= context)
@@ -52,8 +45,8 @@ Result<void> Chat::begin_answer(const std::atomic<bool>* cancel) {
   const auto ids = unread_tokens(cancel);
   if (!ids && ids.error().code == Code::Cancelled) {
     last_ = {}, prompt_tokens_ = 0;
-    last_.stop_reason = "cancelled";
-    messages_.push_back(message("assistant", ""));
+    last_.stop_reason = StopReason::Cancelled;
+    request_.messages.push_back(message("assistant", ""));
     return {};
   }
   if (!ids) return tl::make_unexpected(ids.error());
@@ -66,9 +59,9 @@ Result<void> Chat::begin_answer(const std::atomic<bool>* cancel) {
 
 Result<void> Chat::say(std::string text, const std::atomic<bool>* cancel) {
   LOOM_TRY_VOID(check_idle());
-  messages_.push_back(message("user", std::move(text)));
+  request_.messages.push_back(message("user", std::move(text)));
   if (auto begun = begin_answer(cancel); !begun) {
-    messages_.erase(messages_.size() - 1);
+    request_.messages.erase(request_.messages.size() - 1);
     return begun;
   }
   said_ = is_answering_;
@@ -83,12 +76,12 @@ Result<Generator::Step> Chat::next(const std::atomic<bool>* cancel) {
   is_answering_ = false;
   // one that was stopped has no receipt
   if (auto receipt = receipt_of(*model_, *session_, generator_->options(), last_, std::move(prompt_)); step && receipt)
-    receipts_.add(messages_.size(), std::move(*receipt));
+    receipts_.add(request_.messages.size(), std::move(*receipt));
   generator_.reset();
   if (step)
-    messages_.push_back(message("assistant", last_.text));
+    request_.messages.push_back(message("assistant", last_.text));
   else if (said_)
-    messages_.erase(messages_.size() - 1);
+    request_.messages.erase(request_.messages.size() - 1);
   return step;
 }
 
@@ -112,13 +105,13 @@ Result<void> Chat::stop() {
 Result<void> Chat::push(const Json& message) {
   LOOM_TRY_VOID(check_idle());
   LOOM_TRY(const Json checked, conversation_from_json(Json::array({message})));
-  messages_.push_back(checked[0]);
+  request_.messages.push_back(checked[0]);
   return {};
 }
 
 Result<void> Chat::set_messages(const Json& messages) {
   LOOM_TRY_VOID(check_idle());
-  LOOM_TRY(messages_, conversation_from_json(messages));
+  LOOM_TRY(request_.messages, conversation_from_json(messages));
   receipts_.keep(0);
   find_system();
   return {};
@@ -126,29 +119,29 @@ Result<void> Chat::set_messages(const Json& messages) {
 
 Result<void> Chat::rewind(std::size_t count) {
   LOOM_TRY_VOID(check_idle());
-  if (count > messages_.size())
-    return fail(Code::OutOfRange, "{} messages of a conversation of {}", count, messages_.size());
-  while (messages_.size() > count) messages_.erase(messages_.size() - 1);
+  if (count > request_.messages.size())
+    return fail(Code::OutOfRange, "{} messages of a conversation of {}", count, request_.messages.size());
+  while (request_.messages.size() > count) request_.messages.erase(request_.messages.size() - 1);
   receipts_.keep(count);
   return {};
 }
 
 Result<void> Chat::edit(std::size_t index, std::string content) {
   LOOM_TRY_VOID(check_idle());
-  if (index >= messages_.size())
-    return fail(Code::OutOfRange, "message {} of a conversation of {}", index, messages_.size());
+  if (index >= request_.messages.size())
+    return fail(Code::OutOfRange, "message {} of a conversation of {}", index, request_.messages.size());
   LOOM_TRY_VOID(rewind(index + 1));
   receipts_.keep(index);
-  messages_[index]["content"] = std::move(content);
+  request_.messages[index]["content"] = std::move(content);
   find_system();
   return {};
 }
 
 Result<void> Chat::reset() {
   LOOM_TRY_VOID(check_idle());
-  messages_ = Json::array();
+  request_.messages = Json::array();
   receipts_.keep(0);
-  if (!system_.empty()) messages_.push_back(message("system", system_));
+  if (!system_.empty()) request_.messages.push_back(message("system", system_));
   return session_->rewind(0);
 }
 
@@ -159,9 +152,9 @@ Result<void> Chat::set_system(std::string text) {
 }
 
 void Chat::find_system() {
-  const std::string* const role = messages_.empty() ? nullptr : as_string(messages_[0]["role"]);
+  const std::string* const role = request_.messages.empty() ? nullptr : as_string(request_.messages[0]["role"]);
   const bool is_first = role != nullptr && (*role == "system" || *role == "developer");
-  system_ = is_first ? content_text(messages_[0]) : "";
+  system_ = is_first ? content_text(request_.messages[0]) : "";
 }
 
 Result<void> Chat::save(const std::string& path) {
@@ -171,14 +164,14 @@ Result<void> Chat::save(const std::string& path) {
     beside["receipts_error"] = receipts.error().text();
   else if (!receipts->empty())
     beside["receipts"] = *receipts;
-  return write_conversation(path, messages_, beside);
+  return write_conversation(path, request_.messages, beside);
 }
 
 Result<Json> Chat::receipt() { return receipts_.last(); }
 
 Result<void> Chat::load(const std::string& path) {
   LOOM_TRY_VOID(check_idle());
-  LOOM_TRY(messages_, read_conversation(path));
+  LOOM_TRY(request_.messages, read_conversation(path));
   receipts_.load(path);
   find_system();
   return {};

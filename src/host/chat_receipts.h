@@ -10,7 +10,7 @@ namespace loom {
 
 class ChatReceipts {
  public:
-  // Of the answer that is message number `message`.
+  // Adds the receipt of the answer that is message number `message`.
   void add(std::size_t message, Receipt receipt);
   // Forgets the receipts of the messages from number `count` on.
   void keep(std::size_t count);

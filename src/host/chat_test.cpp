@@ -30,11 +30,9 @@ class HostChat : public testing::Test {
     EXPECT_TRUE(made) << made.error().text();
     return std::move(*made);
   }
-  // What the model says to these messages in a session that holds nothing.
+  // Generates the answer to these messages in a session that holds nothing.
   Generation said_to(const Json& messages) {
-    std::vector<ChatMessage> list;
-    for (const Json& m : messages) list.push_back({*as_string(m["role"]), *as_string(m["content"])});
-    const std::string text = render_chat(model_, list).value();
+    const std::string text = render_prompt(model_, {.messages = messages}).value();
     std::vector<std::int32_t> ids;
     EXPECT_TRUE(model_.tokenizer->encode(text, {.add_special_tokens = false, .parse_special = true}, ids));
     const auto session = fresh_session();
@@ -113,18 +111,18 @@ TEST_F(HostChat, an_answer_that_is_stopped_joins_the_conversation_and_nothing_el
   while (text.empty()) text += chat.next()->text;
   ASSERT_TRUE(chat.stop());
   EXPECT_FALSE(chat.is_answering());
-  EXPECT_EQ(chat.answer().stop_reason, "cancelled");
+  EXPECT_EQ(chat.answer().stop_reason, StopReason::Cancelled);
   EXPECT_EQ(chat.messages().size(), 3u);
   EXPECT_TRUE(as_string(chat.messages()[2]["content"])->starts_with(text));
   // Before the first word; and by what the caller says to a piece.
   const std::atomic<bool> cancel = true;
   const auto none = chat.ask("And light?", {}, &cancel);
   ASSERT_TRUE(none) << none.error().text();
-  EXPECT_EQ(none->stop_reason, "cancelled");
+  EXPECT_EQ(none->stop_reason, StopReason::Cancelled);
   EXPECT_EQ(chat.messages()[4]["content"], "");
   const auto some = chat.ask("Why?", [](std::string_view) { return false; });
   ASSERT_TRUE(some) << some.error().text();
-  EXPECT_EQ(some->stop_reason, "cancelled");
+  EXPECT_EQ(some->stop_reason, StopReason::Cancelled);
   EXPECT_FALSE(some->text.empty());
   EXPECT_EQ(chat.messages().size(), 7u);
 }
@@ -189,12 +187,12 @@ TEST_F(HostChat, a_model_without_a_template_needs_one) {
   const LanguageModel base = load_language_model(folder_ / "base.gguf").value();
   const auto session = Session::create(base.decoder, {.threads = 1, .context_tokens = 256}).value();
   EXPECT_EQ(Chat::create(base, *session).error().code, Code::NoTemplate);
-  Prompts prompts = Prompts::of(base);
-  EXPECT_EQ(prompts.render(Json::array()).error().code, Code::NoTemplate);
-  prompts.chat_template = ChatTemplate::parse(std::string(builtin_template("chatml").value())).value();
+  PromptRequest request{.messages = Json::array()};
+  EXPECT_EQ(render_prompt(base, request).error().code, Code::NoTemplate);
+  request.chat_template = ChatTemplate::parse(std::string(builtin_template("chatml").value())).value();
   GenerationOptions generation;
   generation.max_tokens = 4;
-  auto made = Chat::create(base, *session, {.prompts = prompts, .generation = generation});
+  auto made = Chat::create(base, *session, {.prompt = request, .generation = generation});
   ASSERT_TRUE(made) << made.error().text();
   EXPECT_EQ(made->ask("Hi")->ids.size(), 4u);
 }

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "core/json.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 namespace {

@@ -1,7 +1,7 @@
 #include "host/compare.h"
 
 #include "core/json.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "support/files.h"
 #include "support/small_network.h"
 

@@ -4,12 +4,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <vector>
 
 #include "core/file.h"
 #include "core/file_stamp.h"
 #include "core/folder.h"
+#include "core/mutex.h"
 #include "io/entity/entity.h"
 
 namespace loom {
@@ -48,14 +48,14 @@ class RememberedHashes {
   }
 
   std::string find(const std::string& stamp) {
-    const std::lock_guard lock(mutex_);
+    const Mutex::Guard lock(mutex_);
     read();
     const auto found = hashes_.find(stamp);
     return found == hashes_.end() ? std::string() : found->second;
   }
 
   void add(const std::string& stamp, const std::string& hash) {
-    const std::lock_guard lock(mutex_);
+    const Mutex::Guard lock(mutex_);
     read();
     if (hashes_.size() >= kMost) hashes_.clear();
     hashes_[stamp] = hash;
@@ -76,7 +76,7 @@ class RememberedHashes {
     return home != nullptr && *home == '/' ? std::string(home) + "/.cache/loom/hashes" : std::string();
   }
 
-  // What another process has added counts too.
+  // Reads the entries that another process has added, too.
   void read() {
     const std::string file = file_name();
     if (file.empty()) return;
@@ -93,7 +93,7 @@ class RememberedHashes {
     }
   }
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::map<std::string, std::string> hashes_;
 };
 

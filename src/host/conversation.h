@@ -17,7 +17,8 @@ namespace loom {
 //   tool_calls function calls whose arguments are objects (a text that holds one is parsed)
 // Other members stay as they are, and those that are null go. CorruptData with the place of what is not so.
 Result<Json> conversation_from_json(const Json& json);
-// The same of a file; errors name it. Content that write_conversation() kept as base64 is those bytes again.
+// Reads a conversation from a file; errors name it. Content that write_conversation() kept as base64 is those bytes
+// again.
 Result<Json> read_conversation(const std::string& path);
 
 // {"loom_chat": 1, "messages": [...]}. Content that is not UTF-8 is kept as base64 beside its readable form, so that

@@ -4,12 +4,11 @@
 
 #include "core/file.h"
 #include "core/json.h"
-#include "core/path.h"
 #include "core/system.h"
 #include "dtypes/block_formats.h"
 #include "io/gguf/gguf_writer.h"
-#include "io/loom08/write.h"
 #include "io/network_file.h"
+#include "legacy/files/write.h"
 #include "lm/language_model.h"
 #include "lm/model_entity.h"
 
@@ -17,10 +16,8 @@ namespace loom {
 namespace {
 
 Result<std::uint64_t> size_of_file(const std::string& path) {
-  std::error_code error;
-  const std::uintmax_t bytes = std::filesystem::file_size(path_of(path), error);
-  if (error) return fail(Code::IoError, "{}: {}", path, error.message());
-  return bytes;
+  const auto file = os::info(path);
+  return file ? Result<std::uint64_t>(file->bytes) : os::error(path);
 }
 
 Result<std::vector<std::byte>> requantized(const GgufTensor& t, DType dtype, const Stop& stop) {

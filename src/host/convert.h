@@ -1,6 +1,6 @@
 #pragma once
-// Models written anew: a GGUF file in another type, a language model of any format as one .entity file, a network as
-// an .entity or JSON.
+// Models in other formats: a GGUF file in another type, a language model of any format as one .entity file, a network
+// as an .entity or JSON.
 
 #include <functional>
 #include <optional>
@@ -19,13 +19,13 @@ using OnProgress = std::function<bool(std::size_t done, std::size_t total)>;
 
 struct QuantizeFileOptions {
   DType dtype = DType::float32;
-  OnProgress progress{};  // tensors; asked for each that is encoded anew
+  OnProgress progress{};  // tensors; called for each that is re-encoded
   Stop stop{};            // asked every kStopElements of a matrix
 };
 struct QuantizeFileResult {
   std::string output;
   std::uint64_t bytes = 0;                 // of the file
-  std::size_t tensors = 0, quantized = 0;  // in all, and those that were encoded anew
+  std::size_t tensors = 0, quantized = 0;  // in total, and those that were re-encoded
   DType dtype = DType::float32;
 };
 // Writes a GGUF file with the matrices of another one in `options.dtype`, and everything else as it is. A row that is
@@ -49,7 +49,8 @@ struct ConvertModelResult {
   std::uint64_t bytes = 0;  // of the file
   std::size_t tensors = 0;  // of the model that was read
   Digest root{};            // the file's root hash
-  // of the adapter's change, what is there once it is rounded to the weights' types; 1: all. Absent without an adapter
+  // the part of the adapter's change that is left after rounding to the weights' types; 1: all. Absent without an
+  // adapter
   std::optional<double> adapter_share;
 };
 // Writes a GGUF file, Hugging Face folder or .entity as an .entity. Atomic. Errors of read_model(), PeftDelta::read()

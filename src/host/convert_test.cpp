@@ -15,7 +15,7 @@ class HostConvert : public test::SmallModelTest {
   static std::string tiny() { return test::source_path("tests/golden/models/llama2_untied"); }
 };
 
-TEST_F(HostConvert, F_43_every_pair_of_formats_of_a_network_is_converted_or_refused_with_a_reason) {
+TEST_F(HostConvert, every_pair_of_formats_of_a_network_is_converted_or_refused_with_a_reason) {  // F-43
   const std::string spec = test::source_path("examples/networks/mixer_v2.json");
   ASSERT_TRUE(convert_network(spec, folder_ / "a.entity"));
   ASSERT_TRUE(convert_network(folder_ / "a.entity", folder_ / "b.json", {.allow_loss = true}));

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kFast = ":fast";
 
-// A graphics card of the process, which threads use in turn.
+// A graphics card of the process, which threads use one after another.
 class SharedDevice final : public Device {
  public:
   explicit SharedDevice(std::unique_ptr<gpu::GpuDevice> device) : device_(std::move(device)) {}
@@ -57,7 +57,33 @@ class SharedDevice final : public Device {
     return device_->check();
   }
   Precision precision() const override { return device_->precision(); }
+  bool records() const override { return true; }
   gpu::GpuDevice* gpu() override { return device_.get(); }
+  Result<ReadTicket> begin_read(const std::byte* from, std::size_t bytes) override {
+    const DeviceTurn turn(this);
+    return device_->begin_read(from, bytes);
+  }
+  Result<void> finish_read(ReadTicket ticket, std::span<std::byte> to) override {
+    const DeviceTurn turn(this);
+    return device_->finish_read(ticket, to);
+  }
+  Result<void> read_in_pass(const std::byte* from, std::span<std::byte> to) override {
+    const DeviceTurn turn(this);
+    return device_->read_in_pass(from, to);
+  }
+  Result<void> write_in_pass(std::byte* to, std::span<const std::byte> from) override {
+    const DeviceTurn turn(this);
+    return device_->write_in_pass(to, from);
+  }
+  void count_host_call(std::string_view operation) override {
+    const DeviceTurn turn(this);
+    device_->count_host_call(operation);
+  }
+  bool set_submits_early(bool submits_early) override { return device_->set_submits_early(submits_early); }
+  DeviceCounters counters() const override { return device_->counters(); }
+  std::string_view adapter_name() const override { return device_->adapter_name(); }
+  bool is_software() const override { return device_->is_software(); }
+  void time_kernels() override { device_->time_kernels(); }
   bool is_lost() {
     const DeviceTurn turn(this);
     return device_->lost().has_value();
@@ -153,8 +179,8 @@ Result<CardName> card_of(std::string_view name) {
   const bool numbered = card.starts_with("gpu:");
   const auto [last, error] = numbered ? std::from_chars(card.data() + 4, end, out.number) : std::from_chars_result{};
   if (!numbered || error != std::errc() || last != end)
-    return fail(Code::InvalidArgument,
-                "no device \"{}\": cpu, gpu, gpu:N or auto is expected, a card's with {} if wanted", name, kFast);
+    return fail(Code::InvalidArgument, "no device \"{}\": expected cpu, gpu, gpu:N or auto; a card may have {}", name,
+                kFast);
   return out;
 }
 
@@ -264,8 +290,9 @@ Result<void> name_device(std::string_view name, graph::RunnerOptions& to, double
   });
 }
 
-Json gpu_use(const gpu::GpuDevice& device) {
-  const gpu::GpuDevice::Counters c = device.counters();
+Json gpu_use(Device& of) {
+  const gpu::GpuDevice& device = *of.gpu();
+  const DeviceCounters c = device.counters();
   const gpu::Prover::Report& report = device.prover().report();
   Json refused = Json::array();
   for (const std::string& kernel : report.refused) refused.push_back(kernel);
@@ -279,19 +306,19 @@ Json gpu_use(const gpu::GpuDevice& device) {
           {"bytes_written", c.bytes_written},
           {"submit_ms", c.submit_ms},
           {"wait_ms", c.wait_ms},
-          {"computed_here", {{"operations", device.computed_here().names}, {"calls", device.computed_here().calls}}},
+          {"computed_on_host", {{"operations", device.host_calls().names}, {"calls", device.host_calls().calls}}},
           {"buffer_mb", static_cast<double>(device.buffer_bytes()) / 1e6},
           {"proofs",
            {{"trials", report.trials},
             {"ms", report.ms},
             {"known", device.known_passes()},
-            {"calls_here", report.calls_here},
+            {"calls_on_host", report.calls_on_host},
             {"refused", std::move(refused)}}}};
 }
 
-std::string kernel_times(gpu::GpuDevice& device) {
+std::string kernel_times(Device& device) {
   std::string table = fmt::format("{:>10} {:>7} {:>9} {:>10}  {}\n", "ms", "uses", "us each", "workgroups", "kernel");
-  for (const gpu::GpuDevice::KernelTime& time : device.take_kernel_times())
+  for (const gpu::GpuDevice::KernelTime& time : device.gpu()->take_kernel_times())
     table += fmt::format("{:10.3f} {:7} {:9.2f} {:10}  {}\n", time.ms, time.uses,
                          1e3 * time.ms / static_cast<double>(time.uses), time.workgroups, time.name);
   return table;
@@ -305,7 +332,7 @@ std::string refused_on_cards() {
     if (device == nullptr) continue;
     const DeviceTurn turn(device.get());
     const gpu::Prover::Report& report = device->gpu()->prover().report();
-    if (const auto& here = device->gpu()->computed_here(); here.calls != 0) {
+    if (const auto& here = device->gpu()->host_calls(); here.calls != 0) {
       if (!lines.empty()) lines += '\n';
       lines += fmt::format("{} ({}) has no form of {}: {} were computed on the CPU", name.text(),
                            device->gpu()->adapter().name, fmt::join(here.names, ", "), here.calls);
@@ -313,7 +340,7 @@ std::string refused_on_cards() {
     if (report.refused.empty()) continue;
     if (!lines.empty()) lines += '\n';
     lines += fmt::format("{} ({}) errs in {}: {} calls were computed on the CPU", name.text(),
-                         device->gpu()->adapter().name, fmt::join(report.refused, ", "), report.calls_here);
+                         device->gpu()->adapter().name, fmt::join(report.refused, ", "), report.calls_on_host);
     if (!report.problems.empty()) lines += fmt::format(" ({})", fmt::join(report.problems, "; "));
   }
   return lines;
@@ -340,7 +367,7 @@ Result<Json> gpu_report() {
       const DeviceTurn turn(*device);
       const gpu::GpuDevice& gpu = *(*device)->gpu();
       entry["tier"] = "strict-float", entry["sums"] = gpu.sums() == gpu::Sums::Kept ? "kept" : "left";
-      entry["use"] = gpu_use(gpu);
+      entry["use"] = gpu_use(**device);
     } else {
       entry["problem"] = device.error().text();
       const bool is_inexact = device.error().code == Code::Unsupported;
@@ -353,8 +380,7 @@ Result<Json> gpu_report() {
 
 std::string device_title(const Device* device) {
   if (device == nullptr) return "cpu";
-  gpu::GpuDevice* const card = const_cast<Device*>(device)->gpu();
-  return card == nullptr ? "other" : "gpu: " + card->adapter().name;
+  return device->records() ? fmt::format("gpu: {}", device->adapter_name()) : "other";
 }
 
 }  // namespace loom

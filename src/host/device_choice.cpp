@@ -4,7 +4,6 @@
 #include <map>
 
 #include "backend/rehearsal.h"
-#include "backend/webgpu/gpu_device.h"
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "ops/all.h"
@@ -20,20 +19,20 @@ constexpr double kUpdateKernels = 6;      // of a weight's update
 constexpr double kUpdateBytes = 28;       // that an update moves for an element: weight, gradient, two moments
 constexpr double kKernelsOfBlock = 10.2;  // of a decoder's block for one token
 constexpr double kCardStart = 1;          // seconds, nearly all of them compilation
-constexpr double kLeastLayer = 1e-6;      // seconds of a layer here
-constexpr double kWorthTheCard = 0.9;     // a card has to take less than this part of the time here
+constexpr double kLeastLayer = 1e-6;      // seconds of a layer on the CPU
+constexpr double kWorthTheCard = 0.9;     // a card has to take less than this part of the CPU's time
 
 // Adds up the work of the layers that a rehearsal runs on a card.
 class WorkWatch final : public LayerWatch {
  public:
-  explicit WorkWatch(const gpu::GpuDevice& card) : card_(card), seen_(card.counters().rehearsed) {}
+  explicit WorkWatch(const Device& card) : card_(card), seen_(card.counters().rehearsed) {}
   bool sees_rehearsals() const override { return true; }
   void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) override {
     const std::uint64_t now = card_.counters().rehearsed;
     const auto kernels = static_cast<double>(now - std::exchange(seen_, now));
     ++work.layers, work.kernels += kernels;
     if ((layer.kind() == "rnn" || layer.kind() == "lstm" || layer.kind() == "gru") && x.shape.rank() > 1) {
-      // A rehearsal runs one step, behind the product of all inputs.
+      // A rehearsal runs one step, after the product of all inputs.
       const auto more = static_cast<double>(x.shape[x.shape.rank() - 2] - 1);
       work.layers += more, work.kernels += more * std::max(kernels - 1, 1.0);
     }
@@ -51,7 +50,7 @@ class WorkWatch final : public LayerWatch {
   PassWork work;
 
  private:
-  const gpu::GpuDevice& card_;
+  const Device& card_;
   std::uint64_t seen_;
 };
 
@@ -74,7 +73,7 @@ Result<DeviceRates> measure(Device* device, int threads) {
   LOOM_TRY(const KernelTable* const kernels, kernels_for(best_isa()));
   Arena arena(device);
   const Exec exec{*pool, *kernels, arena};
-  const bool is_software = is_card && device->gpu()->adapter().kind == "software";  // minutes of the sizes of a card
+  const bool is_software = is_card && device->is_software();  // minutes of the sizes of a card
   const std::size_t side = is_software ? 128
                            : is_card   ? 1024
                                        : 384,
@@ -132,12 +131,12 @@ DeviceChoice choose_device(const PassWork& work, const DeviceRates& here, const 
   DeviceChoice choice;
   choice.here_s = seconds_of(work, work.layers, here), choice.card_s = seconds_of(work, work.kernels, card);
   choice.is_card = choice.card_s < kWorthTheCard * choice.here_s;
-  choice.reason = fmt::format("about {} a pass here, {} on {}", ms(choice.here_s), ms(choice.card_s), name);
+  choice.reason = fmt::format("about {} a pass on the CPU, {} on {}", ms(choice.here_s), ms(choice.card_s), name);
   return choice;
 }
 
 Result<PassWork> work_of(const Network& network, const NetworkSessionOptions& options, Device& device) {
-  WorkWatch watch(*device.gpu());
+  WorkWatch watch(device);
   NetworkSessionOptions there;
   there.threads = options.threads, there.pool = options.pool, there.device = &device;
   LOOM_TRY(const auto session, NetworkSession::create(network, there));

@@ -5,24 +5,24 @@
 #include <string>
 
 #include "lm/decoder.h"
-#include "network/network_session.h"
+#include "network/session/network_session.h"
 
 namespace loom {
 
-// What a pass does, here and on a card.
+// The work of a pass, on the CPU and on a card.
 struct PassWork {
   double multiply_adds = 0;
   double weight_bytes = 0;      // that are read
   double activation_bytes = 0;  // that are written, and those of an update
   double layers = 0;            // calls of layers
-  double kernels = 0;           // that run one behind the other on a card
+  double kernels = 0;           // that run one after the other on a card
   double trips = 0;             // of values in the middle, each as long as a pass that does nothing
   double passes = 1;            // of which the time before the first one is a part
 };
 
 struct DeviceRates {
   double multiply_adds = 0, bytes = 0;  // in a second
-  double step_s = 0;                    // of a layer here, of a kernel on a card, however little it does
+  double step_s = 0;                    // of a layer on the CPU, of a kernel on a card, however little it does
   double pass_s = 0;                    // of a pass beside its work: what travels, and the wait for it
   double start_s = 0;                   // before the first pass: compilation, weights that travel
 };

@@ -6,7 +6,7 @@
 
 #include "core/json.h"
 #include "host/device_choice.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "support/faulty_driver.h"
 
 namespace loom {
@@ -48,7 +48,7 @@ TEST(Device, auto_takes_a_card_where_that_is_expected_to_take_less_time) {
   const DeviceChoice choice = choose_device(transformer, kHere, kCard, "a card");
   EXPECT_NEAR(choice.here_s, 60 * 2e-6 + 4e10 / 3e11 + 0.02, 1e-9);
   EXPECT_NEAR(choice.card_s, 1e-3 + 1e-4 + 400 * 7e-6 + 4e10 / 5e12 + 2e9 / 1.5e12, 1e-9);
-  EXPECT_EQ(choice.reason, "about 153 ms a pass here, 13.2 ms on a card");
+  EXPECT_EQ(choice.reason, "about 153 ms a pass on the CPU, 13.2 ms on a card");
   PassWork large = token;  // a model of 7 billion weights is read from the card's own memory
   large.weight_bytes = 4e9, large.multiply_adds = 7e9;
   EXPECT_TRUE(takes_the_card(large));
@@ -158,7 +158,7 @@ TEST(GpuDevices, a_card_that_was_lost_is_opened_anew_and_its_sessions_stay_safe)
   const std::vector<float> x(800, 0.25f);
   const ConstView input{x.data(), Shape::of({20, 40}), Element::f32};
   const auto answer = [&](NetworkSession& session) -> Result<std::vector<float>> {
-    LOOM_TRY(const ConstView y, session.forward_here(input));
+    LOOM_TRY(const ConstView y, session.forward_host(input));
     return std::vector<float>(y.as<float>(), y.as<float>() + y.shape.elements());
   };
   const auto session_on = [&](Device* device) {

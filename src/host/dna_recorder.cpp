@@ -57,7 +57,7 @@ void DnaRecorder::observe(const TrainProgress& p) {
   Result<void> done;
   if (p.event == TrainEvent::TrainBegin) done = begin(p);
   if (p.event == TrainEvent::EpochEnd) done = end_epoch(p);
-  if (!done) warning_ = "dna.jsonl ends here: " + done.error().text();
+  if (!done) warning_ = "dna.jsonl is not continued: " + done.error().text();
 }
 
 Result<void> DnaRecorder::write(Json line) {
@@ -110,7 +110,7 @@ Result<DriftRecord> read_drift(const std::string& run) {
                            : given.extension() == ".jsonl" ? text_of(given.parent_path() / "dna.jsonl")
                                                            : run;
   if (!is_file(path))
-    return fail(Code::NotFound, "{}: not there; runs of configs without \"keep_dna\": false leave it", path);
+    return fail(Code::NotFound, "{}: no such file; runs of configs without \"keep_dna\": false leave it", path);
   LOOM_TRY(const std::vector<Json> lines, read_journal(path));
   DriftRecord record;
   const auto bad = [&](std::size_t line, std::string_view what) {

@@ -1,11 +1,11 @@
 #pragma once
 // The recorder follows how a training turns its layers. It writes after every epoch each cell's distance (1 -
-// similarity, evolution/dna) to the start and to the epoch before, and layers that came to be what others were.
+// similarity, evolution/dna) to the start and to the epoch before, and layers that became like others.
 // dna.jsonl of a run's folder, one JSON object per line:
 //   {"event":"start", "cells":[{"key", "kind", "weights"}]}
 //   {"event":"epoch", "epoch", "step", "from_first":[..], "from_previous":[..], "since_first":[{"source", "target",
 //     "overlap"}], "since_previous":[..]}
-// Beside it lie the networks that a resumed run goes on from: dna.first.entity, dna.even.entity and dna.odd.entity (the
+// Beside it are the networks that a resumed run goes on from: dna.first.entity, dna.even.entity and dna.odd.entity (the
 // ends of the last two epochs). The file is a function of config and data, cut or not; losing it never ends a training.
 
 #include "evolution/dna/dna.h"
@@ -19,7 +19,7 @@ class DnaRecorder {
   explicit DnaRecorder(std::string folder) : folder_(std::move(folder)) {}
   void observe(const TrainProgress& progress);
   const std::vector<Json>& lines() const { return lines_; }
-  // Tells why nothing is recorded any more; it is empty while all is well.
+  // Says why recording has ended; empty while it goes on.
   const std::string& warning() const { return warning_; }
 
  private:

@@ -4,8 +4,9 @@
 #include <map>
 
 #include "core/json.h"
-#include "core/markup.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
+#include "report/markup.h"
+#include "report/svg.h"
 
 namespace loom {
 namespace {
@@ -88,35 +89,36 @@ std::string fitting(std::string_view text, int size, bool bold, double width) {
 
 class Picture {
  public:
-  void box(double x, double y, double width, double height, const char* fill, bool disabled, bool dashed = false) {
-    body_ += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"5\" fill=\"{}\" stroke=\"{}\"{}{}/>\n",
-        x, y, width, height, fill, dashed ? "#c8c8d0" : "#55596a",
-        dashed || disabled ? " stroke-dasharray=\"4 3\"" : "", disabled ? " opacity=\"0.45\"" : "");
+  void box(double x, double y, double width, double height, const char* fill, bool disabled, bool empty = false) {
+    svg_.rect({.x = x,
+               .y = y,
+               .width = width,
+               .height = height,
+               .fill = fill,
+               .stroke = empty ? "#c8c8d0" : "#55596a",
+               .radius = 5,
+               .opacity = disabled ? 0.45 : 1,
+               .dashed = empty || disabled});
     right_ = std::max(right_, x + width), bottom_ = std::max(bottom_, y + height);
   }
-  void text(double x, double y, std::string_view what, int size, const char* colour = "#1c1f2b",
-            const char* weight = "normal") {
+  void text(double x, double y, std::string_view what, int size, const char* colour = "#1c1f2b", bool bold = false) {
     const std::string shown = shortened(what, 120);
-    right_ = std::max(right_, x + text_width(shown, size, *weight != 'n'));
-    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\" font-weight=\"{}\">{}</text>\n",
-                         x, y, size, colour, weight, html_text(shown));
+    right_ = std::max(right_, x + text_width(shown, size, bold));
+    svg_.text({.x = x, .y = y, .size = static_cast<double>(size), .fill = colour, .bold = bold}, shown);
   }
   void curve(double x1, double y1, double x2, double y2, bool ahead) {
     const double bend = ahead ? (x1 + x2) / 2 : std::max(x1, x2) + 24;
     right_ = std::max(right_, bend);
-    body_ += fmt::format(
-        "<path d=\"M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" fill=\"none\" stroke=\"#b03060\" "
-        "stroke-width=\"1.6\" "
-        "marker-end=\"url(#arrow)\"/>\n",
-        x1, y1, bend, y1, bend, y2, x2, y2);
+    svg_.path(
+        {.stroke = "#b03060", .width = 1.6, .arrow = true},
+        fmt::format("M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", x1, y1, bend, y1, bend, y2, x2, y2));
   }
   // Returns the height.
   double node(const Node& n, double x, double y, double width) {
     const double height = n.height();
     box(x, y, width, height, n.children.empty() ? colour_of(n.dtype) : "#f7f7fa", n.disabled);
     const double room = width - 16;
-    text(x + 8, y + 16, fitting(n.label, 12, true, room), 12, "#1c1f2b", "600");
+    text(x + 8, y + 16, fitting(n.label, 12, true, room), 12, "#1c1f2b", true);
     if (n.link != nullptr) links_.push_back({n.link, x + width, y + height / 2});
     if (n.children.empty()) {
       text(x + 8, y + 31, fitting(n.disabled ? "disabled" : n.note, 10, false, room), 10, "#4a4e5c");
@@ -130,17 +132,7 @@ class Picture {
     return height;
   }
   std::string svg() const {
-    const double width = right_ + kMargin, height = bottom_ + kMargin;
-    return fmt::format(
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
-               "{1:.0f}\" "
-               "font-family=\"Helvetica, Arial, sans-serif\">\n"
-               "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
-               "markerHeight=\"7\" orient=\"auto\"><path "
-               "d=\"M0 0L8 4L0 8z\" "
-               "fill=\"#b03060\"/></marker></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-               width, height) +
-           body_ + "</svg>\n";
+    return svg_.finish(right_ + kMargin, bottom_ + kMargin, "Helvetica, Arial, sans-serif", "Layers of a network");
   }
   double bottom() const { return bottom_; }
   double right() const { return right_; }
@@ -151,7 +143,7 @@ class Picture {
   const std::vector<LinkEnd>& links() const { return links_; }
 
  private:
-  std::string body_;
+  Svg svg_;
   std::vector<LinkEnd> links_;
   double right_ = 0, bottom_ = 0;
 };
@@ -176,7 +168,7 @@ std::vector<Corner> draw_grid(Picture& picture, const Network& network) {
   double left = kMargin;
   for (std::size_t z = 0; z < size.depth; ++z) {
     double top = kMargin + 70;
-    if (size.depth > 1) picture.text(left, top - 18, fmt::format("z = {}", z), 12, "#4a4e5c", "600");
+    if (size.depth > 1) picture.text(left, top - 18, fmt::format("z = {}", z), 12, "#4a4e5c", true);
     for (std::size_t y = 0; y < size.rows; ++y) {
       double tallest = kLeaf;
       for (std::size_t x = 0; x < size.cols; ++x) {
@@ -240,7 +232,7 @@ Result<std::string> draw_network(const Network& network, std::string_view title)
   const GridSize& size = network.size();
   Picture picture;
   const std::string& own = network.settings.name.empty() ? network.settings.id : network.settings.name;
-  picture.text(kMargin, kMargin + 8, title.empty() ? own : title, 16, "#1c1f2b", "700");
+  picture.text(kMargin, kMargin + 8, title.empty() ? own : title, 16, "#1c1f2b", true);
   const std::string input =
       network.is_prepared() ? fmt::format("; input {}", network.prepared_input().text()) : std::string();
   picture.text(kMargin, kMargin + 26,

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 namespace loom::host_draw_test {
 namespace {

@@ -16,7 +16,7 @@
 namespace loom {
 namespace {
 
-// What the members gave, row by row.
+// Outputs of the members, row by row.
 struct MemberOutputs {
   std::vector<std::vector<double>> values;
   std::vector<std::vector<std::int32_t>> classes;
@@ -163,7 +163,7 @@ Result<EnsembleResult> run_ensemble(std::span<const EnsembleInput> members, cons
   return result;
 }
 
-std::string_view name(EnsembleMode mode) { return mode == EnsembleMode::Vote ? "vote" : "mean"; }
+std::string_view name(EnsembleMode mode) { return kEnsembleModes[static_cast<std::size_t>(mode)]; }
 
 Json to_json(const EnsembleResult& r, bool with_output) {
   Json members = Json::array(), matches = Json::array();

@@ -2,8 +2,11 @@
 // Several networks on the same inputs: their mean or their vote, and which of them complete each other.
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/json_fwd.h"
@@ -15,6 +18,7 @@
 namespace loom {
 
 enum class EnsembleMode : std::uint8_t { Mean, Vote };
+inline constexpr std::string_view kEnsembleModes[] = {"mean", "vote"};
 
 struct EnsembleOptions {
   EnsembleMode mode = EnsembleMode::Mean;

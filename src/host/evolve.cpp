@@ -18,7 +18,7 @@
 namespace loom {
 namespace {
 
-// What a configuration names is found beside it.
+// Returns the place of a file that a configuration names: beside it.
 std::string path_in(const std::string& folder, const std::string& path) {
   const std::filesystem::path given = path_of(path);
   return given.is_absolute() ? path : text_of(path_of(folder) / given);
@@ -176,7 +176,7 @@ Result<Device*> EvolveRun::device() const {
     return fail(Code::InvalidArgument, "device \"{}\": an evolution is exact, its hash is that of every other device",
                 name);
   if (task_ == nullptr)
-    return fail(Code::InvalidArgument, "device \"{}\": a task outside is judged there, nothing is computed here", name);
+    return fail(Code::InvalidArgument, "device \"{}\": a task outside is judged by its host; expected no device", name);
   NetworkSessionOptions chosen{.threads = options_.threads};
   chosen.pool = options_.pool;
   const auto candidates = static_cast<double>(config_.islands.count) *
@@ -192,14 +192,14 @@ Result<Device*> EvolveRun::device() const {
 
 Result<void> EvolveRun::begin() {
   LOOM_TRY(Network network, base());
-  // Members keep the shape of its output: what fits here does so to the end.
+  // Members keep the shape of its output: what fits now does so to the end.
   if (auto fits = check_base(network); !fits)
     return of_config("the network does not fit the task", std::move(fits).error());
   if (!options_.out.empty()) {
     LOOM_TRY_VOID(create_folders(options_.out));
     LOOM_TRY(RunFolder taken, take_folder(options_.out, options_.start, kEvolutionRun));
     lock_ = std::move(taken.lock);
-    // A run that was killed before its first save has an empty lineage and begins anew; where there is none, resume
+    // A run that was killed before its first save has an empty lineage and starts over; where there is none, resume
     // is a mistake.
     if (taken.resumes || (options_.start == RunStart::resume && !is_file(file("lineage.jsonl")))) return go_on();
   }
@@ -280,7 +280,7 @@ Result<EvolveResult> EvolveRun::run() {
   while (!done()) {
     const auto report = step();
     if (report) continue;
-    // Who judged elsewhere has ended it, between two generations: the run can go on from here.
+    // Who judged elsewhere has ended it, between two generations: the run can go on from this state.
     if (report.error().code == Code::Cancelled && !options_.out.empty()) LOOM_TRY_VOID(save());
     return tl::make_unexpected(report.error());
   }
@@ -324,7 +324,7 @@ Result<EvolveResult> EvolveRun::finish() {
 
 Result<std::unique_ptr<Judge>> Judge::create(const Json& config, const EvolveOptions& options) {
   LOOM_TRY(auto run, EvolveRun::create(config, options));
-  if (options.outside) return fail(Code::InvalidArgument, "a task outside is judged there");
+  if (options.outside) return fail(Code::InvalidArgument, "a task outside is judged by its host");
   return std::unique_ptr<Judge>(new Judge(std::move(run)));
 }
 

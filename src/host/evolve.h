@@ -42,7 +42,7 @@ struct EvolveProgress {
 class EvolveRun;
 struct EvolveOptions {
   std::string out{};     // folder of the run; empty: nothing is written
-  std::string folder{};  // where paths in a config start that is no file; of a file they start where it lies
+  std::string folder{};  // where paths in a config start that is no file; paths in a file start in its folder
   RunStart start = RunStart::fresh;
   std::size_t generations = 0;  // in place of the config's; 0: its own
   std::size_t save_every = 50;  // generations between two saves, at least 1
@@ -59,8 +59,8 @@ struct EvolveOptions {
   std::optional<Isa> isa{};                 // absent: the best one
   std::shared_ptr<ThreadPool> pool = {};    // shared with others; null: one of its own
   std::function<void(EvolveRun&)> begun{};  // when all is open, before the first generation
-  std::function<Continue(const EvolveProgress&)> progress{};  // behind every generation
-  const std::atomic<bool>* cancel = nullptr;                  // set from any thread: the run ends behind a generation
+  std::function<Continue(const EvolveProgress&)> progress{};  // after every generation
+  const std::atomic<bool>* cancel = nullptr;                  // set from any thread: the run ends after a generation
 };
 
 inline Result<void> name_device(std::string_view name, EvolveOptions& to) { return to.device = name, Result<void>(); }
@@ -94,7 +94,7 @@ class EvolveRun {
   // One generation by the task, with its lines of the lineage and, when it is due, a save. InvalidState for an outside
   // task; Cancelled, errors of EvolveOptions::judge.
   Result<Islands::Report> step();
-  // The same by an outside task (Islands::ask()).
+  // Like members(), for an outside task (Islands::ask()).
   std::vector<Islands::Place> ask() const { return islands_->ask(); }
   Result<Islands::Report> tell(std::span<const Fitness> told);
   // By the task, in this process. Not for an outside one.

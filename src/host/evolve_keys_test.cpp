@@ -1,4 +1,4 @@
-// Every key of an evolution's config changes an evolution, or stands here with the reason why it does not.
+// Every key of an evolution's config changes an evolution, or is listed with the reason why it does not.
 
 #include <map>
 
@@ -35,7 +35,8 @@ Json small_evolution() {
               {{"type", "dense"}, {"input_height", 4}, {"output_height", 2}}}}}}};
 }
 
-// What an evolution shows: the hash of its last generation, its scores and what it joined; or why it is refused.
+// Returns the results of an evolution: the hash of its last generation, its scores and what it joined; or why it is
+// refused.
 std::string outcome(const Json& config) {
   EvolveOptions options;
   options.threads = 1, options.keep_history = true;

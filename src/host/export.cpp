@@ -4,10 +4,9 @@
 #include "core/json.h"
 #include "host/export_model.h"
 #include "host/load_any.h"
-#include "io/network_file.h"
+#include "io/identify.h"
 #include "io/network_tensors.h"
 #include "io/onnx_writer/onnx_export.h"
-#include "lm/model_entity.h"
 
 namespace loom {
 namespace {
@@ -18,14 +17,14 @@ Digest sha256_of(std::span<const std::byte> bytes) {
   return hash.finish();
 }
 
-Result<ExportResult> export_onnx(Network& network, const std::string& output, const ExportOptions& options) {
+Result<ExportResult> export_onnx(const Network& network, const std::string& output, const ExportOptions& options) {
   LOOM_TRY(const OnnxModelText model, network_to_onnx(network, {options.input_shape, options.dequantize}));
   const auto bytes = std::as_bytes(std::span(model.bytes));
   LOOM_TRY_VOID(write_file_atomically(output, bytes));
   return ExportResult{output, "onnx", bytes.size(), 0, model.nodes, sha256_of(bytes)};
 }
 
-Result<ExportResult> export_tensors(Network& network, const std::string& output, const ExportOptions& options) {
+Result<ExportResult> export_tensors(const Network& network, const std::string& output, const ExportOptions& options) {
   LOOM_TRY(const std::size_t tensors, save_network_tensors(output, network, {options.dequantize}));
   LOOM_TRY(const auto written, MappedFile::open(output));
   return ExportResult{output, "safetensors", written->bytes().size(), tensors, 0, sha256_of(written->bytes())};
@@ -39,17 +38,13 @@ Result<void> check_network_output(const std::string& output) {
   return {};
 }
 
-bool is_language_model(const std::string& path) {
-  if (is_model_entity(path)) return true;
-  return !is_network_file(path) && !is_tensor_file(path);
-}
-
 }  // namespace
 
 Result<ExportResult> export_file(const std::string& input, const std::string& output, const ExportOptions& options) {
   const bool onnx = output.ends_with(".onnx"), safetensors = output.ends_with(".safetensors"),
              gguf = output.ends_with(".gguf");
-  if (is_language_model(input)) {
+  LOOM_TRY(const Identified file, identify_any(input));
+  if (!file.is_network() && !file.is_tensors()) {
     if (onnx)
       return fail(Code::Unsupported, "{}: a language model's graph would keep no cache; .gguf or a folder", output);
     if (safetensors)
@@ -58,11 +53,11 @@ Result<ExportResult> export_file(const std::string& input, const std::string& ou
     return gguf ? export_gguf(input, output, options) : export_folder(input, output, options);
   }
   LOOM_TRY_VOID(check_network_output(output));
-  LOOM_TRY(OpenedNetwork opened, open_any_network(input, {options.hints}));
+  LOOM_TRY(OpenedNetwork opened, open_any_network(file, {options.hints}));
   return export_network(opened.loaded.network, output, options);
 }
 
-Result<ExportResult> export_network(Network& network, const std::string& output, const ExportOptions& options) {
+Result<ExportResult> export_network(const Network& network, const std::string& output, const ExportOptions& options) {
   LOOM_TRY_VOID(check_network_output(output));
   return output.ends_with(".onnx") ? export_onnx(network, output, options) : export_tensors(network, output, options);
 }

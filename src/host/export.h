@@ -35,8 +35,8 @@ struct ExportResult {
 // Face has it, whose name has no such ending. Unsupported, before a byte is written, with the place and the reason of
 // what the format cannot express (engine F-43). Atomic for files.
 Result<ExportResult> export_file(const std::string& input, const std::string& output, const ExportOptions& options);
-// The same of a network as it stands, which this prepares for the shape of the input.
-Result<ExportResult> export_network(Network& network, const std::string& output, const ExportOptions& options);
+// Like export_file(), for a network as it stands.
+Result<ExportResult> export_network(const Network& network, const std::string& output, const ExportOptions& options);
 Json to_json(const ExportResult& result);
 
 }  // namespace loom

@@ -4,8 +4,9 @@
 #include <cstdlib>
 
 #include "core/file.h"
+#include "core/folder.h"
 #include "core/json.h"
-#include "core/path.h"
+#include "core/system.h"
 #include "dtypes/block_formats.h"
 #include "io/gguf/gguf_writer.h"
 #include "io/safetensors/safetensors.h"
@@ -23,7 +24,7 @@ DType written_type(const SourceTensor& t, const ExportOptions& options) {
   return is_matrix(t.place.role) ? options.dtype.value_or(t.dtype) : DType::float32;
 }
 
-// A tensor's rows in `dtype`; row r lies at place_of(r).
+// A tensor's rows in `dtype`; row r is at place_of(r).
 template <class PlaceOf>
 Result<Bytes> encoded(const DecoderSource& source, const SourceTensor& t, DType dtype, const Stop& stop,
                       PlaceOf place_of) {
@@ -69,7 +70,7 @@ void set_vocab(GgufWriter& writer, const text::VocabSpec& v) {
     if (flag) writer.set(at + key, *flag);
 }
 
-// What GGUF's keys of these families cannot say.
+// Returns the family in GGUF's words; Unsupported for what its keys cannot say.
 Result<std::string> gguf_architecture(const ModelConfig& c) {
   std::string name = c.architecture == "mistral" ? "llama" : c.architecture;
   if (name != "llama" && name != "qwen2" && name != "qwen3")
@@ -168,9 +169,7 @@ Result<void> write_templates(const std::string& folder, const ModelContents& con
     LOOM_TRY_VOID(write_text(folder + "/chat_template.jinja", contents.chat_template));
   if (contents.named_templates.empty()) return {};
   const std::string more = folder + "/additional_chat_templates";
-  std::error_code error;
-  std::filesystem::create_directories(path_of(more), error);
-  if (error) return fail(Code::IoError, "{}: {}", more, error.message());
+  LOOM_TRY_VOID(create_folders(more));
   for (const auto& [name, source] : contents.named_templates) {
     if (name.empty() || name.find_first_of("/\\:") != name.npos || name[0] == '.')
       return fail(Code::Unsupported, "the chat template \"{}\" has a name that no file can have", name);
@@ -341,8 +340,7 @@ Result<ExportResult> export_folder(const std::string& model, const std::string& 
                   loom::name(dtype));
   }
   LOOM_TRY(const std::string config, config_text(source.config, matrices));
-  if (std::filesystem::exists(path_of(output + "/config.json")) ||
-      std::filesystem::exists(path_of(output + "/model.safetensors")))
+  if (os::is_there(output + "/config.json") || os::is_there(output + "/model.safetensors"))
     return fail(Code::InvalidArgument, "{}: holds a model already", output);
   for (const SourceTensor& t : source.tensors) {
     LOOM_TRY_VOID(told(options, kept.size() + 1, source.tensors.size()));
@@ -351,9 +349,7 @@ Result<ExportResult> export_folder(const std::string& model, const std::string& 
     kept.push_back(std::move(*bytes));
     LOOM_TRY_VOID(writer.add(hf_name(t.place), written_type(t, options), t.shape, kept.back()));
   }
-  std::error_code error;
-  std::filesystem::create_directories(path_of(output), error);
-  if (error) return fail(Code::IoError, "{}: {}", output, error.message());
+  LOOM_TRY_VOID(create_folders(output));
   LOOM_TRY_VOID(writer.write(output + "/model.safetensors"));
   LOOM_TRY(std::vector<std::string> warnings, write_tokenizer(contents, output));
   LOOM_TRY_VOID(write_templates(output, contents));

@@ -28,7 +28,7 @@ class HostExport : public test::SmallModelTest {
   }
 };
 
-TEST_F(HostExport, F_41_a_gguf_written_from_a_model_gives_its_logits) {
+TEST_F(HostExport, a_gguf_written_from_a_model_gives_its_logits) {  // F-41
   const std::string out = folder_ / "out.gguf";
   const auto result = export_file(gguf(), out, {});
   ASSERT_TRUE(result) << result.error().text();
@@ -39,7 +39,7 @@ TEST_F(HostExport, F_41_a_gguf_written_from_a_model_gives_its_logits) {
   EXPECT_EQ(test::model_digest(half), test::model_digest(gguf(), as_float16()));
 }
 
-TEST_F(HostExport, F_40_a_folder_gives_the_logits_of_its_gguf) {
+TEST_F(HostExport, a_folder_gives_the_logits_of_its_gguf) {  // F-40
   const std::string out = folder_ / "folder";
   const auto result = export_file(gguf(), out, {.dtype = DType::float16});
   ASSERT_TRUE(result) << result.error().text();
@@ -50,7 +50,7 @@ TEST_F(HostExport, F_40_a_folder_gives_the_logits_of_its_gguf) {
   EXPECT_EQ(again.error().code, Code::InvalidArgument);
 }
 
-TEST_F(HostExport, F_40_folders_come_back_as_folders) {
+TEST_F(HostExport, folders_come_back_as_folders) {  // F-40
   for (const char* name : {"llama2_untied", "llama2_no_gqa", "llama3_scaled", "llama_biases", "llama_linear",
                            "llama_yarn", "mistral_window", "qwen2_biases", "qwen3_head_norm"}) {
     SCOPED_TRACE(name);
@@ -75,7 +75,7 @@ TEST_F(HostExport, AFolderKeepsItsTokenizerAndSpecialTokens) {
   EXPECT_EQ(after->special_tokens, before->special_tokens);
 }
 
-TEST_F(HostExport, F_43_what_a_format_cannot_hold_is_refused_and_nothing_is_written) {
+TEST_F(HostExport, what_a_format_cannot_hold_is_refused_and_nothing_is_written) {  // F-43
   EXPECT_EQ(error_of(gguf(), folder_ / "a.onnx").code, Code::Unsupported);
   EXPECT_EQ(error_of(gguf(), folder_ / "a.safetensors").code, Code::Unsupported);
   EXPECT_EQ(error_of(gguf(), folder_ / "a", {.dtype = DType::q8_0}).code, Code::Unsupported);
@@ -89,7 +89,7 @@ TEST_F(HostExport, F_43_what_a_format_cannot_hold_is_refused_and_nothing_is_writ
   EXPECT_EQ(error_of(net, folder_ / "a.txt").code, Code::InvalidArgument);
 }
 
-TEST_F(HostExport, F_42_a_network_becomes_onnx_and_comes_back_from_safetensors) {
+TEST_F(HostExport, a_network_becomes_onnx_and_comes_back_from_safetensors) {  // F-42
   const std::string net = folder_ / "net.json";
   test::write_all(net, R"({"input_shape":[3],"layers":[{"type":"dense","input_height":3,"output_height":2}]})");
   const auto onnx = export_file(net, folder_ / "net.onnx", {});
@@ -101,7 +101,7 @@ TEST_F(HostExport, F_42_a_network_becomes_onnx_and_comes_back_from_safetensors) 
   EXPECT_EQ(again->sha256, onnx->sha256);
 }
 
-TEST_F(HostExport, F_43_a_stop_leaves_nothing) {
+TEST_F(HostExport, a_stop_leaves_nothing) {  // F-43
   const std::string out = folder_ / "stopped";
   EXPECT_EQ(
       error_of(gguf(), out, {.dtype = DType::float16, .progress = [](std::size_t, std::size_t) { return false; }}).code,

@@ -5,7 +5,7 @@
 #include "core/file.h"
 #include "core/journal.h"
 #include "core/json.h"
-#include "core/path.h"
+#include "core/system.h"
 
 namespace loom {
 namespace {
@@ -16,7 +16,7 @@ Json& member(Json& json, const std::string& path) {
   return slash == path.npos ? json[path] : json[path.substr(0, slash)][path.substr(slash + 1)];
 }
 
-// What was not given is as the run began with it.
+// Takes options that were not given from the run's beginning.
 Result<void> take_from_run(const FinetuneOptions& o, const std::string& journal, FinetuneOutcome& to) {
   LOOM_TRY(const FinetuneStart begun, read_finetune_start(journal));
   Json config = finetune_config_json(begun.config), wanted = finetune_config_json(o.config);
@@ -31,7 +31,7 @@ Result<void> take_from_run(const FinetuneOptions& o, const std::string& journal,
   return {};
 }
 
-// A run that was killed as it began has none: it begins anew, with what is given.
+// A run that was killed as it began has none: it starts over with the given options.
 bool has_line(const std::string& journal) {
   auto lines = JournalReader::open(journal);
   return lines && lines->next().value_or(std::nullopt).has_value();
@@ -39,8 +39,7 @@ bool has_line(const std::string& journal) {
 
 // Its end would write over what replay begins with.
 Result<void> check_from(const std::string& from, const std::string& out) {
-  std::error_code none;  // what is not there is not the same
-  if (!from.empty() && std::filesystem::equivalent(path_of(from), path_of(out), none))
+  if (!from.empty() && os::is_same_file(from, out))
     return fail(Code::InvalidArgument, "{}: the new adapter would overwrite it", from);
   return {};
 }

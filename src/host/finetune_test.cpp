@@ -99,7 +99,7 @@ TEST_F(HostFinetune, what_does_not_go_together_is_refused) {
   expect_refused(Code::InvalidArgument, "not so");
   options_.look = nullptr;
   whole();
-  expect_refused(Code::InvalidArgument, "adapter");  // which is there
+  expect_refused(Code::InvalidArgument, "adapter");  // which exists
   options_.sources.from = options_.out, options_.start = RunStart::overwrite;
   expect_refused(Code::InvalidArgument, "would overwrite it");
   options_.out = folder_ / "other", options_.start = RunStart::fresh, options_.given = {"rank"};

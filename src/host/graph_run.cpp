@@ -257,9 +257,4 @@ Json graph_facts(const graph::Model& model) {
   return out;
 }
 
-Result<Json> inspect_graph(const std::string& path) {
-  LOOM_TRY(const graph::Model model, read_graph(path));
-  return graph_facts(model);
-}
-
 }  // namespace loom

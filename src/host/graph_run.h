@@ -7,7 +7,7 @@
 
 #include "core/json_fwd.h"
 #include "core/sha256.h"
-#include "layers/graph/runner.h"
+#include "graph/runner.h"
 
 namespace loom {
 
@@ -46,6 +46,5 @@ Result<Digest> digest_of_outputs(const std::vector<graph::Value>& outputs);
 
 // Inputs and outputs, operations and how often, constants and their bytes.
 Json graph_facts(const graph::Model& model);
-Result<Json> inspect_graph(const std::string& path);
 
 }  // namespace loom

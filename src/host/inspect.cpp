@@ -2,20 +2,20 @@
 
 #include <map>
 
-#include "io/entity/entity.h"
-#include "io/network_file.h"
-#include "lm/hub.h"
+#include "host/graph_run.h"
+#include "io/identify.h"
+#include "io/onnx/graph_file.h"
 #include "lm/language_model.h"
-#include "lm/model_entity.h"
 #include "training/checkpoint.h"
 
 namespace loom {
 namespace {
 
-Result<ModelFacts> inspect_model(const std::string& path) {
-  LOOM_TRY(DecoderSource source, read_source(path));
+Result<ModelFacts> inspect_model(const Identified& file) {
+  LOOM_TRY(ModelContents contents, file.is_folder() ? read_model(file.path) : read_model(file.source));
+  DecoderSource source = std::move(contents.source);
   ModelFacts facts;
-  facts.path = path, facts.config = std::move(source.config);
+  facts.path = file.path, facts.config = std::move(source.config);
   std::map<std::string, ModelFacts::OfType> types;
   for (const SourceTensor& t : source.tensors) {
     std::size_t elements = 1;
@@ -29,17 +29,12 @@ Result<ModelFacts> inspect_model(const std::string& path) {
   return facts;
 }
 
-Result<NetworkFacts> inspect_network(const std::string& path, const LoadHints& hints) {
-  LOOM_TRY(OpenedNetwork opened, open_any_network(path, hints, {.strict = false, .initialise = false}));
+Result<NetworkFacts> inspect_network(const Identified& file, const LoadHints& hints) {
+  LOOM_TRY(OpenedNetwork opened, open_any_network(file, hints, {.strict = false, .initialise = false}));
   opened.loaded.network.release_masters();
   NetworkFacts facts = network_facts(opened.loaded.network);
-  facts.path = path, facts.warnings = std::move(opened.loaded.warnings), facts.report = std::move(opened.report);
+  facts.path = file.path, facts.warnings = std::move(opened.loaded.warnings), facts.report = std::move(opened.report);
   return facts;
-}
-
-bool is_adapter_checkpoint(const std::string& path) {
-  const auto reader = EntityReader::open(path);
-  return reader && reader->find("train") != nullptr && reader->find("network") == nullptr;
 }
 
 Result<CheckpointFacts> inspect_checkpoint(const std::string& path) {
@@ -97,10 +92,14 @@ std::vector<LayerFacts> layer_facts(const Network& network) {
 }
 
 Result<FileFacts> inspect_file(const std::string& given, const LoadHints& hints) {
-  LOOM_TRY(const std::string path, find_model(given));
-  if (is_adapter_checkpoint(path)) return inspect_checkpoint(path);
-  if (is_tensor_file(path) || (is_network_file(path) && !is_model_entity(path))) return inspect_network(path, hints);
-  return inspect_model(path);
+  LOOM_TRY(const Identified file, identify_any(given));
+  if (file.kind == FileKind::AdapterCheckpoint) return inspect_checkpoint(file.path);
+  if (file.is_graph()) {
+    LOOM_TRY(const graph::Model model, read_graph(file));
+    return GraphFacts{graph_facts(model)};
+  }
+  if (file.is_tensors() || file.is_network()) return inspect_network(file, hints);
+  return inspect_model(file);
 }
 
 Json to_json(const ModelFacts& facts, bool with_tensors) {
@@ -164,6 +163,7 @@ Json to_json(const CheckpointFacts& facts) {
 Json to_json(const FileFacts& facts, bool with_tensors) {
   if (const auto* model = std::get_if<ModelFacts>(&facts)) return to_json(*model, with_tensors);
   if (const auto* network = std::get_if<NetworkFacts>(&facts)) return to_json(*network);
+  if (const auto* graph = std::get_if<GraphFacts>(&facts)) return graph->facts;
   return to_json(*std::get_if<CheckpointFacts>(&facts));
 }
 

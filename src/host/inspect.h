@@ -1,5 +1,5 @@
 #pragma once
-// What a file holds: a language model, a network of any layers, or the checkpoint of a fine-tuning.
+// Describes files: a language model, a network of any layers, a graph, or the checkpoint of a fine-tuning.
 
 #include <string>
 #include <utility>
@@ -40,7 +40,7 @@ struct LayerFacts {
 };
 std::vector<LayerFacts> layer_facts(const Network& network);
 
-// A network's weights by layer and type, as they lie in memory.
+// A network's weights by layer and type, as stored in memory.
 struct NetworkFacts {
   std::string path, id;
   GridSize grid{};
@@ -55,8 +55,8 @@ struct NetworkFacts {
 };
 NetworkFacts network_facts(const Network& network);
 
-// A checkpoint that holds no network of its own: the masters of what learns, and the optimiser's slots. What the file
-// does not say is null.
+// A checkpoint that holds no network of its own: the masters of what learns, and the optimiser's slots. Values
+// that the file lacks are null.
 struct CheckpointFacts {
   std::string path;
   Json step, epoch, config, text, base;
@@ -69,8 +69,12 @@ struct CheckpointFacts {
   std::vector<Slot> slots;
 };
 
-using FileFacts = std::variant<ModelFacts, NetworkFacts, CheckpointFacts>;
-// Errors of read_checkpoint(), open_any_network() and read_source().
+struct GraphFacts {
+  Json facts;  // graph_facts() of host/graph_run.h
+};
+
+using FileFacts = std::variant<ModelFacts, NetworkFacts, CheckpointFacts, GraphFacts>;
+// Errors of identify(), read_checkpoint(), read_graph(), open_any_network() and read_model().
 Result<FileFacts> inspect_file(const std::string& path, const LoadHints& hints = {});
 
 // "tensors" stands in the JSON of a model when it is asked for.

@@ -75,7 +75,7 @@ TEST(Inspect, what_is_not_there_or_no_such_file_is_an_error) {
   EXPECT_FALSE(inspect_file(folder / "letter.txt"));
 }
 
-TEST(Inspect, F_01_files_that_are_cut_or_hold_something_else_are_called_so) {
+TEST(Inspect, files_that_are_cut_or_hold_something_else_are_called_so) {  // F-01
   const test::TempFolder folder;
   ASSERT_TRUE(test::write_small_model(folder / "model.gguf"));
   ASSERT_TRUE(convert_model(folder / "model.gguf", folder / "model.entity"));
@@ -129,13 +129,15 @@ TEST(Inspect, DamagedSafetensorsKeepTheReadersError) {
       {"cut.safetensors", whole},
       {"header.safetensors", whole.substr(0, 40)},
       {"length.safetensors", whole.substr(0, 5)},
-      {"empty.safetensors", ""},
       {"cut.bin", whole},  // the content says what it is
       {"dtype.safetensors", with("F32", "F4x")},
       {"offsets.safetensors", with("[0,24]", "[9,24]")},
       {"shape.safetensors", with("[2,3]", "[9,9]")},
       {"pointer.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"},
   };
+  test::write_all(folder / "empty.safetensors", "");
+  EXPECT_EQ(inspect_file(folder / "empty.safetensors").error().text(),
+            (folder / "empty.safetensors") + ": the file is empty");
   for (const auto& [name, bytes] : files) {
     SCOPED_TRACE(name);
     test::write_all(folder / name, bytes);

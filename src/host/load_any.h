@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "core/json_fwd.h"
+#include "io/identify.h"
 #include "io/mount.h"
-#include "layers/graph/plan.h"
+#include "graph/plan.h"
 #include "lm/encoder.h"
 #include "lm/language_model.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 
@@ -31,6 +32,9 @@ struct AnyModel {
   std::vector<std::string> warnings;
 };
 
+// Identifies a path, or the id of a model in the cache of the hub (lm/hub.h).
+Result<Identified> identify_any(const std::string& path);
+
 // Networks: .entity, JSON, files of Loom 0.8x, safetensors that Loom wrote, and bare tensors in safetensors or .npz.
 // Language models: GGUF, a Hugging Face folder, .entity. Text encoders: a folder of a BERT. Graphs: .onnx, .entity.
 // Strict (engine F-51). InvalidArgument for hints beside a file that needs none.
@@ -41,9 +45,9 @@ struct OpenedNetwork {
   SpecResult loaded;
   LoadReport report;
 };
+Result<OpenedNetwork> open_any_network(const Identified& file, const LoadHints& hints = {},
+                                       const SpecOptions& options = {});
 Result<OpenedNetwork> open_any_network(const std::string& path, const LoadHints& hints = {},
                                        const SpecOptions& options = {});
-// Whether the file holds tensors, which open_any_network() makes a network of.
-bool is_tensor_file(const std::string& path);
 
 }  // namespace loom

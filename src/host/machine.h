@@ -1,5 +1,5 @@
 #pragma once
-// What a record says of the machine that it was made on.
+// Describes the machine that a record was made on.
 
 #include <string>
 

@@ -10,7 +10,7 @@
 #include "host/run_network.h"
 #include "learning/tween/mesh_tween.h"
 #include "network/meta.h"
-#include "network/step_mesh.h"
+#include "network/mesh/step_mesh.h"
 #include "training/weight_hash.h"
 
 namespace loom {
@@ -129,7 +129,7 @@ class MeshRunner {
     if (mesh_->state_bytes() + mesh_->history_bytes() > o_.max_bytes)
       return fail(Code::OutOfMemory, "a state with {} captured ticks takes {} bytes, at most {} are allowed", history,
                   mesh_->state_bytes() + mesh_->history_bytes(), o_.max_bytes);
-    const StepCell& last = network_.step_cells().back();
+    const StepCell& last = mesh_->plan().cells().back();
     if (o_.outputs && last.starts && last.output.elements() > o_.max_bytes / sizeof(double) / ticks_)
       return fail(Code::OutOfMemory, "outputs {} of {} ticks take more than the {} bytes that are allowed",
                   last.output.text(), ticks_, o_.max_bytes);
@@ -137,7 +137,8 @@ class MeshRunner {
     if (o_.learn) LOOM_TRY_VOID(make_tween());
     captures_ = history != 0;
     run_.input_shape = input, run_.cells = mesh_->num_cells(), run_.threads = mesh_->threads();
-    run_.warnings.assign(network_.step_warnings().begin(), network_.step_warnings().end());
+    const auto warnings = mesh_->plan().warnings();
+    run_.warnings.assign(warnings.begin(), warnings.end());
     return {};
   }
 

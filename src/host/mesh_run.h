@@ -1,6 +1,6 @@
 #pragma once
-// A network in ticks (network/step_mesh.h), with what a first look at it asks for: outputs and hashes by tick, learning
-// towards targets, gradients through ticks, and states that are kept.
+// A network in ticks (network/mesh/step_mesh.h): outputs and hashes by tick, learning towards targets, gradients
+// through ticks, and states that are kept.
 
 #include <atomic>
 #include <functional>
@@ -62,7 +62,7 @@ struct MeshRun {
   std::vector<MeshGradient> gradients;  // by weight, with backward
   std::optional<Digest> weights;        // after learning
   std::string snapshot;                 // of the state after the last tick
-  bool stopped = false;                 // the cancel came between two ticks: what is here is that of the ticks before
+  bool stopped = false;                 // the cancel came between two ticks: results are those of the ticks before
 };
 
 // Prepares the network for ticks and runs them. `on_tick` hears of each. InvalidArgument for options that contradict

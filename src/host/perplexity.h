@@ -33,9 +33,9 @@ struct PerplexityResult {
   std::size_t tokens = 0, scored = 0;   // of the text; that have a probability
   std::size_t window = 0, windows = 0;  // tokens of a window; windows that were scored
   std::vector<double> window_nll;       // by window: the mean of -ln of the probabilities
-  bool stopped = false;                 // before the last window, or behind it
+  bool stopped = false;                 // before the last window, or after it
 };
-// The session's first sequence begins anew with every window. InvalidArgument for less than one window, NonFinite with
+// The session's first sequence is emptied before every window. InvalidArgument for less than one window, NonFinite with
 // the window; errors of Session::feed_all().
 Result<PerplexityResult> perplexity(Session& session, std::span<const std::int32_t> ids,
                                     const PerplexityOptions& options = {});

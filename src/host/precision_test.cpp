@@ -36,7 +36,7 @@ double distance(std::span<const float> x, std::span<const float> wanted) {
   return most / largest(wanted);
 }
 
-TEST(Precision, N_10_names_of_fast_devices) {
+TEST(Precision, names_of_fast_devices) {  // N-10
   EXPECT_EQ(*with_precision("gpu", "fast"), "gpu:fast");
   EXPECT_EQ(*with_precision("gpu:1", "fast"), "gpu:1:fast");
   EXPECT_EQ(*with_precision("gpu:1:fast", "fast"), "gpu:1:fast");
@@ -115,7 +115,7 @@ std::vector<float> output_of(const Json& spec, Device* device) {
   return {values, values + out->shape.elements()};
 }
 
-TEST(GpuPrecision, N_10_a_fast_device_is_close_and_its_shaders_have_plain_operators) {
+TEST(GpuPrecision, a_fast_device_is_close_and_its_shaders_have_plain_operators) {  // N-10
   LOOM_NEEDS_GPU_DEVICE(unused);
   (void)unused;
   const test::TempFolder folder;
@@ -130,7 +130,7 @@ TEST(GpuPrecision, N_10_a_fast_device_is_close_and_its_shaders_have_plain_operat
   EXPECT_EQ(fast, again);
   // Nothing was proved or kept.
   EXPECT_EQ(device->prover().report().trials, 0u);
-  EXPECT_EQ(device->prover().report().calls_here, 0u);
+  EXPECT_EQ(device->prover().report().calls_on_host, 0u);
   EXPECT_EQ(test::refused_kernels(*device), "");
   EXPECT_FALSE(is_file(folder / "passes"));
   EXPECT_GT(device->counters().pipelines, 5u);
@@ -152,8 +152,8 @@ TEST(GpuPrecision, a_strict_and_a_fast_session_stand_beside_each_other) {
   EXPECT_EQ(device_from_name("gpu:0").value(), strict);
   EXPECT_EQ(strict->precision(), Precision::Strict);
   EXPECT_EQ(fast->precision(), Precision::Fast);
-  EXPECT_EQ(gpu_use(*strict->gpu())["precision"], "strict");
-  EXPECT_EQ(gpu_use(*fast->gpu())["precision"], "fast");
+  EXPECT_EQ(gpu_use(*strict)["precision"], "strict");
+  EXPECT_EQ(gpu_use(*fast)["precision"], "fast");
   const auto model = load_language_model(test::source_path("tests/golden/models/llama2_untied"));
   ASSERT_TRUE(model) << model.error().text();
   const auto session_on = [&](Device* device) {
@@ -182,7 +182,7 @@ TEST(GpuPrecision, a_strict_and_a_fast_session_stand_beside_each_other) {
   EXPECT_TRUE(here->restore(exact->snapshot().value()));
 }
 
-TEST(GpuPrecision, a_shader_that_does_not_compile_is_computed_here) {
+TEST(GpuPrecision, a_shader_that_does_not_compile_is_computed_on_host) {
   auto driver = test::open_gpu_driver();
   if (driver == nullptr) GTEST_SKIP() << "no graphics card";
   const auto faults = std::make_shared<test::Faults>();
@@ -202,7 +202,7 @@ TEST(GpuPrecision, a_shader_that_does_not_compile_is_computed_here) {
     EXPECT_LT(distance(output_of(mixed_spec(), broken->get()), wanted), kClose) << again;
   EXPECT_EQ(test::refused_kernels(**broken), "softmax ");
   EXPECT_EQ((*broken)->prover().report().trials, 0u);
-  EXPECT_GT((*broken)->prover().report().calls_here, 0u);
+  EXPECT_GT((*broken)->prover().report().calls_on_host, 0u);
 }
 
 class GpuFastRun : public testing::Test {
@@ -229,7 +229,7 @@ class GpuFastRun : public testing::Test {
   training_test::Folder folder_;
 };
 
-TEST_F(GpuFastRun, N_10_its_journal_says_so_and_proves_nothing) {
+TEST_F(GpuFastRun, its_journal_says_so_and_proves_nothing) {  // N-10
   const auto outcome = run("gpu:fast");
   ASSERT_TRUE(outcome) << outcome.error().text();
   EXPECT_EQ(to_json(*outcome)["precision"], "fast");

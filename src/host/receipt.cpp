@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::uint64_t kReceiptVersion = 1;
 constexpr std::array<std::string_view, 4> kCommands = {"generate", "logits", "embed", "run"};
-constexpr std::array<std::string_view, 2> kActivations = {"int16", "int8"};
 constexpr std::array<std::string_view, 3> kKvTypes = {"float32", "bfloat16", "int8"};
 constexpr std::uint64_t kMostContext = std::uint64_t{1} << 24;
 
@@ -102,7 +101,7 @@ void generation_fields(ConfigVisitor& visit, GenerationOptions& g) {
 
 void session_fields(ConfigVisitor& visit, Receipt::Settings& s) {
   visit({"dtype", "That weights were turned into on load; empty: as stored"}, s.dtype);
-  visit_name(visit, {"activations"}, s.activations, kActivations);
+  visit.choice({"activations"}, s.activations, kActivationTypes);
   visit_name(visit, {"kv_dtype"}, s.kv_dtype, kKvTypes);
   visit({"context", "In tokens"}, s.context, SizeRange{1, kMostContext});
   visit({"adapters", "Names of those that count"}, s.adapters);
@@ -115,7 +114,7 @@ void prompt_fields(ConfigVisitor& visit, Receipt::Prompt& p) {
         p.is_exact);
   visit({"adds_special_tokens"}, p.adds_special_tokens);
   visit_ids(visit, {"ids"}, p.ids);
-  visit({"template_sha256", "Of the chat template that wrote the text"}, p.template_sha256);
+  visit({"template_sha256", "SHA-256 of the chat template that wrote the text"}, p.template_sha256);
 }
 
 void input_fields(ConfigVisitor& visit, Receipt::NetworkInput& i) {
@@ -143,7 +142,7 @@ void outcome_fields(ConfigVisitor& visit, Receipt::Command command, Receipt::Out
   }
   if (visit.describes() || command == Receipt::Command::embed || command == Receipt::Command::run)
     visit({"shape"}, o.shape, kAnySize);
-  visit({"hash", "Of the ids and the last logits, of the logits, of the vectors, of the output"}, o.hash);
+  visit({"hash", "Hash of the ids and the last logits, the logits, the vectors or the output"}, o.hash);
 }
 
 std::string digest_of(Json receipt) {
@@ -170,7 +169,7 @@ Result<Receipt> receipt_of_model(Receipt::Command command, const LanguageModel& 
   Receipt out = started(command, model.path);
   for (const auto& [name, folder] : model.adapter_folders) out.adapters.push_back({name, folder, {}});
   Receipt::Settings& s = out.session;
-  s.dtype = model.dtype, s.activations = kActivations[session.activations() == Activations::int8 ? 1 : 0];
+  s.dtype = model.dtype, s.activations = session.activations();
   s.kv_dtype = name(session.kv_dtype()), s.context = session.context_tokens();
   for (const PeftInfo& info : list_peft(session.model())) {
     const auto& chosen = session.adapters();
@@ -202,7 +201,7 @@ Receipt receipt_of_run(const std::string& network, Receipt::NetworkInput input, 
   return out;
 }
 
-// Of a NetworkOutput or a GraphRunResult.
+// Describes the machine of a NetworkOutput or a GraphRunResult.
 template <class Result>
 Receipt::Machine machine_of(const Result& result) {
   return {result.device, std::string(name(result.precision)), std::string(name(result.isa)),
@@ -240,7 +239,7 @@ void Receipt::fields(ConfigVisitor& visit) {
   if (is(Command::embed)) {
     visit({"texts"}, texts);
     visit({"text_prompt", "Put before each of them"}, text_prompt);
-    visit({"dtype", "Of the weights; empty: float32"}, session.dtype);
+    visit({"dtype", "Type of the weights; empty: float32"}, session.dtype);
   }
   if (is(Command::run)) visit.object({"input"}, [&](ConfigVisitor& inner) { input_fields(inner, input); });
   visit.object({"machine", "No bit depends on it"}, [&](ConfigVisitor& inner) { machine_fields(inner, machine); });
@@ -268,16 +267,16 @@ void ban_never_drawn(SamplingOptions& sampling) {
 
 Result<Receipt> receipt_of(const LanguageModel& model, const Session& session, const GenerationOptions& options,
                            const Generation& g, Receipt::Prompt prompt) {
-  if (g.stop_reason.empty() || g.stop_reason == "cancelled")
+  if (g.stop_reason == StopReason::NotYet || g.stop_reason == StopReason::Cancelled)
     return fail(Code::InvalidState, "the answer {}: only a complete one has a receipt",
-                g.stop_reason.empty() ? "is not complete" : "was stopped");
+                g.stop_reason == StopReason::NotYet ? "is not complete" : "was stopped");
   prompt.ids = g.prompt_ids;
   LOOM_TRY(Receipt out, receipt_of_model(Receipt::Command::generate, model, session, std::move(prompt)));
   out.generation = options;
   out.machine.speculation = options.drafter != nullptr;
   out.generation.drafter.reset(), out.generation.logprobs = 0;
   ban_never_drawn(out.generation.sampling);
-  out.result = {g.ids, text::to_valid_utf8(g.text), g.stop_reason, {}, to_hex(g.hash)};
+  out.result = {g.ids, text::to_valid_utf8(g.text), std::string(name(g.stop_reason)), {}, to_hex(g.hash)};
   return out;
 }
 
@@ -346,7 +345,9 @@ Result<Json> seal(Receipt receipt, const std::atomic<bool>* cancel) {
 }
 
 Result<void> check_receipt_place(const std::string& path) {
-  if (!is_file(path) || is_receipt_file(path)) return {};
+  if (is_directory(path)) return fail(Code::InvalidArgument, "{}: a folder, expected a file to write", path);
+  if (!is_file(path)) return AtomicFile::create(path).map([](const AtomicFile&) {});  // which leaves nothing
+  if (is_receipt_file(path)) return {};
   LOOM_TRY(const auto there, MappedFile::open(path));
   if (there->bytes().empty()) return {};
   return fail(Code::InvalidArgument, "{}: exists and holds no receipt; not overwritten", path);

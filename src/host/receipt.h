@@ -40,7 +40,8 @@ struct Receipt {
     std::vector<File> others{};  // that the network's file names
   };
   struct Settings {
-    std::string dtype, activations = "int16", kv_dtype = "float32";
+    std::string dtype, kv_dtype = "float32";
+    Activations activations = Activations::int16;
     std::uint64_t context = 0;
     std::vector<std::string> adapters;  // names of those that count
   };
@@ -98,7 +99,8 @@ Digest hash_of(const std::vector<TextEmbedding>& vectors);
 // Hashes the files that a receipt names and writes it: {"loom_receipt": 1, ..., "digest"}, in which the digest is the
 // SHA-256 of the canonical JSON of the rest. Errors of content_hash().
 Result<Json> seal(Receipt receipt, const std::atomic<bool>* cancel = nullptr);
-// InvalidArgument where a file lies that is no receipt and not empty.
+// Checks that a receipt can be written to the path: InvalidArgument for a folder, and for a file that is no receipt and
+// not empty; errors of AtomicFile::create().
 Result<void> check_receipt_place(const std::string& path);
 // Writes a sealed receipt as a file. Errors of check_receipt_place(); DiskFull, IoError.
 Result<void> write_receipt(const std::string& path, const Json& sealed);

@@ -164,10 +164,11 @@ TEST(Receipt, ReplayNamesTheFirstDifference) {
   EXPECT_TRUE(changed([](Json& r) { r["prompt"]["ids"][0] = 9; }).starts_with("prompt id 1 of "));
   EXPECT_TRUE(changed([](Json& r) { r["prompt"]["text"] = "abd abc"; }).starts_with("prompt id "));
   EXPECT_TRUE(changed([](Json& r) { r["result"]["ids"][3] = 9; }).starts_with("token 4 of 6: 9 in the receipt, "));
-  EXPECT_EQ(changed([](Json& r) { r["result"]["ids"].erase(5); }), "number of tokens: 5 in the receipt, 6 here");
-  EXPECT_EQ(changed([](Json& r) { r["result"]["ids"].push_back(1); }), "number of tokens: 7 in the receipt, 6 here");
+  EXPECT_EQ(changed([](Json& r) { r["result"]["ids"].erase(5); }), "number of tokens: 5 in the receipt, 6 computed");
+  EXPECT_EQ(changed([](Json& r) { r["result"]["ids"].push_back(1); }),
+            "number of tokens: 7 in the receipt, 6 computed");
   EXPECT_EQ(changed([](Json& r) { r["result"]["stop_reason"] = "eos"; }),
-            "reason of the end: eos in the receipt, length here");
+            "reason of the end: eos in the receipt, length computed");
   EXPECT_EQ(changed([](Json& r) { r["result"]["text"] = "x"; }), "the text of the answer differs");
   EXPECT_TRUE(
       changed([](Json& r) { r["result"]["hash"] = "00"; }).starts_with("hash of the ids and the last logits: 00"));
@@ -176,7 +177,7 @@ TEST(Receipt, ReplayNamesTheFirstDifference) {
   EXPECT_EQ(changed([](Json& r) { r["machine"]["isa"] = "abacus", r["machine"]["threads"] = 77; }), "");
 }
 
-// Unless the caller asks for others. A name that is unknown here belongs to another machine.
+// Unless the caller asks for others. An unknown name belongs to another machine.
 TEST(Receipt, ReplayUsesTheInstructionSetAndDeviceOfTheReceipt) {
   for (const Isa isa : usable_isas()) {
     Settings settings = drawn();
@@ -232,7 +233,7 @@ TEST(Receipt, AStoppedAnswerHasNone) {
   const auto session = Session::create(model.decoder, {.threads = 1, .context_tokens = 64}).value();
   Generation g;
   EXPECT_EQ(receipt_of(model, *session, {}, g, {}).error().code, Code::InvalidState);
-  g.stop_reason = "cancelled";
+  g.stop_reason = StopReason::Cancelled;
   EXPECT_EQ(receipt_of(model, *session, {}, g, {}).error().code, Code::InvalidState);
 }
 
@@ -295,8 +296,7 @@ TEST(Receipt, AConversationKeepsAReceiptPerAnswerAndForgetsThoseOfEditedMessages
   const LanguageModel model = tiny_model();
   const auto session = Session::create(model.decoder, {.threads = 1, .context_tokens = 512}).value();
   ChatOptions options;
-  options.prompts = Prompts::of(model);
-  options.prompts->chat_template = ChatTemplate::parse("{% for m in messages %}{{ m.content }}\n{% endfor %}").value();
+  options.prompt.chat_template = ChatTemplate::parse("{% for m in messages %}{{ m.content }}\n{% endfor %}").value();
   options.generation.max_tokens = 4;
   Chat chat = Chat::create(model, *session, std::move(options)).value();
   EXPECT_EQ(chat.receipt().error().code, Code::InvalidState);

@@ -18,7 +18,7 @@ using Difference = std::string;
 Difference compare(std::string_view what, std::string_view given, std::string_view computed) {
   if (given == computed) return {};
   constexpr std::size_t kMost = 80;
-  return fmt::format("{}: {} in the receipt, {} here", what, given.substr(0, kMost), computed.substr(0, kMost));
+  return fmt::format("{}: {} in the receipt, {} computed", what, given.substr(0, kMost), computed.substr(0, kMost));
 }
 
 // `so_far`: more may follow what was computed.
@@ -26,9 +26,10 @@ Difference compare_ids(std::string_view what, std::span<const std::int32_t> give
                        std::span<const std::int32_t> computed, bool so_far = false) {
   for (std::size_t i = 0; i < std::min(given.size(), computed.size()); ++i)
     if (given[i] != computed[i])
-      return fmt::format("{} {} of {}: {} in the receipt, {} here", what, i + 1, given.size(), given[i], computed[i]);
+      return fmt::format("{} {} of {}: {} in the receipt, {} computed", what, i + 1, given.size(), given[i],
+                         computed[i]);
   if (given.size() == computed.size() || (so_far && computed.size() < given.size())) return {};
-  return fmt::format("number of {}s: {} in the receipt, {} here", what, given.size(), computed.size());
+  return fmt::format("number of {}s: {} in the receipt, {} computed", what, given.size(), computed.size());
 }
 
 // Replays one receipt. Each step returns the first difference that it finds.
@@ -42,15 +43,18 @@ class Replay {
 
   Result<Difference> run() {
     if (r_.numerics_version != kNumericsVersion)
-      return fmt::format("numerics version: {} in the receipt, {} here: loom {} computes its bits", r_.numerics_version,
-                         kNumericsVersion, r_.version);
+      return fmt::format("numerics version: {} in the receipt, this program has {}: loom {} computes its bits",
+                         r_.numerics_version, kNumericsVersion, r_.version);
     LOOM_TRY(Difference found, check_files());
     if (!found.empty()) return found;
     switch (r_.command) {
       case Receipt::Command::generate:
       case Receipt::Command::logits: return language_model();
       case Receipt::Command::embed: return embedding();
-      case Receipt::Command::run: return is_graph_file(place_of(r_.model.path)) ? graph() : network();
+      case Receipt::Command::run: {
+        LOOM_TRY(const Identified file, identify_any(place_of(r_.model.path)));
+        return file.is_graph() ? graph() : network();
+      }
     }
     return Difference();
   }
@@ -74,7 +78,7 @@ class Replay {
     return slash == path.npos ? std::string() : path.substr(0, slash + 1);
   }
 
-  // Where a path of the receipt leads here.
+  // Returns the place of a path of the receipt on this machine.
   std::string place_of(const std::string& path) const {
     if (!o_.model.empty()) {
       if (path == r_.model.path) return o_.model;
@@ -134,7 +138,7 @@ class Replay {
     SessionOptions options;
     LOOM_TRY_VOID(set_workers(options, kManyPasses));
     options.context_tokens = r_.session.context;
-    options.activations = r_.session.activations == "int8" ? Activations::int8 : Activations::int16;
+    options.activations = r_.session.activations;
     LOOM_TRY(options.kv_dtype, dtype_from_name(r_.session.kv_dtype));
     options.adapters = r_.session.adapters;
     return Session::create(model.decoder, options);
@@ -145,7 +149,7 @@ class Replay {
     LOOM_TRY_VOID(model.need_tokenizer());
     std::vector<std::int32_t> ids;
     const text::EncodeOptions options{.add_special_tokens = r_.prompt.adds_special_tokens,
-                                      .max_tokens = r_.session.context + 1};
+                                      .max_tokens = static_cast<std::size_t>(r_.session.context + 1)};
     LOOM_TRY_VOID(model.tokenizer->encode(r_.prompt.text, options, ids));
     return compare_ids("prompt id", r_.prompt.ids, ids);
   }
@@ -158,7 +162,7 @@ class Replay {
     if (!found.empty()) return found;
     if (r_.command == Receipt::Command::generate) {
       LOOM_TRY(found, generation(model, *session));
-      // All ids are read again here: the file is named, and not needed.
+      // All ids are read again: the file is named, and not needed.
       if (!found.empty() && !r_.kv.empty())
         found += fmt::format("; the answer went on from the keys and values of {}", r_.kv[0].path);
       return found;
@@ -175,12 +179,12 @@ class Replay {
     const Generation& g = generator.result();
     while (!generator.done()) {
       LOOM_TRY_VOID(generator.next(o_.cancel));
-      if (g.stop_reason == "cancelled") return fail(Code::Cancelled, "cancelled");
+      if (g.stop_reason == StopReason::Cancelled) return fail(Code::Cancelled, "cancelled");
       if (Difference found = compare_ids("token", r_.result.ids, g.ids, true); !found.empty()) return found;
       if (o_.progress) o_.progress(g.ids.size(), r_.result.ids.size());
     }
     Difference found = compare_ids("token", r_.result.ids, g.ids);
-    if (found.empty()) found = compare("reason of the end", r_.result.stop_reason, g.stop_reason);
+    if (found.empty()) found = compare("reason of the end", r_.result.stop_reason, std::string(name(g.stop_reason)));
     if (found.empty() && r_.result.text != text::to_valid_utf8(g.text)) found = "the text of the answer differs";
     if (!found.empty()) return found;
     return compare_hash("hash of the ids and the last logits", g.hash);
@@ -253,7 +257,7 @@ Result<ReceiptReplay> replay_receipt(const Json& json, const ReceiptReplayOption
   }
   Replay replay(receipt, options);
   auto found = replay.run();
-  // What the receipt asks for is no argument of the caller.
+  // Settings of the receipt are no arguments of the caller.
   if (!found && found.error().code == Code::InvalidArgument) found.error().code = Code::InvalidConfig;
   if (!found) return tl::make_unexpected(std::move(found).error());
   out.difference = std::move(*found), out.hash = replay.hash();

@@ -19,7 +19,7 @@ struct ReceiptReplayOptions {
 struct ReceiptReplay {
   std::string command, model;
   std::string difference;   // the first one, in one line; empty: everything is equal
-  std::string hash;         // of the result that was computed here; empty where a difference came before it
+  std::string hash;         // of the computed result; empty where a difference came before it
   std::string isa, device;  // that were asked to compute it: device is a name as of device_from_name()
 };
 

@@ -18,7 +18,7 @@ class CellWatch final : public PassWatch {
     for (std::size_t i = 0; i < network.num_cells(); ++i)
       if (network.cell(i).layer) places_[network.cell(i).layer.get()] = network.place_text(i);
   }
-  void begin(PassKind, std::uint64_t) override { last_ = std::chrono::steady_clock::now(); }
+  void begin(PassKind, std::uint64_t, const Wiring&) override { last_ = std::chrono::steady_clock::now(); }
   void after_forward(const Layer& layer, const ConstView&, const ConstView& y) override {
     const auto place = places_.find(&layer);
     if (place == places_.end()) return;
@@ -109,7 +109,7 @@ Result<NetworkOutput> run_network(Network& network, const TensorValues& input, c
   }
   CellWatch watch(network);
   if (o.cells) session->observe(&watch);
-  LOOM_TRY(const ConstView y, session->forward_here(x, {.cancel = o.cancel}));
+  LOOM_TRY(const ConstView y, session->forward_host(x, {.cancel = o.cancel}));
   NetworkOutput out;
   out.input_shape = input.shape, out.shape = y.shape, out.element = y.element;
   out.bytes.assign(y.as<std::byte>(), y.as<std::byte>() + y.shape.elements() * bytes_of(y.element));

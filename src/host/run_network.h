@@ -10,7 +10,7 @@
 #include "core/json_fwd.h"
 #include "core/sha256.h"
 #include "host/tensor_file.h"
-#include "network/network_session.h"
+#include "network/session/network_session.h"
 
 namespace loom {
 

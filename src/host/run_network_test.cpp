@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "core/json.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 namespace loom::host_run_network_test {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "backend/webgpu/kernel.h"
 #include "core/json.h"
 #include "dtypes/panel.h"
 #include "ops/all.h"
@@ -15,7 +14,6 @@ namespace loom {
 namespace {
 
 constexpr std::size_t kLanesOfTile = kPanelRows;
-constexpr std::size_t kThreadsOfGroup = gpu::Kernel::kThreads;  // a thread for each output
 
 enum class TiledWork : std::uint8_t { Product, Convolution, Attention };
 struct TiledKind {
@@ -65,7 +63,7 @@ void add_products(const KernelTable& kernels, TileSizes& out) {
 }  // namespace
 
 Result<TileSizes> tile_sizes(std::string_view kind, DType dtype, std::optional<Isa> isa) {
-  const auto* const found = std::ranges::find(kTiledKinds, kind, &TiledKind::name);
+  const auto found = std::ranges::find(kTiledKinds, kind, &TiledKind::name);
   if (found == kTiledKinds.end()) {
     std::string names;
     for (const TiledKind& known : kTiledKinds) names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
@@ -78,7 +76,7 @@ Result<TileSizes> tile_sizes(std::string_view kind, DType dtype, std::optional<I
     case TiledWork::Product: add_products(*kernels, out); break;
     case TiledWork::Convolution:  // weights of other types are decoded to floats before
       out.cpu = {kLanesOfTile, dtype == DType::float64 ? kernels->conv.f64.tile : kernels->conv.f32.tile};
-      if (dtype != DType::float64) out.gpu_few = out.gpu_many = TileSize{1, kThreadsOfGroup};
+      if (dtype != DType::float64) out.gpu_few = out.gpu_many = TileSize{1, gpu::kThreadsOfGroup};
       break;
     case TiledWork::Attention: out.cpu = {static_cast<std::size_t>(kernels->attention.tile), kLanesOfTile}; break;
   }

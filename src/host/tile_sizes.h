@@ -12,8 +12,8 @@
 
 namespace loom {
 
-// What a kernel computes together: `rows` of x (positions of a convolution, queries of attention) by `outputs`
-// (filters, positions of the cache).
+// The block that a kernel computes together: `rows` of x (positions of a convolution, queries of attention) by
+// `outputs` (filters, positions of the cache).
 struct TileSize {
   std::size_t rows = 1, outputs = 1;
 };

@@ -71,7 +71,7 @@ Result<TrainOutcome> train(const Json& config, const TrainOptions& options, Trai
 Json to_json(const TrainOutcome& outcome) {
   const TrainResult& result = outcome.result;
   Json out{{"run", outcome.folder},
-           {"stop_reason", result.stop_reason},
+           {"stop_reason", name(result.stop_reason)},
            {"steps", result.steps},
            {"skipped_batches", result.skipped_batches},
            {"final_loss", result.final_loss},

@@ -13,15 +13,15 @@
 namespace loom {
 
 struct TrainOptions {
-  // Folder of the run: journal, checkpoint, model, report. Where it is empty, a config file's run lies beside it under
-  // its name with the ending .run, and a run of a program leaves no files.
+  // Folder of the run: journal, checkpoint, model, report. Where it is empty, a config file's run is stored beside it
+  // under its name with the ending .run, and a run of a program leaves no files.
   std::string out{};
-  std::string folder{};  // where the config's relative paths start; empty: where its file lies
+  std::string folder{};  // where the config's relative paths start; empty: the folder of its file
   RunStart start = RunStart::fresh;
   std::uint64_t epochs = 0;  // in place of the config's; 0: its own
   NetworkSessionOptions session{};
   std::function<void(TrainingRun&)> begun{};  // when all is open and no step is done
-  TrainingRun::Callback progress{};           // of every event; Continue::stop ends the run behind it
+  TrainingRun::Callback progress{};           // of every event; Continue::stop ends the run after it
   const std::atomic<bool>* cancel = nullptr;  // set from any thread: ends the run as Continue::stop does
   ShardSource shards{};                       // gradients that other processes compute (training/replica.h)
 };
@@ -46,7 +46,7 @@ struct ReplayOptions {
   FinetuneCallback finetune_progress{};       // of a fine-tuning
   const std::atomic<bool>* cancel = nullptr;  // set from any thread: the call ends with Cancelled
 };
-// Where the journal of a run lies: of a folder, its own, or that of the run inside an adapter's folder.
+// Returns the path of a run's journal: of a folder, its own, or that of the run inside an adapter's folder.
 std::string journal_of(const std::string& path);
 // Does the run of a journal again, a training's or a fine-tuning's, and compares every line, and those of dna.jsonl
 // beside it. CorruptData with the first line that differs.

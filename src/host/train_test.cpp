@@ -78,7 +78,7 @@ TEST_F(HostTrain, a_config_file_leaves_its_record_beside_it_and_the_record_repla
   EXPECT_EQ(outcome.folder, folder_.file("small.run"));
   for (const char* name : {"journal.jsonl", "model.entity", "checkpoint.entity", "dna.jsonl", "report.html"})
     EXPECT_TRUE(is_file(outcome.folder + "/" + name)) << name;
-  EXPECT_EQ(outcome.result.stop_reason, "finished");
+  EXPECT_EQ(outcome.result.stop_reason, TrainingStop::Finished);
   EXPECT_EQ(to_json(outcome)["hash"], to_hex(outcome.result.hash));
   EXPECT_EQ(journal_of(outcome.folder), outcome.folder + "/journal.jsonl");
   const auto replayed = replay_file(outcome.folder, {});
@@ -99,7 +99,7 @@ TEST_F(HostTrain, a_record_of_cells_that_another_run_left_is_no_proof) {
   EXPECT_NE(replayed.error().text().find("dna.jsonl"), std::string::npos) << replayed.error().text();
 }
 
-TEST_F(HostTrain, T_04_a_run_whose_steps_were_all_skipped_has_diverged) {
+TEST_F(HostTrain, a_run_whose_steps_were_all_skipped_has_diverged) {  // T-04
   std::string huge;
   for (int i = 0; i < 40; ++i) huge += fmt::format("3e38,3e38,3e38,3e38,3e38,3e38,3e38,3e38,{}\n", i % 4);
   folder_.write("blobs.csv", huge);
@@ -108,7 +108,7 @@ TEST_F(HostTrain, T_04_a_run_whose_steps_were_all_skipped_has_diverged) {
   const TrainOutcome outcome = of_file();
   EXPECT_EQ(outcome.result.skipped_batches, outcome.result.steps);
   EXPECT_GT(outcome.result.steps, 0u);
-  EXPECT_EQ(outcome.result.stop_reason, "diverged");
+  EXPECT_EQ(outcome.result.stop_reason, TrainingStop::Diverged);
   EXPECT_FALSE(is_file(outcome.folder + "/model.entity"));
   const auto replayed = replay_file(outcome.folder, {});
   ASSERT_TRUE(replayed) << replayed.error().text();
@@ -122,7 +122,7 @@ TEST_F(HostTrain, samples_in_memory_give_the_bits_of_the_file_that_they_came_fro
   ASSERT_TRUE(outcome) << outcome.error().text();
   EXPECT_EQ(outcome->result.hash, wanted);
   EXPECT_TRUE(outcome->folder.empty());
-  // The last fifth, told apart by the program.
+  // The last fifth, as the program splits it.
   Json without_split = memory_config_;
   without_split.erase("data");
   const auto apart =
@@ -168,7 +168,7 @@ TEST_F(HostTrain, a_cancelled_run_goes_on_to_the_bits_of_one_that_was_not) {
   input.network = network();
   const auto cut = train(memory_config_, options_, input);
   ASSERT_TRUE(cut) << cut.error().text();
-  EXPECT_EQ(cut->result.stop_reason, "stopped");
+  EXPECT_EQ(cut->result.stop_reason, TrainingStop::Stopped);
   EXPECT_EQ(cut->result.steps, 13u);
   cancel = false, options_.progress = nullptr, options_.start = RunStart::resume;
   input = held.all(), input.network = network();

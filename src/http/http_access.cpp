@@ -8,7 +8,7 @@
 namespace loom {
 namespace {
 
-// The same time for every wrong token of a length.
+// Takes equal time for every wrong token of a length.
 bool same_secret(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned difference = 0;

@@ -8,7 +8,7 @@ namespace loom {
 // "127.0.0.1", "127.x.y.z", "::1", "localhost".
 bool is_loopback(std::string_view address);
 
-// What a request says of where it comes from and goes to.
+// The headers of a request that say where it comes from and goes to.
 struct HttpAccess {
   std::string_view authorization, host, origin;
   std::string_view fetch_site{};  // Sec-Fetch-Site, which browsers send with every request of a page
@@ -17,9 +17,9 @@ struct HttpAccess {
 
 // 0 for a request that may go on, else its status. 400 where a header is ambiguous (RFC 9112, 3.2). With a token: 401
 // unless Authorization is "Bearer TOKEN" or "Basic" with the token as password, so that a browser can ask for it.
-// Without one: 403 unless Host names this computer (a page elsewhere may have its name point here). In any case 403
-// where Origin is another site than Host, and where Sec-Fetch-Site is neither same-origin nor none (an address that a
-// person typed): images and scripts of another page name no Origin.
+// Without one: 403 unless Host names this computer (the name of another page may resolve to this computer). In any case
+// 403 where Origin is another site than Host, and where Sec-Fetch-Site is neither same-origin nor none (an address that
+// a person typed): images and scripts of another page name no Origin.
 int refusal(const HttpAccess& access, std::string_view token);
 
 }  // namespace loom

@@ -2,21 +2,35 @@
 // Requests and responses as handlers see them, whatever carries them.
 
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
+#include "core/file.h"
+#include "http/http_reply.h"
 
 namespace loom {
 
 struct HttpRequest {
   std::string method, path, query;  // the path decoded, the query as it came
   std::string body;
+  std::string range{}, if_none_match{};  // the headers Range and If-None-Match as they came; empty: none
 };
 struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json", body{};
+  std::vector<std::pair<std::string, std::string>> headers{};  // replace those that the server sets by itself
+  // Body that is sent from a file's map, without a copy, in place of `body`; null: none.
+  std::shared_ptr<const MappedFile> file{};
+  std::span<const std::byte> part{};  // of `file`
+  // Status and body that another thread writes later, in place of all above but the headers; null: none. The connection
+  // ends after it.
+  std::shared_ptr<HttpReply> later{};
 };
 // Called from several threads at a time.
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;

@@ -12,10 +12,13 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
+#include <boost/beast/http/span_body.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 #include <set>
@@ -33,7 +36,7 @@ namespace http = beast::http;
 using boost::system::error_code;
 using Tcp = asio::ip::tcp;
 using Parser = http::request_parser<http::string_body>;
-using Message = http::response<http::string_body>;
+using Message = http::response<http::span_body<const char>>;  // its body belongs to an HttpResponse
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kReadBuffer = std::size_t{64} << 10;  // beside the header
@@ -45,19 +48,50 @@ void set_limits(Parser& parser, const HttpServerOptions& options) {
 
 std::string_view view_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
-Message message_of(HttpResponse response, unsigned version, bool keep_alive) {
-  Message message(static_cast<http::status>(response.status), version);
+template <class M>
+void set_fields(M& message, int status, const std::string& content_type, const HttpResponse& response) {
   message.set(http::field::server, "loom");
-  message.set(http::field::content_type, response.content_type);
+  message.set(http::field::content_type, content_type);
   message.set(http::field::cache_control, "no-store");
   message.set("X-Content-Type-Options", "nosniff");
   message.set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
-  if (response.status == 401) message.set(http::field::www_authenticate, "Basic realm=\"loom\"");
-  message.body() = std::move(response.body);
+  if (status == 401) message.set(http::field::www_authenticate, "Basic realm=\"loom\"");
+  for (const auto& [name, value] : response.headers) message.set(name, value);
+}
+
+// `is_head`: the header alone, with the length that the body would have. The response must outlive the message.
+Message message_of(const HttpResponse& response, unsigned version, bool keep_alive, bool is_head) {
+  Message message(static_cast<http::status>(response.status), version);
+  set_fields(message, response.status, response.content_type, response);
   message.keep_alive(keep_alive);
-  message.prepare_payload();
+  const std::span body = response.file ? response.part : std::as_bytes(std::span(response.body));
+  if (!is_head) message.body() = {reinterpret_cast<const char*>(body.data()), body.size()};
+  if (response.status != 304) message.content_length(body.size());  // a 304 has that of a file it does not send
   return message;
 }
+
+// The bytes that a connection sends next of a response that is written later. HTTP/1.0 has no chunks: its bodies end
+// with the connection.
+std::string bytes_of(const HttpReply::Parts& parts, const HttpResponse& response, unsigned version, bool is_head) {
+  std::ostringstream out;
+  const bool in_chunks = version >= 11;
+  if (parts.head) {
+    http::response<http::empty_body> message(static_cast<http::status>(parts.head->status), version);
+    set_fields(message, parts.head->status, parts.head->content_type, response);
+    message.keep_alive(false);
+    message.chunked(in_chunks);
+    out << message.base();
+  }
+  if (is_head) return out.str();
+  if (!in_chunks)
+    out << parts.text;
+  else if (!parts.text.empty())
+    out << std::hex << parts.text.size() << "\r\n" << parts.text << "\r\n";
+  if (in_chunks && parts.is_last) out << "0\r\n\r\n";
+  return out.str();
+}
+
+bool is_head(const Parser& parser) { return parser.get().method() == http::verb::head; }
 
 // The status of a request that could not be read; 0: the connection is simply closed.
 int status_of(const error_code& error) {
@@ -90,7 +124,7 @@ int refusal_of(const Parser& parser, const HttpServerOptions& options) {
                  options.token);
 }
 
-// What the handler says. Libraries below may throw when memory runs out; the server goes on.
+// Returns the handler's response. Libraries below may throw when memory runs out; the server goes on.
 HttpResponse handle(const HttpHandler& handler, Parser& parser) {
   try {
     HttpRequest request;
@@ -98,6 +132,8 @@ HttpResponse handle(const HttpHandler& handler, Parser& parser) {
     if (auto split = split_target(view_of(parser.get().target()), request); !split)
       return http_error(400, split.error().text());
     request.body = std::move(parser.get().body());
+    request.range = std::string(view_of(parser.get()[http::field::range]));
+    request.if_none_match = std::string(view_of(parser.get()[http::field::if_none_match]));
     return handler(request);
   } catch (const std::exception&) {
     return http_error(500, "no memory is left for the request");
@@ -124,6 +160,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void fail_with(const error_code& error);
   void write(HttpResponse response, bool keep_alive);
   void on_written(const error_code& error);
+  // Of a response that is written later: sends what waits, and sees a client that leaves.
+  void send_later();
+  void send_parts();
+  void watch();
   void close();
   void drain();
   void hold(std::size_t bytes);
@@ -132,9 +172,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   BeastServer& server_;
   beast::flat_buffer buffer_{kReadBuffer + (std::size_t{64} << 10)};
   std::optional<Parser> parser_;
-  std::optional<Message> message_;
-  std::size_t held_ = 0;  // bytes of the server's share for bodies
-  bool waits_ = false;    // for a request
+  HttpResponse response_;
+  std::optional<Message> message_;  // of response_
+  std::size_t held_ = 0;            // bytes of the server's share for bodies
+  bool waits_ = false;              // for a request
+  std::string sending_;             // of a response that is written later; empty: nothing is being sent
+  bool is_sent_ = false;            // all of it
 };
 
 class BeastServer final : public HttpServer {
@@ -247,7 +290,7 @@ class BeastServer final : public HttpServer {
   Clock::time_point stop_by_;
   bool accepting_ = false, stopping_ = false;
   std::set<Connection*> connections_;  // all that live
-  // What stands above outlives it, since its last handlers hold connections.
+  // Destroyed before the members above, since its last handlers hold connections.
   asio::io_context io_{1};
   Tcp::acceptor acceptor_;
   asio::steady_timer retry_, clock_;
@@ -255,6 +298,7 @@ class BeastServer final : public HttpServer {
 };
 
 Connection::~Connection() {
+  if (response_.later) response_.later->close();
   server_.release(held_);
   server_.ended(this);
 }
@@ -332,9 +376,14 @@ void Connection::fail_with(const error_code& error) {
 }
 
 void Connection::write(HttpResponse response, bool keep_alive) {
-  const unsigned version = parser_->is_header_done() ? parser_->get().version() : 11;
-  message_.emplace(message_of(std::move(response), version, keep_alive));
-  stream_.expires_after(server_.options().body_timeout);
+  // A large body has more time, in which it takes kSlowest bytes in a second.
+  constexpr std::size_t kSlowest = std::size_t{256} << 10;
+  const bool has_header = parser_->is_header_done();
+  response_ = std::move(response);
+  if (response_.later) return send_later();
+  message_.emplace(
+      message_of(response_, has_header ? parser_->get().version() : 11, keep_alive, has_header && is_head(*parser_)));
+  stream_.expires_after(server_.options().body_timeout + std::chrono::seconds(message_->body().size() / kSlowest));
   http::async_write(stream_, *message_,
                     [self = shared_from_this()](const error_code& e, std::size_t) { self->on_written(e); });
 }
@@ -342,8 +391,45 @@ void Connection::write(HttpResponse response, bool keep_alive) {
 void Connection::on_written(const error_code& error) {
   const bool keep = !error && message_->keep_alive() && !server_.is_stopping();
   message_.reset();
+  response_ = {};
   if (keep) return read_header();
   close();
+}
+
+void Connection::send_later() {
+  stream_.expires_never();
+  response_.later->on_change([this, weak = weak_from_this()] {
+    asio::post(server_.io(), [weak] {
+      if (const auto self = weak.lock()) self->send_parts();
+    });
+  });
+  watch();
+  send_parts();
+}
+
+void Connection::send_parts() {
+  if (!response_.later || !sending_.empty() || is_sent_) return;
+  const HttpReply::Parts parts = response_.later->take();
+  sending_ = bytes_of(parts, response_, parser_->get().version(), is_head(*parser_));
+  if (sending_.empty() && !parts.is_last) return;
+  asio::async_write(stream_, asio::buffer(sending_),
+                    [self = shared_from_this(), is_last = parts.is_last](const error_code& error, std::size_t) {
+                      self->sending_.clear();
+                      self->is_sent_ = is_last || error;
+                      if (self->is_sent_) return self->stream_.cancel();  // ends watch(), which closes
+                      self->send_parts();
+                    });
+}
+
+// Throws away the bytes that a client sends meanwhile.
+void Connection::watch() {
+  stream_.async_read_some(buffer_.prepare(kReadBuffer),
+                          [self = shared_from_this()](const error_code& error, std::size_t) {
+                            if (!error && !self->is_sent_) return self->watch();
+                            self->response_.later->close();
+                            self->is_sent_ = true;
+                            self->close();
+                          });
 }
 
 // A client that still sends would lose a response that was written already, if the connection were reset under it: what
@@ -394,9 +480,13 @@ std::string http_answers(std::string_view bytes, const HttpServerOptions& option
     if (error == http::error::need_more || (!error && !parser.is_done())) break;  // waits for more
     const int status = error ? status_of(error) : refusal_of(parser, options);
     if (error && status == 0) break;
-    HttpResponse response = status != 0 ? refused(status) : handle(handler, parser);
+    const HttpResponse response = status != 0 ? refused(status) : handle(handler, parser);
+    if (response.later) {
+      out << bytes_of(response.later->take_all(), response, 11, is_head(parser));
+      break;
+    }
     open = status == 0 && parser.keep_alive();
-    out << message_of(std::move(response), 11, open);
+    out << message_of(response, 11, open, parser.is_header_done() && is_head(parser));
   }
   return out.str();
 }

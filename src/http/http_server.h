@@ -39,7 +39,7 @@ class HttpServer {
   virtual Result<void> run(const std::atomic<bool>& stop) = 0;
 };
 
-// What a connection that sent these bytes would be answered, without a network: for tests and fuzzers. Empty without
+// Returns the answers to a connection that sends these bytes, without a network: for tests and fuzzers. Empty without
 // Boost.
 std::string http_answers(std::string_view bytes, const HttpServerOptions& options, const HttpHandler& handler);
 

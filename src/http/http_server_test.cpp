@@ -97,7 +97,7 @@ class Server : public testing::Test {
   std::thread thread_;
 };
 
-TEST_F(Server, F_71_answers) {
+TEST_F(Server, answers) {  // F-71
   start();
   const std::string text = ask_closing("GET /a%20b?c=d");
   EXPECT_TRUE(text.starts_with("HTTP/1.1 200 OK\r\n")) << text;
@@ -106,7 +106,7 @@ TEST_F(Server, F_71_answers) {
   EXPECT_NE(ask_closing("POST /x", "", std::string(1000, 'x')).find("<POST /x  1000>"), std::string::npos);
 }
 
-TEST_F(Server, F_71_requests_behind_each_other_are_answered_in_order) {
+TEST_F(Server, requests_behind_each_other_are_answered_in_order) {  // F-71
   start();
   const std::string text = ask(request("GET /1") + request("POST /2", "", "abc") + request("GET /slow") +
                                request("GET /4", "Connection: close\r\n"));
@@ -115,7 +115,7 @@ TEST_F(Server, F_71_requests_behind_each_other_are_answered_in_order) {
   EXPECT_TRUE(one < two && two < three && three < four && four != text.npos) << text;
 }
 
-TEST_F(Server, F_71_chunks_in_pieces_are_one_body) {
+TEST_F(Server, chunks_in_pieces_are_one_body) {  // F-71
   start();
   Client client(server_->port());
   for (const std::string_view part : {"POST /chunks HTTP/1.1\r\nHost: loc", "alhost\r\nTransfer-Encoding: chunked\r\n",
@@ -126,7 +126,7 @@ TEST_F(Server, F_71_chunks_in_pieces_are_one_body) {
   EXPECT_NE(client.read_until().find("<POST /chunks  8>"), std::string::npos);
 }
 
-TEST_F(Server, F_71_a_client_may_ask_before_it_sends) {
+TEST_F(Server, a_client_may_ask_before_it_sends) {  // F-71
   start();
   Client client(server_->port());
   client.send(fmt::format(
@@ -136,7 +136,7 @@ TEST_F(Server, F_71_a_client_may_ask_before_it_sends) {
   EXPECT_NE(client.read_until().find("<POST /x  2>"), std::string::npos);
 }
 
-TEST_F(Server, F_71_what_is_too_large_is_refused) {
+TEST_F(Server, what_is_too_large_is_refused) {  // F-71
   start({.max_body = 1000, .max_header = 1024});
   EXPECT_NE(ask(request("POST /x", "", std::string(1001, 'x'))).find(" 413 "), std::string::npos);
   // Nothing of the body has been sent: the length alone will do.
@@ -151,7 +151,7 @@ TEST_F(Server, F_71_what_is_too_large_is_refused) {
   EXPECT_NE(ask_closing("POST /x", "", std::string(1000, 'x')).find(" 200 "), std::string::npos);
 }
 
-TEST_F(Server, F_71_nonsense_gets_400_or_is_closed) {
+TEST_F(Server, nonsense_gets_400_or_is_closed) {  // F-71
   start({.header_timeout = 500ms});
   for (const std::string_view bad :
        {"\r\n\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\x16\x03\x01\x02\r\n\r\n",
@@ -166,7 +166,7 @@ TEST_F(Server, F_71_nonsense_gets_400_or_is_closed) {
   EXPECT_NE(ask_closing("GET /still").find("<GET /still"), std::string::npos);
 }
 
-TEST_F(Server, F_71_slow_clients_are_closed_and_hold_nobody_up) {
+TEST_F(Server, slow_clients_are_closed_and_hold_nobody_up) {  // F-71
   start({.max_connections = 40, .workers = 1, .header_timeout = 400ms, .body_timeout = 400ms});
   std::vector<std::unique_ptr<Client>> slow;
   for (int i = 0; i < 30; ++i) {
@@ -178,14 +178,14 @@ TEST_F(Server, F_71_slow_clients_are_closed_and_hold_nobody_up) {
   for (const auto& client : slow) EXPECT_EQ(client->read_until().find("[late]"), std::string::npos);
 }
 
-TEST_F(Server, F_71_more_connections_than_are_served_wait) {
+TEST_F(Server, more_connections_than_are_served_wait) {  // F-71
   start({.max_connections = 2, .header_timeout = 500ms});
   Client first(server_->port()), second(server_->port()), third(server_->port());
   ASSERT_TRUE(third.send(request("GET /third", "Connection: close\r\n")));
   EXPECT_NE(third.read_until().find("<GET /third"), std::string::npos);  // once the silent ones are closed
 }
 
-TEST_F(Server, F_71_bodies_together_are_bounded) {
+TEST_F(Server, bodies_together_are_bounded) {  // F-71
   start({.max_body = 1000, .max_waiting = 1500});
   Client holds(server_->port());
   ASSERT_TRUE(holds.send(fmt::format("POST /x HTTP/1.1\r\n{}Content-Length: 1000\r\n\r\na", kHost)));
@@ -197,7 +197,7 @@ TEST_F(Server, F_71_bodies_together_are_bounded) {
   EXPECT_NE(ask_closing("POST /y", "", std::string(900, 'y')).find(" 200 "), std::string::npos);
 }
 
-TEST_F(Server, F_71_a_token_and_the_own_host_are_asked_for) {
+TEST_F(Server, a_token_and_the_own_host_are_asked_for) {  // F-71
   EXPECT_EQ(HttpServer::listen({.address = "0.0.0.0"}, {}).error().code, Code::InvalidArgument);
   EXPECT_EQ(HttpServer::listen({.address = "nonsense", .token = "t"}, {}).error().code, Code::InvalidArgument);
   start();
@@ -222,7 +222,7 @@ TEST_F(Server, F_71_a_token_and_the_own_host_are_asked_for) {
   EXPECT_NE(ask_closing("GET /", "Authorization: Bearer 0123456789abcdef\r\n").find(" 200 "), std::string::npos);
 }
 
-TEST_F(Server, F_71_a_stop_ends_what_is_under_way_and_takes_nothing_new) {
+TEST_F(Server, a_stop_ends_what_is_under_way_and_takes_nothing_new) {  // F-71
   start();
   Client idle(server_->port()), busy(server_->port());
   ASSERT_TRUE(busy.send(request("GET /slow")));
@@ -235,7 +235,7 @@ TEST_F(Server, F_71_a_stop_ends_what_is_under_way_and_takes_nothing_new) {
   EXPECT_FALSE(late.send("GET"));
 }
 
-TEST(HttpAnswers, F_71_bytes_are_answered_without_a_network) {
+TEST(HttpAnswers, bytes_are_answered_without_a_network) {  // F-71
   const HttpHandler handler = [](const HttpRequest& r) { return HttpResponse{200, "text/plain", "<" + r.path + ">"}; };
   const std::string text = http_answers(request("GET /1") + request("POST /2", "", "abc") + "GET /un", {}, handler);
   EXPECT_NE(text.find("</1>"), std::string::npos);

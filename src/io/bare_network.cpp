@@ -103,7 +103,7 @@ struct Module {
 };
 using Modules = std::map<std::string, Module, NaturalLess>;
 
-// Modules that are one layer together: their names behind the last point, and the parts that they become.
+// Modules that are one layer together: their names after the last point, and the parts that they become.
 struct Family {
   std::array<std::string_view, 4> members;
   std::array<std::string_view, 4> parts;
@@ -277,7 +277,7 @@ Result<Layout> layout_of(const std::string& name, const Module& module, const Js
   if (module.find("weight_ih") != nullptr) return recurrent(module);
   if (module.find("in_proj_weight") != nullptr || module.find("q.weight") != nullptr) {
     if (find(hint, "num_heads") == nullptr)
-      return fail(Code::InvalidConfig, "num_heads: no shape tells the number of heads; a hint has to");
+      return fail(Code::InvalidConfig, "num_heads: the shapes do not determine the number of heads; give it by a hint");
     return attention(module);
   }
   if (module.find("gate.weight") != nullptr) return swiglu(module);

@@ -8,7 +8,7 @@
 
 #include "core/json_fwd.h"
 #include "io/mount.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 
@@ -24,11 +24,12 @@ struct BareNetwork {
 //             and sizes from their shapes, other keys as they are; a layer without "tensors" is as in any spec
 // Without "layers" every module of the file is a layer, in the order of their names (numbers by their size).
 //
-// What shapes say of a module: weight_ih of 4, 3 or 1 times the columns of weight_hh is an lstm, gru or rnn (PyTorch's
-// order of gates, of which both biases are added up); in_proj_weight, or q, k, v and o beside each other, an mha; gate,
-// up and down a swiglu; running_mean a batchnorm; another vector a layernorm, without a bias an rmsnorm; three to five
-// axes a convolution; a table named emb or with more than ten times as many rows as columns and no bias an embedding;
-// any other matrix a dense. InvalidConfig for what no shape tells (num_heads of an mha), errors of mount_tensors().
+// Shapes determine the kind of a module: weight_ih of 4, 3 or 1 times the columns of weight_hh is an lstm, gru or rnn
+// (PyTorch's order of gates, of which both biases are added up); in_proj_weight, or q, k, v and o beside each other, an
+// mha; gate, up and down a swiglu; running_mean a batchnorm; another vector a layernorm, without a bias an rmsnorm;
+// three to five axes a convolution; a table named emb or with more than ten times as many rows as columns and no bias
+// an embedding; any other matrix a dense. InvalidConfig for settings that no shape determines (num_heads of an mha),
+// errors of mount_tensors().
 Result<BareNetwork> network_from_bare(std::vector<BareTensor> tensors, const Json& hints,
                                       const SpecOptions& options = {});
 

@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "core/json.h"
-#include "network/network_session.h"
+#include "network/session/network_session.h"
 #include "support/files.h"
 
 namespace loom::bare_network_test {
@@ -46,7 +46,7 @@ Shape shape_of(const Json& list) {
   return Shape::create(extents).value();
 }
 
-TEST(BareNetwork, F_50_state_dicts_of_torch_give_its_answers) {
+TEST(BareNetwork, state_dicts_of_torch_give_its_answers) {  // F-50
   const Json cases = test::read_json(golden("cases.json"));
   ASSERT_EQ(cases["cases"].size(), 9u);
   for (const Json& one : cases["cases"]) {
@@ -65,7 +65,7 @@ TEST(BareNetwork, F_50_state_dicts_of_torch_give_its_answers) {
   }
 }
 
-TEST(BareNetwork, F_51_the_report_says_what_became_of_every_tensor) {
+TEST(BareNetwork, the_report_says_what_became_of_every_tensor) {  // F-51
   const auto network =
       made(golden("conv.safetensors"), parse_json(R"({"layers":[{"tensors":"0","groups":2},{"tensors":"1"},
            {"tensors":"3","type":"convtransposed2","groups":2}]})")
@@ -81,7 +81,7 @@ TEST(BareNetwork, F_51_the_report_says_what_became_of_every_tensor) {
   EXPECT_EQ(places["3.bias"], "layers.2.bias");
 }
 
-TEST(BareNetwork, F_51_what_has_no_place_or_no_tensor_is_an_error_that_names_it) {
+TEST(BareNetwork, what_has_no_place_or_no_tensor_is_an_error_that_names_it) {  // F-51
   const auto message = [](const std::string& file, const std::string& hints) {
     const auto network = made(golden(file), parse_json(hints).value());
     return network ? std::string("no error") : network.error().text();
@@ -109,7 +109,7 @@ TEST(BareNetwork, F_51_what_has_no_place_or_no_tensor_is_an_error_that_names_it)
   expect(message("mlp.safetensors", "[]"), "an object expected");
 }
 
-TEST(BareNetwork, F_51_the_same_tensor_is_no_weight_twice) {
+TEST(BareNetwork, the_same_tensor_is_no_weight_twice) {  // F-51
   auto tensors = read_bare_tensors(golden("mlp.safetensors"));
   ASSERT_TRUE(tensors);
   auto spec = network_from_json(R"({"layers":[{"type":"dense","input_height":6,"output_height":8}]})");
@@ -136,9 +136,9 @@ double voice(std::size_t t) {
 
 Json example(const std::string& name) { return test::read_json(test::source_path("examples/hints/" + name)); }
 
-// Silero's network stands behind the sizes of a Fourier transform: one network makes real and imaginary parts, the
-// roots are taken here, another one hears the voice and remembers.
-TEST(BareNetwork, F_50_silero_from_plain_weights_hears_what_torch_hears) {
+// Silero's network reads the magnitudes of a Fourier transform: one network computes real and imaginary parts, the test
+// takes the roots, and another network, which has a state, finds the voice.
+TEST(BareNetwork, silero_from_plain_weights_hears_what_torch_hears) {  // F-50
   const std::string weights = test::data_path("vad/silero_vad_16k.safetensors");
   const auto stft = Running::of(made(weights, example("silero_stft.json")), Shape::of({1, 1, 640}));
   const auto vad = Running::of(made(weights, example("silero_vad.json")), Shape::of({1, 129, 4}));
@@ -180,7 +180,7 @@ std::vector<std::string> phonemes_of(const std::string& word, Running& encoder, 
   return out;
 }
 
-TEST(BareNetwork, F_50_g2p_en_from_an_npz_says_what_the_package_says) {
+TEST(BareNetwork, g2p_en_from_an_npz_says_what_the_package_says) {  // F-50
   const std::string weights = test::data_path("rnn/g2p_en_gru.npz");
   const auto encoder = Running::of(made(weights, example("g2p_encoder.json")), Shape::of({1, 5}));
   const auto decoder = Running::of(made(weights, example("g2p_decoder.json")), Shape::of({1, 1}));

@@ -12,7 +12,7 @@ void* operator new(std::size_t n) {
   if (void* p = std::malloc(n == 0 ? 1 : n)) return p;
   throw std::bad_alloc();
 }
-// std::stable_sort's; what is freed below must come from here
+// used by std::stable_sort; the operator delete below frees its memory
 void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
   g_allocated += n;
   return std::malloc(n == 0 ? 1 : n);

@@ -50,7 +50,7 @@ inline std::vector<std::byte> random_bytes(std::uint64_t seed, std::size_t n) {
 
 // F-01: `read` (bytes -> whether they were accepted) meets every prefix of a good file, none of which it may accept,
 // and the file with each of its first `header` bytes changed in several ways, and allocates no more than `factor` x
-// size + 1 MiB. The bytes lie in exact allocations of their own, so that a sanitizer sees a read past the end.
+// size + 1 MiB. The bytes are in allocations of their exact size, so that a sanitizer sees a read past the end.
 template <class Read>
 void expect_survives_damage(const std::vector<std::byte>& good, std::size_t header, std::size_t factor, Read read) {
   const auto within_bounds = [&](std::vector<std::byte> bytes) {

@@ -18,7 +18,7 @@ std::string shape_text(std::span<const std::size_t> shape) { return fmt::format(
 // The rows that a weight counts in a tensor: its first axis.
 std::size_t rows_of(const Weight& w) { return w.shape()[0]; }
 
-// Whether the axes behind the first are those of the weight.
+// Returns whether the axes after the first are those of the weight.
 bool rows_fit(const BareTensor& t, const Mount& mount, const Weight& w) {
   const auto wanted = w.shape().extents();
   if (mount.transposed)
@@ -118,20 +118,44 @@ Json to_json(const LoadReport& report) {
   return {{"format", report.format}, {"tensors", std::move(tensors)}};
 }
 
-Result<std::vector<BareTensor>> read_bare_tensors(const std::string& path) {
+namespace {
+
+Result<std::vector<BareTensor>> tensors_of_arrays(std::span<const std::byte> file) {
+  LOOM_TRY(auto arrays, parse_npz(file));
   std::vector<BareTensor> out;
-  if (path.ends_with(".npz")) {
-    LOOM_TRY(auto arrays, read_npz(path));
-    for (auto& [name, array] : arrays) {
-      const auto kept = std::make_shared<const NpyArray>(std::move(array));
-      out.push_back({name, kept->dtype, kept->shape, {kept->bytes.data(), kept->bytes.size()}, kept});
-    }
-    return out;
+  for (auto& [name, array] : arrays) {
+    const auto kept = std::make_shared<const NpyArray>(std::move(array));
+    out.push_back({name, kept->dtype, kept->shape, {kept->bytes.data(), kept->bytes.size()}, kept});
   }
-  LOOM_TRY(auto opened, SafetensorsModel::open(path));
+  return out;
+}
+
+std::vector<BareTensor> tensors_of(SafetensorsModel opened) {
   const auto kept = std::make_shared<const SafetensorsModel>(std::move(opened));
+  std::vector<BareTensor> out;
   for (const SafeTensor* t : kept->tensors()) out.push_back({t->name, t->dtype, t->shape, t->bytes, kept});
   return out;
+}
+
+}  // namespace
+
+Result<std::vector<BareTensor>> read_bare_tensors(const Identified& file) {
+  if (file.kind == FileKind::Npz) {
+    auto tensors = tensors_of_arrays(file.source->bytes());
+    if (!tensors) return at(file.path, std::move(tensors).error());
+    return tensors;
+  }
+  if (file.is_folder() || file.kind == FileKind::Json) {  // an index of shards
+    LOOM_TRY(SafetensorsModel opened, SafetensorsModel::open(file.path));
+    return tensors_of(std::move(opened));
+  }
+  LOOM_TRY(SafetensorsModel opened, SafetensorsModel::open(file.source));
+  return tensors_of(std::move(opened));
+}
+
+Result<std::vector<BareTensor>> read_bare_tensors(const std::string& path) {
+  LOOM_TRY(const Identified file, identify(path));
+  return read_bare_tensors(file);
 }
 
 Result<LoadReport> mount_tensors(Network& network, std::span<const BareTensor> tensors, std::span<const Mount> mounts,

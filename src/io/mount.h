@@ -11,11 +11,12 @@
 #include "core/error.h"
 #include "core/json_fwd.h"
 #include "dtypes/dtype.h"
+#include "io/identify.h"
 #include "network/network.h"
 
 namespace loom {
 
-// A tensor of any file. `keeps` owns what `bytes` look into, or is null.
+// A tensor of a file of any format. `keeps` owns the memory of `bytes`, or is null.
 struct BareTensor {
   std::string name;
   DType dtype = DType::float32;
@@ -30,16 +31,15 @@ struct BareTensor {
 
 // One place of a tensor's rows.
 struct Mount {
-  std::string tensor, path;   // "conv1.weight", "layers.0.weight"
-  std::size_t first_row = 0;  // of the tensor; rows are its first axis. As many are taken as the weight has
-  bool adds = false;          // onto what another mount puts there, as PyTorch's second bias of a gate
-  bool transposed = false;    // [in, out] in the file
-  bool swaps_channels =
-      false;               // [C, F / groups, ...] in the file, as filters of transposed convolutions lie in PyTorch
-  std::size_t groups = 1;  // of these
+  std::string tensor, path;     // "conv1.weight", "layers.0.weight"
+  std::size_t first_row = 0;    // of the tensor; rows are its first axis. As many are taken as the weight has
+  bool adds = false;            // to the values of another mount, as PyTorch's second bias of a gate
+  bool transposed = false;      // [in, out] in the file
+  bool swaps_channels = false;  // [C, F / groups, ...] in the file, PyTorch's layout of transposed convolutions
+  std::size_t groups = 1;       // of these
 };
 
-// What became of a tensor: its places, or the reason why it has none.
+// The places of a tensor in the network, or the reason why it has none.
 struct TensorReport {
   std::string name;
   std::vector<std::size_t> shape;
@@ -54,10 +54,11 @@ struct LoadReport {
 };
 Json to_json(const LoadReport& report);
 
-// .safetensors (also sharded, or a folder) and .npz files. NotFound, CorruptData, Unsupported.
+// Reads safetensors (sharded too, by their index or folder) and .npz files. NotFound, CorruptData, Unsupported.
+Result<std::vector<BareTensor>> read_bare_tensors(const Identified& file);
 Result<std::vector<BareTensor>> read_bare_tensors(const std::string& path);
 
-// Sets every weight of the network. NotFound for weights that no mount fills and mounts of tensors that are not there,
+// Sets every weight of the network. NotFound for weights that no mount fills and mounts of tensors that do not exist,
 // ShapeMismatch, InvalidArgument for a weight that is filled twice. Tensors without a mount are errors unless `ignored`
 // gives the reason; parts of a tensor that no mount takes are errors.
 Result<LoadReport> mount_tensors(Network& network, std::span<const BareTensor> tensors, std::span<const Mount> mounts,

@@ -9,10 +9,11 @@
 #include "core/system.h"
 #include "io/byte_reader.h"
 #include "io/entity/entity.h"
-#include "io/loom08/loom08.h"
+#include "io/entity/entity_layout.h"
 #include "io/onnx/graph_file.h"
 #include "io/safetensors/safetensors.h"
 #include "io/weight_tensors.h"
+#include "legacy/files/loom08.h"
 
 namespace loom {
 namespace {
@@ -40,11 +41,10 @@ Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions o
   LOOM_TRY_VOID(check_holds_network(reader));
   LOOM_TRY(const auto spec, reader.section("network"));
   options.initialise = false;
-  constexpr std::string_view kLanguageModel = "{\"transformer\":";  // lm/model_entity.h
-  if (as_text(spec).substr(0, kLanguageModel.size()) == kLanguageModel)
+  if (as_text(spec).starts_with(kModelSpecBegin))
     return fail(Code::Unsupported,
                 "this .entity holds a language model: loom generate, chat, logits, perplexity and inspect read it");
-  if (as_text(spec).starts_with("{\"graph\":")) {  // io/onnx/graph_file.h
+  if (as_text(spec).starts_with(kGraphSpecBegin)) {
     LOOM_TRY(const auto bytes, reader.section("weights"));
     return network_from_onnx(bytes, {});
   }
@@ -148,51 +148,58 @@ Result<SpecResult> network_from_entity(std::span<const std::byte> bytes, const S
   return network_from_reader(reader, options);
 }
 
-bool is_network_file(const std::string& path) {
-  if (!is_file(path)) return false;
-  const auto file = MappedFile::open(path);
-  return file && is_network((*file)->bytes());
-}
+namespace {
 
-bool is_network(std::span<const std::byte> bytes) {
-  if (is_entity(bytes) || looks_like_onnx(bytes)) return true;
-  std::size_t i = 0;
-  while (i < std::min<std::size_t>(bytes.size(), 64) && (bytes[i] == std::byte{' '} || bytes[i] == std::byte{'\n'} ||
-                                                         bytes[i] == std::byte{'\t'} || bytes[i] == std::byte{'\r'}))
-    ++i;
-  return i < bytes.size() && bytes[i] == std::byte{'{'};
-}
-
-// `folder`: of the file, for graphs that it names; empty: it is none.
-static Result<SpecResult> load_from(const ByteSource& source, const SpecOptions& options, const std::string& folder) {
-  const std::string& path = source.name();
-  const auto bytes = source.bytes();
-  if (as_text(bytes).starts_with("GGUF"))
-    return fail(Code::Unsupported,
-                "{}: a language model in GGUF, no network; loom generate, inspect and convert read it", path);
-  if (looks_like_safetensors(bytes, path)) {
-    if (auto file = SafetensorsFile::parse(bytes); !file) return at(path, std::move(file).error());
-    return fail(Code::Unsupported,
-                "{}: tensors without a network's spec; loom run --hints FILE.json says what they are", path);
+// `folder`: of the file, for graphs that it names; empty: it is in memory.
+Result<SpecResult> load_from(std::span<const std::byte> bytes, FileKind kind, const std::string& path,
+                             const SpecOptions& options, const std::string& folder) {
+  switch (kind) {
+    case FileKind::Gguf:
+      return fail(Code::Unsupported,
+                  "{}: a language model in GGUF, no network; loom generate, inspect and convert read it", path);
+    case FileKind::Safetensors:
+      if (auto file = SafetensorsFile::parse(bytes); !file) return at(path, std::move(file).error());
+      return fail(Code::Unsupported,
+                  "{}: tensors without a network's spec; loom run --hints FILE.json says what they are", path);
+    case FileKind::Npz:
+    case FileKind::Npy:
+    case FileKind::Zip:
+      return fail(Code::Unsupported, "{}: {}; expected a network: an .entity, JSON or an ONNX file", path,
+                  describe(kind));
+    default: break;
   }
   auto result = is_entity(bytes)         ? network_from_entity(bytes, options)
-                : looks_like_onnx(bytes) ? network_from_onnx(bytes, {folder})
+                : kind == FileKind::Onnx ? network_from_onnx(bytes, {folder})
                                          : network_from_text(as_text(bytes), options);
   if (!result) return at(path, std::move(result).error());
   return result;
 }
 
-Result<SpecResult> load_network(const std::string& path, const SpecOptions& options) {
-  LOOM_TRY(const auto source, ByteSource::file(path));
-  const std::size_t slash = path.find_last_of(os::kSeparators);
-  const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+}  // namespace
+
+bool is_network(std::span<const std::byte> bytes) {
+  const auto kind = kind_of(bytes, "");
+  return kind && Identified{"", *kind}.is_network();
+}
+
+Result<SpecResult> load_network(const Identified& file, const SpecOptions& options) {
+  LOOM_TRY(const auto source, file.file());
+  const std::size_t slash = file.path.find_last_of(os::kSeparators);
+  const std::string folder = slash == file.path.npos ? "." : file.path.substr(0, slash + 1);
   SpecOptions with_files = options;
   if (!with_files.read_graph) with_files.read_graph = graphs_in(folder);
-  return load_from(*source, with_files, folder);
+  return load_from(source->bytes(), file.kind, file.path, with_files, folder);
+}
+
+Result<SpecResult> load_network(const std::string& path, const SpecOptions& options) {
+  LOOM_TRY(const Identified file, identify(path));
+  return load_network(file, options);
 }
 
 Result<SpecResult> load_network(const std::shared_ptr<const ByteSource>& source, const SpecOptions& options) {
-  return load_from(*source, options, {});
+  LOOM_TRY_VOID(source->fill(source->size()));
+  LOOM_TRY(const FileKind kind, kind_of(source->bytes(), source->name()));
+  return load_from(source->bytes(), kind, source->name(), options, {});
 }
 
 }  // namespace loom

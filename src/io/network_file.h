@@ -7,7 +7,8 @@
 
 #include "core/byte_source.h"
 #include "core/sha256.h"
-#include "network/spec.h"
+#include "io/identify.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 
@@ -25,14 +26,14 @@ Result<std::string> network_to_checkpoint(const Network& network);
 
 // Unsupported, with what it holds instead, for an .entity without a section "network".
 Result<void> check_holds_network(const EntityReader& file);
-// Returns whether a file starts like one of these; a missing file does not.
-bool is_network_file(const std::string& path);
+// Returns whether bytes begin like one of these.
 bool is_network(std::span<const std::byte> bytes);
 
 // By content: an .entity, JSON, or a graph in ONNX, which becomes a network of one cell (io/onnx/graph_file.h); files
-// of Loom 0.8x too (io/loom08/loom08.h). A layer of a file may name another one with its graph, inside the same folder.
-// Weights that a JSON does not bring are initialised by its seed; an .entity and a file of 0.8x must have them all.
+// of Loom 0.8x too (legacy/files/loom08.h). A layer of a file may name another one with its graph, inside the same
+// folder. Weights that a JSON lacks are initialised by its seed; an .entity and a file of 0.8x must have them all.
 Result<SpecResult> load_network(const std::string& path, const SpecOptions& options = {});
+Result<SpecResult> load_network(const Identified& file, const SpecOptions& options = {});
 // The network holds copies of all it needs: memory of the caller is read during the call and not later.
 Result<SpecResult> load_network(const std::shared_ptr<const ByteSource>& source, const SpecOptions& options = {});
 Result<SpecResult> network_from_entity(std::span<const std::byte> bytes, const SpecOptions& options = {});

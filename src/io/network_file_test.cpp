@@ -7,7 +7,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "layers/all.h"
-#include "network/network_session.h"
+#include "network/session/network_session.h"
 
 namespace loom {
 namespace {
@@ -34,7 +34,7 @@ std::vector<float> output_of(Network& network) {
   return y ? std::vector<float>(y->as(), y->as() + y->shape.elements()) : std::vector<float>{};
 }
 
-TEST(NetworkFile, F_04_F_03_every_type_comes_back_bit_for_bit_from_entity_and_json) {
+TEST(NetworkFile, every_type_comes_back_bit_for_bit_from_entity_and_json) {  // F-04, F-03
   for (std::size_t t = 0; t < kNumTypes; ++t) {
     const std::string type(name(static_cast<DType>(t)));
     SCOPED_TRACE(type);
@@ -60,7 +60,7 @@ TEST(NetworkFile, F_04_F_03_every_type_comes_back_bit_for_bit_from_entity_and_js
 
 // A network that was float64 keeps masters of that width through every other type: a file that keeps masters must not
 // narrow them.
-TEST(NetworkFile, D_11_F_04_masters_of_float64_come_back_whole_in_every_type) {
+TEST(NetworkFile, masters_of_float64_come_back_whole_in_every_type) {  // D-11, F-04
   const auto masters = [](const Network& network) {
     std::vector<double> all;
     network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
@@ -90,7 +90,7 @@ TEST(NetworkFile, D_11_F_04_masters_of_float64_come_back_whole_in_every_type) {
 }
 
 // Links of every mode, a skip to a cell, a gate and a tie come back from both formats with the outputs they had.
-TEST(NetworkFile, V_26_G_08_G_15_F_04_links_gates_and_ties_come_back) {
+TEST(NetworkFile, links_gates_and_ties_come_back) {  // V-26, G-08, G-15, F-04
   const std::string spec = R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":7,"seed":7,"input_shape":[8],"layers":[
     {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":8,"output_height":8,"activation":"tanh","dtype":"int8"},
     {"z":0,"y":0,"x":0,"l":1,"type":"dense","input_height":8,"output_height":8,"is_disabled":true,"name":"store"},
@@ -115,7 +115,7 @@ TEST(NetworkFile, V_26_G_08_G_15_F_04_links_gates_and_ties_come_back) {
   check(network_from_json(network_to_json(made->network)));
 }
 
-TEST(NetworkFile, D_21_D_23_morph_leaves_the_master_and_release_decodes_it) {
+TEST(NetworkFile, morph_leaves_the_master_and_release_decodes_it) {  // D-21, D-23
   auto made = network_from_json(spec_of("float32"));
   ASSERT_TRUE(made);
   const std::vector<float> exact = output_of(made->network);
@@ -135,8 +135,8 @@ TEST(NetworkFile, D_21_D_23_morph_leaves_the_master_and_release_decodes_it) {
   EXPECT_EQ(output_of(made->network), bytes);
 }
 
-// A 1024-wide network of two layers: what the mission promises of packed files and memory.
-TEST(NetworkFile, D_11_packed_files_and_memory_are_as_small_as_their_bits) {
+// A 1024-wide network of two layers: packed files and memory have the sizes that the specification promises.
+TEST(NetworkFile, packed_files_and_memory_are_as_small_as_their_bits) {  // D-11
   const auto sizes = [](const char* type) {
     auto made = network_from_json(fmt::format(
         R"({{"depth":1,"rows":1,"cols":1,"layers_per_cell":2,"default_dtype":"{}","layers":[
@@ -155,7 +155,7 @@ TEST(NetworkFile, D_11_packed_files_and_memory_are_as_small_as_their_bits) {
   EXPECT_LT(int4.second, f32.second * (1 - 0.84));
 }
 
-TEST(NetworkFile, F_32_a_file_that_lacks_or_adds_a_tensor_is_refused_by_name) {
+TEST(NetworkFile, a_file_that_lacks_or_adds_a_tensor_is_refused_by_name) {  // F-32
   auto made = network_from_json(spec_of("int8"));
   ASSERT_TRUE(made);
   auto bytes = network_to_entity(made->network).value();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/json.h"
+#include "network/spec/clone.h"
 
 namespace loom {
 namespace network_tensors {
@@ -32,17 +33,20 @@ Result<QuantizedMatrix> codes_of(const std::string& path, const Weight& w) {
 }  // namespace
 }  // namespace network_tensors
 
-Result<std::size_t> save_network_tensors(const std::string& path, Network& network,
+Result<std::size_t> save_network_tensors(const std::string& path, const Network& given,
                                          const TensorExportOptions& options) {
+  std::optional<Network> wide;  // the same in float32
   if (options.dequantize) {
+    LOOM_TRY(wide, clone_network(given));
     std::optional<Error> error;
-    network.visit_weights([&](const std::string& place, Weight& w, Layer&) {
+    wide->visit_weights([&](const std::string& place, Weight& w, Layer&) {
       if (error || network_tensors::stores_plainly(w.dtype())) return;
       if (auto done = w.ensure_master(); !done) error = std::move(done.error().in_source(place));
     });
     if (error) return tl::make_unexpected(*std::move(error));
-    LOOM_TRY_VOID(network.morph_all(DType::float32));
+    LOOM_TRY_VOID(wide->morph_all(DType::float32));
   }
+  const Network& network = wide ? *wide : given;
   std::vector<QuantizedMatrix> kept;
   std::vector<std::pair<std::string, std::vector<std::size_t>>> places;
   std::optional<Error> error;
@@ -88,8 +92,7 @@ Result<SpecResult> network_from_tensors(const SafetensorsFile& file, const SpecO
     QuantizedMatrix codes;
     codes.dtype = tensor->dtype, codes.rows = w.rows(), codes.cols = w.cols(), codes.span = {Granularity::Tensor};
     if (!network_tensors::stores_plainly(codes.dtype))
-      return fail(Code::CorruptData, "type {}: a network has float64, float32, float16 or bfloat16 here",
-                  name(codes.dtype));
+      return fail(Code::CorruptData, "type {}: expected float64, float32, float16 or bfloat16", name(codes.dtype));
     if (w.role() == WeightRole::Matrix && codes.dtype != layer.common.encoding.dtype)
       return fail(Code::CorruptData, "{} in the file, the network says {}", name(codes.dtype),
                   name(layer.common.encoding.dtype));

@@ -6,7 +6,7 @@
 
 #include "core/sha256.h"
 #include "io/safetensors/safetensors.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 
@@ -20,7 +20,7 @@ struct TensorExportOptions {
 
 // Weights of float64, float32, float16 and bfloat16 are stored as they are. Unsupported for others, which have scales
 // that safetensors lacks, before a byte is written; NoValue for weights without one. The number of tensors.
-Result<std::size_t> save_network_tensors(const std::string& path, Network& network,
+Result<std::size_t> save_network_tensors(const std::string& path, const Network& network,
                                          const TensorExportOptions& options = {});
 
 bool holds_network(const SafetensorsFile& file);

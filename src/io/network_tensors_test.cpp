@@ -26,7 +26,7 @@ class NetworkTensors : public testing::Test {
   test::TempFolder folder_;
 };
 
-TEST_F(NetworkTensors, F_40_float_networks_come_back_bit_for_bit) {
+TEST_F(NetworkTensors, float_networks_come_back_bit_for_bit) {  // F-40
   for (const char* dtype : {"float64", "float32", "float16", "bfloat16"}) {
     SCOPED_TRACE(dtype);
     Network before = network(dtype);
@@ -40,7 +40,7 @@ TEST_F(NetworkTensors, F_40_float_networks_come_back_bit_for_bit) {
   }
 }
 
-TEST_F(NetworkTensors, F_43_scales_have_no_place_and_nothing_is_written) {
+TEST_F(NetworkTensors, scales_have_no_place_and_nothing_is_written) {  // F-43
   for (const char* dtype : {"int8", "int4", "ternary", "uint16", "int64"}) {
     Network before = network(dtype);
     const auto tensors = save_network_tensors(path(), before);
@@ -51,7 +51,7 @@ TEST_F(NetworkTensors, F_43_scales_have_no_place_and_nothing_is_written) {
   }
 }
 
-TEST_F(NetworkTensors, F_40_dequantised_weights_have_the_values_of_the_codes) {
+TEST_F(NetworkTensors, dequantised_weights_have_the_values_of_the_codes) {  // F-40
   Network before = network("int8");
   before.release_masters();
   std::vector<float> wanted;
@@ -73,7 +73,7 @@ TEST_F(NetworkTensors, F_40_dequantised_weights_have_the_values_of_the_codes) {
   EXPECT_EQ(found, wanted);
 }
 
-TEST_F(NetworkTensors, F_51_a_tensor_too_few_too_many_or_of_another_shape_is_named) {
+TEST_F(NetworkTensors, a_tensor_too_few_too_many_or_of_another_shape_is_named) {  // F-51
   Network before = network("float32");
   ASSERT_TRUE(save_network_tensors(path(), before));
   const auto file = SafetensorsFile::open(path());

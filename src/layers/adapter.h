@@ -14,7 +14,7 @@ namespace loom {
 // says so. InvalidConfig for a rank of 0, a name that is taken or has other characters than [A-Za-z0-9_-], a weight
 // that is not named although there are several; UnknownName for a weight that is no matrix of the layer.
 Result<void> attach_adapters(Layer& layer);
-// The same for one adapter of one matrix; an empty name becomes "lora0", "lora1"...
+// Like `attach_adapters()`, for one adapter of one matrix; an empty name becomes "lora0", "lora1"...
 Result<void> attach_adapter(Weight& matrix, const AdapterConfig& config);
 // Returns whether adapters can have this name: 1 to 64 of [A-Za-z0-9_-].
 bool is_adapter_name(std::string_view name);
@@ -37,7 +37,7 @@ void adapt(const Run& run, ConstTensor x, const Weight& weight, std::size_t part
 // Adds to the gradients of the adapters, in blocks of `block` rows (numerics N-05), and to dx, which may have no data.
 void adapt_backward(const Run& run, ConstTensor x, const Weight& weight, ConstTensor dy, Tensor dx, std::size_t block);
 
-// The same for a table of which rows are taken: y[r] += factor * scale * B[ids[r]] A.
+// Like `adapt()`, for a table of which rows are taken: y[r] += factor * scale * B[ids[r]] A.
 void adapt_rows(const Run& run, const Weight& table, std::span<const std::int32_t> ids, double factor, Tensor y);
 void adapt_rows_backward(const Run& run, const Weight& table, std::span<const std::int32_t> ids, double factor,
                          ConstTensor dy, std::size_t block);

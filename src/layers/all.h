@@ -8,9 +8,9 @@
 
 namespace loom {
 
-// The built-in ones, in the order of their ids.
+// Returns the built-in kinds, in the order of their ids.
 std::span<const LayerKind* const> layer_kinds();
-// Those, and behind them the registered ones.
+// Returns the built-in kinds, then the registered ones.
 std::vector<const LayerKind*> all_layer_kinds();
 bool is_builtin_kind(std::string_view name);
 // Case-insensitive, '_' and '-' ignored (engine J-20). UnknownName with the nearest names.

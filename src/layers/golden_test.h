@@ -1,6 +1,6 @@
 #pragma once
-// The cases of golden files beside each kind (PyTorch in f64, tools/golden/layers.py, which describes the format) and
-// in tests/golden/onnx: forward, the gradient of the input and of every weight, in f64 and in f32.
+// The cases of tests/golden/layers (PyTorch in f64, tools/golden/layers.py, which describes the format) and of
+// tests/golden/onnx: forward, the gradient of the input and of every weight, in f64 and in f32.
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/shape.h"
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 #include "support/paths.h"
 
 namespace loom {
@@ -205,9 +205,9 @@ class LayerCase {
   std::string name_;
 };
 
-// Every case of src/layers/PATH_golden.json: "conv/conv".
-inline void expect_goldens(const std::string& path) {
-  const Json file = golden_file(test::source_path("src/layers/") + path + "_golden.json");
+// Checks every case of tests/golden/layers/NAME.json.
+inline void expect_goldens(const std::string& name) {
+  const Json file = golden_file(test::source_path("tests/golden/layers/") + name + ".json");
   ASSERT_GT(file["cases"].size(), 4u);
   for (const Json& j : file["cases"]) {
     // With one feature x - mean is 0, and so is gamma's gradient; PyTorch is left with 8.7e-15.

@@ -8,20 +8,21 @@
 
 namespace loom {
 
-Result<Gradients> Gradients::create(std::span<const std::size_t> elements, Element element, Device* device) {
-  return create_shared(elements, std::vector<std::size_t>(elements.size()), element, device);
+Result<Gradients> Gradients::create(std::span<const Weight* const> weights, Element element, Device* device) {
+  return create_shared(weights, std::vector<std::size_t>(weights.size()), element, device);
 }
 
-Result<Gradients> Gradients::create_shared(std::span<const std::size_t> elements, std::span<const std::size_t> groups,
+Result<Gradients> Gradients::create_shared(std::span<const Weight* const> weights, std::span<const std::size_t> groups,
                                            Element element, Device* device) {
   Gradients g;
-  g.element_ = element;
+  g.element_ = element, g.index_ = WeightIndex(weights);
   std::size_t bytes = 0, most = 0;
   std::vector<std::size_t> offsets;
-  for (std::size_t i = 0; i < elements.size(); ++i) {
+  for (std::size_t i = 0; i < weights.size(); ++i) {
     if (i > 0 && groups[i] != groups[i - 1]) bytes = 0;
     offsets.push_back(bytes);
-    LOOM_TRY(const std::size_t size, checked_mul(elements[i], bytes_of(element)));
+    const std::size_t elements = weights[i]->is_frozen() ? 0 : weights[i]->elements();
+    LOOM_TRY(const std::size_t size, checked_mul(elements, bytes_of(element)));
     g.slots_.push_back({nullptr, size, false});
     LOOM_TRY(bytes, checked_add(bytes, round_up(size, Buffer::kAlignment)));
     most = std::max(most, bytes);
@@ -41,7 +42,7 @@ void* Gradients::of(const Exec& exec, const Weight& weight) const {
 
 void* Gradients::of(const Weight& weight) const {
   if (slots_.empty() || weight.is_frozen()) return nullptr;
-  Slot& slot = slots_[weight.slot()];
+  Slot& slot = slot_of(weight);
   if (std::exchange(slot.fresh, false) && slot.bytes != 0)
     memory_.write(static_cast<std::size_t>(static_cast<std::byte*>(slot.data) - memory_.data()),
                   std::vector<std::byte>(slot.bytes));
@@ -50,7 +51,7 @@ void* Gradients::of(const Weight& weight) const {
 
 Gradients::Target Gradients::target(const Exec& exec, const Weight& weight) const {
   if (slots_.empty() || weight.is_frozen()) return {nullptr, false};
-  Slot& slot = slots_[weight.slot()];
+  Slot& slot = slot_of(weight);
   const Target target{slot.data, slot.fresh};
   if (!exec.rehearsal()) slot.fresh = false;
   return target;
@@ -61,7 +62,7 @@ void Gradients::clear() {
 }
 
 void Gradients::clear(const Weight& weight) {
-  if (!slots_.empty()) slots_[weight.slot()].fresh = true;
+  if (!slots_.empty()) slot_of(weight).fresh = true;
 }
 
 void* Statistics::put(const Exec& exec, const Weight& weight, Element element) {

@@ -7,21 +7,24 @@
 #include <vector>
 
 #include "backend/device.h"
-#include "layers/weight.h"
+#include "layers/weight_index.h"
 
 namespace loom {
 
-// Gradients of all weights of a network, by slot; shapes are the weights'.
+// Gradients of the listed weights, whose shapes they have; a tied weight has that of the values that it shares. They
+// belong to the run that makes them: neither weights nor layers know of them.
 class Gradients {
  public:
-  static Result<Gradients> create(std::span<const std::size_t> elements, Element element, Device* device = nullptr);
+  // Frozen weights take no memory. The other functions are for listed weights and those tied to them.
+  static Result<Gradients> create(std::span<const Weight* const> weights, Element element, Device* device = nullptr);
   // Groups share memory: all begin at the same place, so a hook must consume and clear a layer's gradients right after
-  // its backward pass.
-  static Result<Gradients> create_shared(std::span<const std::size_t> elements, std::span<const std::size_t> groups,
+  // its backward pass. `groups` has an ascending number for each weight.
+  static Result<Gradients> create_shared(std::span<const Weight* const> weights, std::span<const std::size_t> groups,
                                          Element element, Device* device = nullptr);
-  // Inside a pass: where the gradient of this weight is added up, zeros at first. Null when it is not wanted.
+  // Returns the memory in which a pass sums the gradient of this weight, zeros at first. Null when the gradient is not
+  // computed.
   void* of(const Exec& exec, const Weight& weight) const;
-  // Returns the same between passes, where there is no Exec.
+  // Like `of()` above, between passes, where no Exec exists.
   void* of(const Weight& weight) const;
   // For one product that covers the whole gradient: where it goes, and whether the first since clear() may store
   // instead of adding.
@@ -34,9 +37,7 @@ class Gradients {
   void clear();
   void clear(const Weight& weight);
   // Something was added since the last clear().
-  bool written(const Weight& weight) const {
-    return !slots_.empty() && !weight.is_frozen() && !slots_[weight.slot()].fresh;
-  }
+  bool written(const Weight& weight) const { return !slots_.empty() && !weight.is_frozen() && !slot_of(weight).fresh; }
   std::size_t bytes() const { return memory_.size(); }
 
  private:
@@ -45,13 +46,19 @@ class Gradients {
     std::size_t bytes;
     bool fresh;  // stands for zeros that have not been written yet
   };
+  Slot& slot_of(const Weight& weight) const {
+    const std::size_t at = index_.of(weight);
+    LOOM_ASSERT(at < slots_.size());
+    return slots_[at];
+  }
   mutable Memory memory_;
-  mutable std::vector<Slot> slots_;
+  WeightIndex index_;
+  mutable std::vector<Slot> slots_;  // in the order of the list
   Element element_ = Element::f32;
 };
 
 // New values of weights that a training forward measures (WeightRole::Statistic). A layer is const while it runs, so
-// they wait here for the session to hand them over afterwards.
+// this object keeps them until the session hands them over.
 class Statistics {
  public:
   explicit Statistics(Device* device = nullptr) : device_(device) {}
@@ -61,9 +68,10 @@ class Statistics {
   // The values put for `weight` since the last clear(); a layer that runs twice in a step goes on from its own. Null:
   // none.
   const void* latest(const Weight& weight) const;
-  // visit(weight, values) of those that were put since the last clear(), where they lie.
+  // Calls visit(weight, values) for the values put since the last clear(); on a device, they are pointers into its
+  // memory.
   void each(const std::function<void(const Weight&, const void*)>& visit) const;
-  // The same of values that have been brought here, after the pass.
+  // Like `each()`, for copies of the values in host memory, after the pass.
   void visit(const std::function<void(const Weight&, const void*)>& visit) const;
   void clear();
 

@@ -55,7 +55,8 @@ struct LayerKind {
   MatrixUse matrix = MatrixUse::Rows;
   bool is_linear_map = false;       // y = act(W x + b): target propagation can learn its way back
   bool gives_distribution = false;  // rows of the output are probabilities
-  // No gradient, no target and no device: its operations look at the values of tensors. Cells behind it can learn.
+  // No target, and no device that hides the values of tensors: its operations look at them. A backward pass ends in
+  // front of it where neither it nor anything before it learns.
   bool forward_only = false;
   // A layer that takes samples of request.in and, where it can, gives request.out; null: evolution does not make this
   // kind.

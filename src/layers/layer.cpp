@@ -15,7 +15,7 @@ void Layer::visit_all_weights(const std::function<void(Weight&)>& visit) {
 
 Error no_backward(const Layer& layer) {
   return {Code::Unsupported,
-          fmt::format("{} has no backward: nothing before it can learn and no gradient of the input comes out of it; "
+          fmt::format("{} has no backward for targets: nothing in it or before it can learn by target propagation; "
                       "\"trainable\": false keeps the cells before it as they are",
                       layer.kind())};
 }

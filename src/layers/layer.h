@@ -1,12 +1,13 @@
 #pragma once
 // The interface of every layer kind. A layer is equations written as calls of ops: forward, backward, and the rule by
-// which targets travel. It is const while it runs and holds its settings and weights; what changes lies behind the Run
-// (layers/run.h).
+// which targets travel. It is const while it runs and holds its settings and weights; it reaches everything that
+// changes through the Run (layers/run.h).
 
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +20,7 @@
 
 namespace loom {
 
-// State that a session keeps for a layer: asked for at prepare(), found again by `slot`.
+// State that a session keeps for a layer: asked for when a plan is made, found again through Run::state_of().
 struct StateNeeds {
   std::size_t slot = 0;
   AttentionConfig attention;      // of a cache; without heads: none
@@ -47,14 +48,6 @@ struct CommonSettings {
 
 struct TweenRules;
 
-// An output of another cell: `slot` is its number in Call::cells, given at prepare().
-struct CellSource {
-  std::array<std::size_t, 4> address{};
-  std::size_t slot = 0;
-  std::optional<Shape> shape{};  // while a network is being prepared
-  bool prepared = false;
-};
-
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -65,24 +58,27 @@ class Layer {
   // Validates the settings and declares the weights. InvalidConfig, ShapeMismatch, SizeOverflow.
   virtual Result<void> build() { return {}; }
   virtual void visit_weights(const std::function<void(Weight&)>& /*visit*/) {}
-  // Those, each followed by the halves of its adapters.
+  // Visits these weights, each followed by the halves of its adapters.
   void visit_all_weights(const std::function<void(Weight&)>& visit);
   // visit("sequential_layers.0", child)
   virtual void visit_children(const std::function<void(const std::string&, Layer&)>& /*visit*/) {}
 
   // ShapeMismatch names what came and what was expected.
   virtual Result<Shape> output_shape(const Shape& input) const = 0;
+  // Like output_shape(), inside a network: what runs other cells or adds their outputs finds them in the wiring of a
+  // plan. Null: none.
+  virtual Result<Shape> wired_shape(const Wiring* /*wiring*/, const Shape& input) const { return output_shape(input); }
   // The fewest axes of one sample, before which a batch has an axis of its own: 2 of a sequence [steps, features]. 0:
   // rows of any number.
   virtual std::size_t sample_rank() const { return 0; }
   // y = f(x), y of output_shape(x.shape). x and y do not overlap; with a tape both stay until backward.
   virtual void forward(const Run& run, const ConstView& x, const View& y) const = 0;
-  // Takes from the tape what forward left there. Writes dx (unless dx.data is null) and adds to the gradients of the
-  // weights.
+  // Takes from the tape the values that forward stored. Writes dx (unless dx.data is null) and adds to the gradients of
+  // the weights.
   virtual void backward(const Run& run, const ConstView& dy, const View& dx) const = 0;
-  // The same for target propagation (layers/tween.h): e = target of y - y, d = target of x - x, and the sums whose
-  // means, times tween_factor() and a rate, move the weights. Kinds that only move, choose or add values carry gaps as
-  // they carry gradients.
+  // Like `backward()`, for target propagation (layers/tween.h): e = target of y - y, d = target of x - x. The gradients
+  // are the sums whose means, times tween_factor() and a rate, move the weights. Kinds that only move, choose or add
+  // values carry gaps as they carry gradients.
   virtual void target(const Run& run, const TweenRules& /*rules*/, const ConstView& e, const View& d) const {
     backward(run, e, d);
   }
@@ -90,13 +86,13 @@ class Layer {
   // of a weight.
   virtual std::size_t tween_rows(const Shape& /*x*/, const Shape& y) const { return y.rows(); }
   virtual double tween_factor(const Weight& /*weight*/) const { return 1; }
-  // Gives the layer state slots from `next` on and reports what each needs; children are asked by the caller.
-  virtual void assign_state(std::size_t& /*next*/, std::vector<StateNeeds>& /*needs*/) {}
+  // The state that a session keeps for this layer, without its children; none for most kinds. The plan sets the slot.
+  virtual std::optional<StateNeeds> state_needs() const { return {}; }
 
   // The embedding whose table is this layer's weight (engine L-102); null for kinds that cannot share one.
   virtual LayerRef* tied_to() { return nullptr; }
   // The operation whose output this layer's output is: the last child of a sequence, the target of a share.
-  virtual const Layer& last_operation() const { return *this; }
+  virtual const Layer& last_operation(const Wiring* /*wiring*/) const { return *this; }
 
   CommonSettings common;
   std::uint32_t site = 0;  // of random streams: the layer's path, set at prepare() (engine N-08)
@@ -121,7 +117,7 @@ const L* layer_as(const Layer& layer) {
   return layer_as<L>(const_cast<Layer&>(layer));
 }
 
-// The error of a backward pass that wants to go through a kind that only runs forward.
+// The error of targets that would go through a kind without a rule for them (LayerKind::forward_only).
 Error no_backward(const Layer& layer);
 
 // Containers and networks run a layer by these two functions, so that hooks see it. With rules, backward carries
@@ -138,8 +134,8 @@ void visit_layers(const std::string& path, Layer& layer, const std::function<voi
 void visit_weights(const std::string& path, Layer& layer,
                    const std::function<void(const std::string&, Weight&, Layer&)>& visit);
 
-// Every layer that runs when this one does: what shares borrow too (after prepare()), disabled children not.
-void visit_running(Layer& layer, const std::function<void(Layer&)>& visit);
+// Every layer that runs when this one does: what shares borrow too, disabled children not.
+void visit_running(const Wiring& wiring, Layer& layer, const std::function<void(Layer&)>& visit);
 
 // Fills every weight that has no value, by its layer's rule and a function of (seed, path) (engine J-02), in the
 // layer's type.

@@ -27,14 +27,15 @@ inline bool lengths_of(const Run& run, std::string_view kind, std::size_t batch,
   return true;
 }
 
-// For kinds that join the steps of a sample and cannot leave some out: true, and Unsupported in the run, where the call
-// gives lengths, since what lies behind the valid steps would reach them.
+// For kinds that join the steps of a sample and cannot leave some out: steps after the valid ones would affect them.
+// Returns true, with Unsupported in the run, where the call gives lengths.
 inline bool refuses_lengths(const Run& run, std::string_view kind) {
   if (run.inputs.lengths.empty()) return false;
   run.fail({Code::Unsupported, fmt::format("{}: lengths of samples, whose steps this layer joins", kind)});
   return true;
 }
-// The same for kinds that join rows, `rows` of them: with one for each sample there are no steps to leave out.
+// Like `refuses_lengths()` above, for kinds that join `rows` rows: one row for each sample leaves no steps to leave
+// out.
 inline bool refuses_lengths(const Run& run, std::string_view kind, std::size_t rows) {
   return rows != run.inputs.lengths.size() && refuses_lengths(run, kind);
 }

@@ -30,7 +30,7 @@ inline void linear(const Run& run, ConstTensor x, const Weight& weight, const We
   linear(run, x, std::array{LinearJob{&weight, &bias, y, 0, input_floor}});
 }
 
-// What gradients of several weights share: x packed, dy^T with contiguous rows.
+// Operands that the gradients of several weights share: x packed, dy^T with contiguous rows.
 struct SharedOperands {
   PackedOperand x;
   Operand dy;
@@ -39,8 +39,8 @@ struct SharedOperands {
 // `block` rows (numerics N-05).
 void linear_backward(const Run& run, ConstTensor x, const Weight& weight, const Weight& bias, ConstTensor dy, Tensor dx,
                      std::size_t block, bool add_to_dx = false, const SharedOperands* shared = nullptr);
-// The same for gaps; the caller closes d (layers/tween.h) after the last product. `y`, or W x + b, is what averaged
-// targets count from.
+// Like `linear_backward()`, for gaps; the caller closes d (layers/tween.h) after the last product. Averaged targets
+// count from `y`, or from W x + b without it.
 void linear_target(const Run& run, const TweenRules& rules, ConstTensor x, const Weight& weight, const Weight& bias,
                    ConstTensor e, Tensor d, std::size_t block, bool add_to_d = false, const ConstTensor* y = nullptr);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The context a layer runs in, beside its tensors: where it computes, the side inputs of the call, where its state
-// lies, and where it leaves the values that backward needs. A layer changes nothing but what it reaches through its
+// The context in which a layer runs, beside its tensors: the Exec that computes, the side inputs of the call, the state
+// of the layer, and the tape for values that backward reads. A layer changes nothing but what it reaches through its
 // Run.
 
 #include <array>
@@ -12,6 +12,7 @@
 #include "backend/exec.h"
 #include "layers/gradients.h"
 #include "layers/metacognition/meta_state.h"
+#include "layers/wiring.h"
 #include "ops/attention/attention.h"
 #include "ops/rope/rope.h"
 #include "ops/rounding/rounding.h"
@@ -53,7 +54,7 @@ struct RecurrentState {
   void* c = nullptr;  // lstm
   Shape shape;
   bool has_cell = false, stateful = false, planned = false;
-  bool continues = false;  // this call starts from what lies here
+  bool continues = false;  // this call starts from these values
 
   void plan(const std::array<std::size_t, 3>& extents, bool cell, bool keeps_state) {
     has_cell = cell, stateful = keeps_state;
@@ -65,8 +66,8 @@ struct RecurrentState {
 };
 
 // State of an attention layer in a session: a cache for each sequence. Where a call names no sequences
-// (SideInputs::sequences), every sample goes on behind the `length` positions that came before: a rehearsal plans how
-// many samples and steps there are, the session supplies the caches and counts the steps when the call has ended.
+// (SideInputs::sequences), every sample continues after the `length` positions of earlier calls. A rehearsal plans the
+// numbers of samples and steps. The session supplies the caches and counts the steps when the call has ended.
 struct AttentionState {
   std::vector<KvCache> caches;      // by sequence
   const RopeTable* rope = nullptr;  // reaches as far as the call does
@@ -87,7 +88,7 @@ struct SideInputs {
   const ConstView* mask = nullptr;
 };
 
-// State that a session keeps for its layers between calls, by state slot of the layer. Empty: state starts at 0 and is
+// State that a session keeps for its layers between calls, by slot (Wiring::state_of). Empty: state starts at 0 and is
 // dropped.
 struct StateSlots {
   std::span<AttentionState> attention;
@@ -114,8 +115,8 @@ class LayerWatch {
   virtual bool sees_rehearsals() const { return false; }
   virtual void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) = 0;
   virtual void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) = 0;  // dx may have no data
-  // The same of targets: e = target of y - y; `rate` [1] is the mean gate weight of the branches that the layer stands
-  // in; no data: 1.
+  // Like `after_backward()`, for targets: e = target of y - y; `rate` [1] is the mean gate weight of the branches that
+  // contain the layer; no data: 1.
   virtual void after_target(const Layer& layer, const ConstView& e, const ConstView& d, ConstTensor /*rate*/) {
     after_backward(layer, e, d);
   }
@@ -125,7 +126,7 @@ class LayerWatch {
 class TargetMap {
  public:
   virtual ~TargetMap() = default;
-  // May write d, which has data and holds what the layer's own rule left there.
+  // May write d, which has data and holds the result of the layer's own rule.
   virtual void replace(const Exec& exec, const Layer& layer, const ConstView& e, const View& d) = 0;
 };
 
@@ -134,9 +135,10 @@ struct Call {
   SideInputs inputs{};
   StateSlots states{};
   CellTensors cells{};
-  std::uint64_t seed = 0;  // of random streams, with `step` and the layer's site
+  const Wiring* wiring = nullptr;  // where links and skips lead and states are: of the plan that runs
+  std::uint64_t seed = 0;          // of random streams, with `step` and the layer's site
   std::uint32_t step = 0;
-  // of the batch that these samples are a part of: random streams count from there
+  // position of the first of these samples in the whole batch: random streams count from it
   std::size_t first_sample = 0;
   bool training = false;  // dropout, batch statistics
   // the first axis is one of samples: a layer may not take it for another
@@ -145,13 +147,13 @@ struct Call {
   // of the batch that these samples are: gates add as much of their terms to the loss
   double share = 1;
   double loss_scale = 1;           // of dy, and so of all gradients (engine T-70)
-  Tape* tape = nullptr;            // forward leaves what backward needs; null: nothing is kept
-  Gradients* gradients = nullptr;  // of weights, added to by backward; null: not wanted
+  Tape* tape = nullptr;            // forward stores values for backward; null: nothing is kept
+  Gradients* gradients = nullptr;  // of weights, added to by backward; null: not computed
   // where a training forward leaves running statistics; null: they stay as they are
   Statistics* statistics = nullptr;
   // [1]: forward adds the load-balancing terms of its gates (engine V-37)
   Tensor gate_loss{};
-  const View* d_external = nullptr;  // the gradient of inputs.external, added to; null: not wanted
+  const View* d_external = nullptr;  // the gradient of inputs.external, added to; null: not computed
   LayerWatch* watch = nullptr;
   TargetMap* targets = nullptr;
   // names of the adapters that count in this call; null: those that are enabled
@@ -189,7 +191,7 @@ struct Run : Call {
   bool keeps() const { return tape != nullptr; }
   // Whether a result may take the place of what it is made of: not where a backward run wants that, nor on a card,
   // where each workgroup of a product makes its inputs once more (GpuDevice::record).
-  bool may_replace() const { return !keeps() && exec.gpu() == nullptr; }
+  bool may_replace() const { return !keeps() && !exec.records(); }
   // For backward, which gets them from saved(); nothing where none follows.
   template <class... Views>
   void save(const Views&... views) const {
@@ -200,7 +202,14 @@ struct Run : Call {
     return tape->pop<N>();
   }
   ConstView saved() const { return tape->pop(); }
-  // Null when the gradient of this weight is not wanted.
+  // Returns the state that the session keeps for a layer; null where it keeps none.
+  template <class State>
+  State* state_of(const Layer& layer, std::span<State> states) const {
+    if (states.empty() || wiring == nullptr) return nullptr;
+    const std::size_t slot = wiring->state_of(layer);
+    return slot < states.size() ? &states[slot] : nullptr;
+  }
+  // Returns the memory of the gradient of this weight; null when the gradient is not computed.
   void* gradient(const Weight& weight) const { return gradients == nullptr ? nullptr : gradients->of(exec, weight); }
   // Position of the random streams of this call at the first element of x.
   std::size_t first_element(const Shape& x) const { return x.rank() == 0 ? 0 : first_sample * (x.elements() / x[0]); }

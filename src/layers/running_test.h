@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/json.h"
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 
 namespace loom::test {
 

@@ -30,7 +30,7 @@ void close_targets(const Exec& exec, const TweenRules& rules, std::span<const We
 inline void close_targets(const Exec& exec, const TweenRules& rules, const Weight& weight, ConstTensor x, Tensor d) {
   close_targets(exec, rules, std::array{&weight}, x, d);
 }
-// The same where the sums [d.cols] are at hand.
+// Like `close_targets()` above, for sums [d.cols] that the caller has computed.
 void close_targets(const Exec& exec, const TweenRules& rules, const void* sums, ConstTensor x, Tensor d);
 
 // Combines `sum`, the sum of the gaps that `consumers` of one tensor ask of it: their mean (W-31); the sum itself

@@ -16,6 +16,7 @@
 #include "core/json.h"
 #include "core/little_endian.h"
 #include "dtypes/packing.h"
+#include "layers/gradients.h"
 #include "layers/linear.h"
 #include "ops/all.h"
 #include "support/divided.h"
@@ -59,7 +60,7 @@ Json bitnet_cases() {
   return cases ? *cases : Json::array();
 }
 
-TEST(Weight, D_24_inject_gives_the_values_of_the_packed_data_in_every_type) {
+TEST(Weight, inject_gives_the_values_of_the_packed_data_in_every_type) {  // D-24
   constexpr std::size_t kRows = 5, kCols = 150;
   const std::vector<float> values = random_floats(kRows * kCols, 1);
   for (std::size_t t = 0; t < kNumTypes; ++t)
@@ -78,7 +79,7 @@ TEST(Weight, D_24_inject_gives_the_values_of_the_packed_data_in_every_type) {
     }
 }
 
-TEST(Weight, D_24_inject_refuses_wrong_sizes_and_codes) {
+TEST(Weight, inject_refuses_wrong_sizes_and_codes) {  // D-24
   const auto code_of = [](const Result<void>& r) { return r ? std::optional<Code>() : std::optional(r.error().code); };
   constexpr std::size_t kRows = 3, kCols = 40;
   const PackedMatrix p = pack(quantize(DType::ternary, random_floats(kRows * kCols, 2), kRows, kCols).value()).value();
@@ -108,7 +109,7 @@ TEST(Weight, D_24_inject_refuses_wrong_sizes_and_codes) {
   EXPECT_EQ(values_of(w), before);
 }
 
-TEST(Weight, D_24_inject_bitnet_equals_the_packing_of_transformers) {
+TEST(Weight, inject_bitnet_equals_the_packing_of_transformers) {  // D-24
   const Json cases = bitnet_cases();
   ASSERT_EQ(cases.size(), 4u);
   for (const Json& c : cases) {
@@ -136,7 +137,7 @@ TEST(Weight, D_24_inject_bitnet_equals_the_packing_of_transformers) {
 
 // Products of BitNet's layers: the floor under the largest input counts in the third row, where every input is about
 // 1e-7.
-TEST(Weight, D_24_D_33_products_of_bitnet_layers) {
+TEST(Weight, products_of_bitnet_layers) {  // D-24, D-33
   const FpEnvironment environment;
   for (const Isa isa : usable_isas())
     for (const Json& c : bitnet_cases()) {
@@ -158,7 +159,7 @@ TEST(Weight, D_24_D_33_products_of_bitnet_layers) {
     }
 }
 
-TEST(Weight, D_24_inject_bitnet_validates) {
+TEST(Weight, inject_bitnet_validates) {  // D-24
   // codes 0 1 2 3 from the first quarter of the rows on
   const std::vector<std::byte> packed(2 * 10, std::byte{0b11100100});
   Weight w = declared(8, 10);
@@ -176,7 +177,7 @@ TEST(Weight, D_24_inject_bitnet_validates) {
   EXPECT_EQ(values_of(w), values);
 }
 
-TEST(Weight, D_07_G_54_a_version_depends_on_the_master_alone) {
+TEST(Weight, a_version_depends_on_the_master_alone) {  // D-07, G-54
   const std::vector<float> values = random_floats(6 * 70, 3);
   Weight direct = declared(6, 70), detour = declared(6, 70);
   ASSERT_TRUE(direct.set(values) && detour.set(values));
@@ -184,8 +185,7 @@ TEST(Weight, D_07_G_54_a_version_depends_on_the_master_alone) {
   for (const DType t : {DType::int8, DType::binary, DType::float16, DType::int4}) ASSERT_TRUE(detour.morph({t}));
   EXPECT_EQ(values_of(detour), values_of(direct));
   EXPECT_EQ(detour.quantized()->scales, direct.quantized()->scales);
-  // A scale of exactly 1 is kept like any other: nothing is estimated anew from codes that do not use their whole
-  // range.
+  // A scale of exactly 1 is kept like any other: codes that do not use their whole range cause no new estimate.
   QuantizedMatrix q = quantize(DType::int8, values, 6, 70).value();
   std::ranges::fill(q.scales, 1.0);
   for (std::size_t i = 0; i < q.codes.size(); ++i) q.codes[i] = static_cast<std::byte>(i % 5);
@@ -196,7 +196,7 @@ TEST(Weight, D_07_G_54_a_version_depends_on_the_master_alone) {
   EXPECT_EQ(pack(*w.quantized())->scales, p.scales);
 }
 
-TEST(Weight, D_20_D_25_G_59_versions_are_kept_by_their_encoding_and_may_be_dropped) {
+TEST(Weight, versions_are_kept_by_their_encoding_and_may_be_dropped) {  // D-20, D-25, G-59
   Weight w = declared(4, 128);
   ASSERT_TRUE(w.set(random_floats(4 * 128, 4)));
   const Encoding encodings[] = {{DType::int4},
@@ -228,7 +228,7 @@ TEST(Weight, D_20_D_25_G_59_versions_are_kept_by_their_encoding_and_may_be_dropp
   EXPECT_EQ(values_of(w), values.back());
 }
 
-TEST(Weight, D_22_a_new_master_invalidates_every_version) {
+TEST(Weight, a_new_master_invalidates_every_version) {  // D-22
   const std::vector<float> before = random_floats(4 * 40, 5), after = random_floats(4 * 40, 6);
   Weight w = declared(4, 40), fresh = declared(4, 40);
   ASSERT_TRUE(w.set(before) && fresh.set(after));
@@ -240,8 +240,8 @@ TEST(Weight, D_22_a_new_master_invalidates_every_version) {
   }
 }
 
-// Values go where the old ones lie, in the master and in the panels, unless somebody shares them.
-TEST(Weight, D_22_values_set_again_are_those_of_a_fresh_weight) {
+// New values overwrite the old ones, in the master and in the panels, unless somebody shares them.
+TEST(Weight, values_set_again_are_those_of_a_fresh_weight) {  // D-22
   for (const std::size_t parts : {1, 2}) {
     const std::array extents{std::size_t{36}, std::size_t{70}};
     const std::size_t count = 36 * 70;
@@ -280,10 +280,44 @@ TEST(Weight, D_22_values_set_again_are_those_of_a_fresh_weight) {
   }
 }
 
+TEST(Weight, TiedWeightsAreTwoNamesOfOneObject) {
+  const std::vector<float> first = random_floats(20 * 30, 1), second = random_floats(20 * 30, 2);
+  Weight head = declared(20, 30), other = declared(20, 30);
+  EXPECT_FALSE(head.is_tied());
+  {
+    Weight table;
+    ASSERT_TRUE(table.declare("table", WeightRole::Matrix, std::array<std::size_t, 2>{20, 30}));
+    ASSERT_TRUE(head.tie(table));
+    EXPECT_TRUE(head.is_tied());
+    EXPECT_EQ(head.identity(), table.identity());
+    ASSERT_TRUE(head.set(first));
+    EXPECT_EQ(values_of(table), first);
+    ASSERT_TRUE(table.morph({DType::int8}));
+    EXPECT_EQ(head.dtype(), DType::int8);
+    EXPECT_EQ(head.matrix(), table.matrix());
+    EXPECT_EQ(head.resident_bytes(), 0u);
+    EXPECT_EQ(head.set(std::span(first).first(3)).error().text().rfind("table: ", 0), 0u);
+    // Gradients have one place for both names.
+    const Gradients gradients = Gradients::create(std::array<const Weight*, 2>{&table, &other}, Element::f32).value();
+    EXPECT_EQ(gradients.of(head), gradients.of(table));
+    EXPECT_NE(gradients.of(head), gradients.of(other));
+    EXPECT_EQ(WeightIndex(std::array<const Weight*, 2>{&other, &table}).of(head), 1u);
+    EXPECT_EQ(WeightIndex(std::array<const Weight*, 1>{&other}).of(head), WeightIndex::kNone);
+    ASSERT_TRUE(table.set(second));
+  }
+  // The values outlive the layer that gave them, until the tie ends.
+  ASSERT_TRUE(head.morph({DType::float32}));
+  EXPECT_EQ(values_of(head), second);
+  head.untie();
+  EXPECT_FALSE(head.is_tied());
+  EXPECT_FALSE(head.has_value());
+  EXPECT_EQ(head.tie(declared(20, 31)).error().code, Code::ShapeMismatch);
+}
+
 // dx comes from the decoded weights in f32, however the forward pass rounds its inputs.
 // A block format whose inputs stay as they are is multiplied by its decoded values; its blocks are no codes to be
 // written.
-TEST(Weight, D_26_D_34_block_formats_without_quantised_inputs_are_floats) {
+TEST(Weight, block_formats_without_quantised_inputs_are_floats) {  // D-26, D-34
   for (const DType dtype : {DType::q4_0, DType::q4_1, DType::q8_0}) {
     Weight packed = declared(20, 64), plain = declared(20, 64);
     ASSERT_TRUE(packed.set(std::span<const float>(random_floats(20 * 64, 5))));
@@ -298,8 +332,8 @@ TEST(Weight, D_26_D_34_block_formats_without_quantised_inputs_are_floats) {
   }
 }
 
-// Frozen scales (engine D-37) are those of the active version, in every span; set() and morph() estimate anew.
-TEST(Weight, D_37_frozen_scales_outlive_updates) {
+// Frozen scales (engine D-37) are those of the active version, in every span; set() and morph() estimate them again.
+TEST(Weight, frozen_scales_outlive_updates) {  // D-37
   const auto pool = ThreadPool::create(1).value();
   for (const Encoding encoding : {Encoding{DType::int8},
                                   {DType::int8, {Granularity::Tensor}},
@@ -331,9 +365,9 @@ TEST(Weight, D_37_frozen_scales_outlive_updates) {
   }
 }
 
-// What training does after every step, by several threads and into the memory of the values before, gives what a weight
-// has that was encoded anew.
-TEST(Weight, D_22_updates_are_encoded_where_the_old_values_lie) {
+// Updates as training makes them after every step, by several threads and in place, give the same weight as a fresh
+// encoding.
+TEST(Weight, updates_are_encoded_where_the_old_values_lie) {  // D-22
   constexpr std::size_t kRows = 252, kCols = 300;
   const auto pool = ThreadPool::create(3).value();
   std::vector<Encoding> encodings = {{DType::int8, {Granularity::Tensor}},    {DType::uint8, {Granularity::Group, 32}},
@@ -377,7 +411,7 @@ TEST(Weight, D_22_updates_are_encoded_where_the_old_values_lie) {
     }
 }
 
-TEST(Weight, D_36_the_input_gradient_uses_decoded_weights) {
+TEST(Weight, the_input_gradient_uses_decoded_weights) {  // D-36
   const FpEnvironment environment;
   constexpr std::size_t kOut = 9, kIn = 37, kRows = 2;
   const std::vector<float> x = random_floats(kRows * kIn, 7), dy = random_floats(kRows * kOut, 8);

@@ -15,7 +15,7 @@ Result<void> clip_value(const Exec& exec, std::span<const Tensor> gradients, dou
 // (clip_factors() of ops/l2_norm, which leaves its figures in clip [4]). A norm that is not finite leaves g alone: the
 // batch is skipped (T-04). InvalidConfig unless limit >= 0; 0 only measures.
 Result<void> clip_norm(const Exec& exec, std::span<const Tensor> gradients, double limit, Tensor clip);
-// Returns the norm that the gradients had before; it is there once the pass has ended.
+// Returns the norm that the gradients had before; valid after the pass has ended.
 inline double norm_of(const Figures& figures, const ConstTensor& clip) {
   return figures.at(clip, kNorm) / figures.at(clip, kNormScale);
 }

@@ -33,12 +33,12 @@ void expect_clipped() {
   EXPECT_EQ(b[1], T(-1.75));
 }
 
-TEST(Clip, T_40_the_norm_is_over_all_tensors_and_clips_before_the_value) {
+TEST(Clip, the_norm_is_over_all_tensors_and_clips_before_the_value) {  // T-40
   expect_clipped<float>();
   expect_clipped<double>();
 }
 
-TEST(Clip, T_40_clipping_gives_the_same_bits_with_any_number_of_threads) {
+TEST(Clip, clipping_gives_the_same_bits_with_any_number_of_threads) {  // T-40
   std::vector<float> start(100003);
   for (std::size_t i = 0; i < start.size(); ++i) start[i] = static_cast<float>(i * 7919 % 1000) / 300.0f - 1.6f;
   test::Machine one(1), three(3);
@@ -52,7 +52,7 @@ TEST(Clip, T_40_clipping_gives_the_same_bits_with_any_number_of_threads) {
 }
 
 // Squares of these leave f32, their norm does not; with the largest the factor of the clipping would be subnormal.
-TEST(Clip, T_40_gradients_whose_squares_f32_cannot_hold_are_clipped) {
+TEST(Clip, gradients_whose_squares_f32_cannot_hold_are_clipped) {  // T-40
   for (const float huge : {1e20f, 1e25f, 3e38f}) {
     test::Machine m;
     std::vector<float> a = {huge, -huge / 2, 1}, b = {3, huge};
@@ -67,7 +67,7 @@ TEST(Clip, T_40_gradients_whose_squares_f32_cannot_hold_are_clipped) {
   }
 }
 
-TEST(Clip, T_40_no_gradients_have_the_norm_0) {
+TEST(Clip, no_gradients_have_the_norm_0) {  // T-40
   test::Machine m;
   EXPECT_EQ(clipped(m.exec, {}, 1).value(), 0.0);
   std::vector<float> none;
@@ -76,7 +76,7 @@ TEST(Clip, T_40_no_gradients_have_the_norm_0) {
 }
 
 // Each norm fits into f32, the square of one does not.
-TEST(Clip, T_40_norms_of_f32_whose_squares_overflow_together) {
+TEST(Clip, norms_of_f32_whose_squares_overflow_together) {  // T-40
   test::Machine m;
   std::vector<float> a = {3e18f}, b = {-4e19f}, none(2000, 1.0f);
   const std::vector<Tensor> g = {test::row_of(a), test::row_of(none), test::row_of(b)};
@@ -87,7 +87,7 @@ TEST(Clip, T_40_norms_of_f32_whose_squares_overflow_together) {
   EXPECT_NEAR(b[0], -4e19 * 1e19 / want, 1e13);
 }
 
-TEST(Clip, T_40_the_norm_of_small_gradients_is_not_0) {
+TEST(Clip, the_norm_of_small_gradients_is_not_0) {  // T-40
   test::Machine m;
   std::vector<float> a(5000, 0x1p-45f);
   const std::vector<Tensor> g = {test::row_of(a)};
@@ -116,12 +116,12 @@ void expect_one_norm(double bound) {
 }
 
 // In f32 a lane adds blocks of 64 terms and 98 blocks of them: below 170 roundings of half an ulp, halved by the root.
-TEST(Clip, N_01_the_norm_has_the_same_bits_on_every_instruction_set_with_any_number_of_threads) {
+TEST(Clip, the_norm_has_the_same_bits_on_every_instruction_set_with_any_number_of_threads) {  // N-01
   expect_one_norm<float>(85 * 6e-8);
   expect_one_norm<double>(1e-13);
 }
 
-TEST(Clip, T_04_what_is_not_finite_stays_to_be_seen) {
+TEST(Clip, what_is_not_finite_stays_to_be_seen) {  // T-04
   test::Machine m;
   const float nan = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> a = {nan, 2, -2};

@@ -106,7 +106,7 @@ Result<Lbfgs::Outcome> Lbfgs::step(std::span<const Tensor> weights, std::span<co
     return fail(Code::NonFinite, "lbfgs: the loss is {} and its gradient's square {}", loss, dot(g, g));
   std::vector<double> move = direction(g);
   double slope = dot(g, move);
-  // What is dropped comes back after an error that says nothing of the numbers, as of a step that is cancelled.
+  // Dropped pairs are restored after an error that does not depend on the numbers, as a cancel.
   std::deque<Pair> dropped;
   const auto failed = [&](Error error) -> tl::unexpected<Error> {
     if (error.code != Code::NonFinite && pairs_.empty()) pairs_ = std::move(dropped);

@@ -157,11 +157,6 @@ Result<LossValue> Loss::evaluate(const Exec& exec, const LossCall& call) const {
   return exec.rehearsal() ? LossValue{} : pending.value(Figures());
 }
 
-Result<LossValue> Loss::evaluate_in(const Exec& exec, const LossCall& call) const {
-  LOOM_TRY_VOID(plan_scratch(exec, [&](const Exec& rehearsal) { (void)evaluate(rehearsal, call); }));
-  return evaluate(exec, call);
-}
-
 Result<PendingLoss> Loss::record(const Exec& exec, const LossCall& call, Figures& figures, Tensor failed) const {
   LOOM_TRY_VOID(check_call(call));
   LOOM_TRY(const Tensor rows, figures.take(call.output.shape.rows(), 1, call.output.element));

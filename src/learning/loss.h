@@ -43,7 +43,7 @@ struct LossCall {
   ConstTensor mask{};
   // Above 0: the joint divisor of several batches (T-41), the sum of their counts.
   double joint_count = 0;
-  // Gradients go here, shaped as the output and of its element; without data they are not wanted.
+  // Receives the gradients, in the shape and element type of the output; without data they are not computed.
   Tensor gradient{};
   Tensor target_gradient{};  // contrastive only (`both`)
 };
@@ -74,12 +74,10 @@ class Loss {
   // are negative or not finite, IndexOutOfRange for a class outside [0, C). A loss that is not finite is the caller's
   // to see (T-04). Scratch from exec.arena: as much as a rehearsal takes.
   Result<LossValue> evaluate(const Exec& exec, const LossCall& call) const;
-  // The same with an arena that serves nothing else: it is cleared, and made anew where a rehearsal takes more than it
-  // has.
-  Result<LossValue> evaluate_in(const Exec& exec, const LossCall& call) const;
-  // The same as part of a pass, in which nothing is read: the gradient, and the rows' values in figures, from which
-  // value() adds them up when the pass has ended. `failed` [1] of f32 is raised where a row's value is not finite. The
-  // arena as of evaluate_in(); sample weights must live as long.
+  // Like evaluate() as part of a pass, in which nothing is read: writes the gradient, and the rows' values into
+  // `figures`, from which value() adds them up after the pass. Sets `failed` [1] of f32 where a row's value is not
+  // finite. The arena serves nothing else: record() clears it, and allocates it again where a rehearsal takes more than
+  // it has. Sample weights must live as long as the pass.
   Result<PendingLoss> record(const Exec& exec, const LossCall& call, Figures& figures, Tensor failed) const;
 
   // ShapeMismatch for class targets or class weights of another number than the output asks for; IndexOutOfRange for a

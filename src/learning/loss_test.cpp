@@ -89,10 +89,12 @@ void expect_golden(double bound) {
   EXPECT_EQ(cases, 28u);
 }
 
-TEST(Loss, T_10_every_loss_in_f64_is_that_of_the_framework) { expect_golden<double>(1e-12); }
+// T-10
+TEST(Loss, every_loss_in_f64_is_that_of_the_framework) { expect_golden<double>(1e-12); }
 // Half a unit in the last place (6e-8) for each rounding on the way: a difference, a function of at most 2 ulp, a
 // quotient, the factor and the product with it; a row's value has four roundings of the fold besides.
-TEST(Loss, T_10_every_loss_in_f32_is_that_of_the_framework) { expect_golden<float>(8 * 6e-8); }
+// T-10
+TEST(Loss, every_loss_in_f32_is_that_of_the_framework) { expect_golden<float>(8 * 6e-8); }
 
 std::vector<float> seeded(std::size_t n, std::size_t salt) {
   std::vector<float> v(n);
@@ -105,7 +107,7 @@ const std::vector<std::string> kNames = {"mse",    "mae",        "huber",  "cros
                                          "bce",    "bce_logits", "kl_div", "hinge",        "multi_head_softmax_ce",
                                          "cosine", "contrastive"};
 
-TEST(Loss, N_01_every_loss_gives_the_same_bits_with_any_number_of_threads) {
+TEST(Loss, every_loss_gives_the_same_bits_with_any_number_of_threads) {  // N-01
   for (const std::string& name : kNames) {
     const Loss loss = named(name, {100, 33});
     Batch<float> a(Shape::of({300, 133}), seeded(300 * 133, 1), seeded(300 * 133, 2)), b = a;
@@ -136,7 +138,7 @@ void expect_same_bits_on_every_isa(const std::string& name) {
   }
 }
 
-TEST(Loss, N_01_every_loss_gives_the_same_bits_on_every_instruction_set) {
+TEST(Loss, every_loss_gives_the_same_bits_on_every_instruction_set) {  // N-01
   const test::ExpectDivided divided(3);
   for (const std::string& name : kNames)
     expect_same_bits_on_every_isa<float>(name), expect_same_bits_on_every_isa<double>(name);
@@ -145,7 +147,7 @@ TEST(Loss, N_01_every_loss_gives_the_same_bits_on_every_instruction_set) {
 // These inputs are outputs of a network near its goal: nearly right classes, directions, probabilities. The formulas of
 // f64 lose all digits of these in f32. Each input is exact in f32, so f64 says what is true: entries within 8 roundings
 // of f32, relatively.
-TEST(Loss, T_10_a_loss_near_its_least_has_its_digits_in_f32) {
+TEST(Loss, a_loss_near_its_least_has_its_digits_in_f32) {  // T-10
   struct Near {
     const char* name;
     std::vector<float> o, t;
@@ -177,7 +179,7 @@ TEST(Loss, T_10_a_loss_near_its_least_has_its_digits_in_f32) {
   }
 }
 
-TEST(Loss, T_10_gradients_are_those_of_differences) {
+TEST(Loss, gradients_are_those_of_differences) {  // T-10
   for (const std::string& name : kNames) {
     const Loss loss = named(name, {3, 5});
     test::Machine m;
@@ -201,7 +203,7 @@ TEST(Loss, T_10_gradients_are_those_of_differences) {
   }
 }
 
-TEST(Loss, T_04_infinities_and_squares_beyond_f32_show_in_the_value) {
+TEST(Loss, infinities_and_squares_beyond_f32_show_in_the_value) {  // T-04
   const float inf = std::numeric_limits<float>::infinity();
   for (const std::string& name : kNames) {
     const Loss loss = named(name, {2, 2});
@@ -223,7 +225,7 @@ TEST(Loss, T_04_infinities_and_squares_beyond_f32_show_in_the_value) {
   }
 }
 
-TEST(Loss, T_10_huge_logits_and_logits_of_minus_infinity_have_a_loss) {
+TEST(Loss, huge_logits_and_logits_of_minus_infinity_have_a_loss) {  // T-10
   const float inf = std::numeric_limits<float>::infinity();
   const Loss loss = named("ce", {});
   test::Machine m;
@@ -241,7 +243,7 @@ TEST(Loss, T_10_huge_logits_and_logits_of_minus_infinity_have_a_loss) {
   EXPECT_NEAR(loss.evaluate(m.exec, soft.call())->value, std::log(2.0), 1e-6);
 }
 
-TEST(Loss, T_10_sample_weights_multiply_value_and_gradient_of_every_loss) {
+TEST(Loss, sample_weights_multiply_value_and_gradient_of_every_loss) {  // T-10
   for (const std::string& name : kNames) {
     const Loss loss = named(name, {3, 5});
     test::Machine m;
@@ -264,7 +266,7 @@ TEST(Loss, T_10_sample_weights_multiply_value_and_gradient_of_every_loss) {
 }
 
 // Rows are summed together or one by one, as their scales are.
-TEST(Loss, T_10_weights_of_1_change_no_bit) {
+TEST(Loss, weights_of_1_change_no_bit) {  // T-10
   for (const std::string& name : kNames)
     for (const std::size_t cols : {4, 15, 16, 37}) {
       const Loss loss = named(name, {3, cols - 3});
@@ -280,7 +282,7 @@ TEST(Loss, T_10_weights_of_1_change_no_bit) {
     }
 }
 
-TEST(Loss, T_41_batches_with_their_joint_count_give_the_gradients_of_one) {
+TEST(Loss, batches_with_their_joint_count_give_the_gradients_of_one) {  // T-41
   for (const char* name : {"mse", "softmax_crossentropy", "kl_div", "cosine"}) {
     const Loss loss = Loss::create({.name = name}).value();
     test::Machine m;
@@ -299,7 +301,7 @@ TEST(Loss, T_41_batches_with_their_joint_count_give_the_gradients_of_one) {
   }
 }
 
-TEST(Loss, T_10_a_batch_whose_rows_are_all_ignored_is_0) {
+TEST(Loss, a_batch_whose_rows_are_all_ignored_is_0) {  // T-10
   const Loss loss = Loss::create({.name = "ce", .ignore_index = -100}).value();
   test::Machine m;
   Batch<float> b(Shape::of({2, 3}), seeded(6, 7), {});
@@ -310,7 +312,7 @@ TEST(Loss, T_10_a_batch_whose_rows_are_all_ignored_is_0) {
   EXPECT_EQ(b.g, std::vector<float>(6, 0.0f));
 }
 
-TEST(Loss, T_04_what_is_not_finite_shows_in_the_value) {
+TEST(Loss, what_is_not_finite_shows_in_the_value) {  // T-04
   for (const std::string& name : kNames) {
     const Loss loss = named(name, {2, 2});
     test::Machine m;
@@ -320,7 +322,7 @@ TEST(Loss, T_04_what_is_not_finite_shows_in_the_value) {
   }
 }
 
-TEST(Loss, N_02_nothing_subnormal_or_negative_zero_comes_out) {
+TEST(Loss, nothing_subnormal_or_negative_zero_comes_out) {  // N-02
   for (const std::string& name : kNames) {
     const Loss loss = named(name, {2, 2});
     test::Machine m;
@@ -334,7 +336,7 @@ TEST(Loss, N_02_nothing_subnormal_or_negative_zero_comes_out) {
   }
 }
 
-TEST(Loss, N_02_a_host_that_flushes_subnormals_gets_the_same_bits) {
+TEST(Loss, a_host_that_flushes_subnormals_gets_the_same_bits) {  // N-02
   for (const std::string& name : kNames) {
     const auto bits = [&]<class T>(T least) {
       const Loss loss = named(name, {2, 2});
@@ -354,7 +356,7 @@ TEST(Loss, N_02_a_host_that_flushes_subnormals_gets_the_same_bits) {
   }
 }
 
-TEST(Loss, J_21_names_and_aliases) {
+TEST(Loss, names_and_aliases) {  // J-21
   const std::pair<const char*, const char*> pairs[] = {{"mean_squared_error", "mse"},
                                                        {"MSE", "mse"},
                                                        {"crossentropy", "crossentropy"},
@@ -375,7 +377,7 @@ TEST(Loss, J_21_names_and_aliases) {
 }
 
 // A setting that the loss never reads is an error of the caller.
-TEST(Loss, T_10_settings_of_other_losses_are_errors) {
+TEST(Loss, settings_of_other_losses_are_errors) {  // T-10
   const std::vector<std::pair<LossConfig, const char*>> bad = {
       {{.name = "mse", .delta = 2}, "mse has no delta"},
       {{.name = "l1", .label_smoothing = 0.1}, "mae has no label_smoothing"},
@@ -393,7 +395,7 @@ TEST(Loss, T_10_settings_of_other_losses_are_errors) {
   }
 }
 
-TEST(Loss, J_23_hostile_settings_are_errors) {
+TEST(Loss, hostile_settings_are_errors) {  // J-23
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<LossConfig> bad = {{.name = "huber", .delta = 0},
                                        {.name = "huber", .delta = nan},
@@ -410,7 +412,7 @@ TEST(Loss, J_23_hostile_settings_are_errors) {
   }
 }
 
-TEST(Loss, J_23_hostile_calls_are_errors) {
+TEST(Loss, hostile_calls_are_errors) {  // J-23
   test::Machine m;
   const Loss mse = Loss::create({}).value(), ce = Loss::create({.name = "ce", .class_weights = {1, 1, 1}}).value();
   const Loss heads = Loss::create({.name = "multi_head_softmax_ce", .heads = {1, 2}}).value();
@@ -449,7 +451,7 @@ TEST(Loss, J_23_hostile_calls_are_errors) {
 }
 
 // A rehearsal takes what the pass takes and reads no tensor.
-TEST(Loss, T_10_a_rehearsal_plans_the_scratch) {
+TEST(Loss, a_rehearsal_plans_the_scratch) {  // T-10
   for (const std::string& name : kNames) {
     const Loss loss = named(name, {3, 6});
     Arena measuring = Arena::measuring();

@@ -1,6 +1,6 @@
 #pragma once
 // The range of the masters of binary and ternary matrices in training, by gradients and by targets alike (engine D-36):
-// after each update an entry lies in [-limit, limit]. The codes of these types say little more than a sign, so a master
+// after each update an entry is in [-limit, limit]. The codes of these types say little more than a sign, so a master
 // that has wandered far from 0 would take as long to come back before a code changes. Other types need no limit: their
 // encoders saturate and their scales follow.
 

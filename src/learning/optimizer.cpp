@@ -21,7 +21,7 @@ Result<void> check_share(std::string_view where, std::string_view key, double b)
   return check_range(where, key, b, kLeastShare, 1 - kLeastShare);
 }
 
-// Sizes and gradients up to here are so far inside the range of every type that no update leaves it.
+// Sizes and gradients up to this bound are so far inside the range of every type that no update leaves it.
 constexpr double kMostTame = 0x1p40;
 
 bool fit(const UpdateSizes& sizes) {

@@ -49,21 +49,21 @@ class Optimizer {
   // have.
   static Result<Optimizer> create(const OptimizerConfig& config);
 
-  // Takes the weights, in the order of all later calls, with their state at 0, which lies on the device. InvalidConfig
+  // Takes the weights, in the order of all later calls, with their state at 0, on the device. InvalidConfig
   // for a rate_scale that is negative or not finite, EmptyTensor, OutOfMemory.
   Result<void> prepare(std::vector<Parameter> parameters, Device* device = nullptr);
 
   // One update. A weight without data is left out, its state too (frozen layers). InvalidArgument for a rate that is
   // negative or not finite; ShapeMismatch unless both lists agree with what was prepared; NonFinite with the weight
   // when an update leaves the range of its type: then no weight and no state has moved. exec.arena serves nothing else:
-  // it is cleared, and made anew where it is too small.
+  // it is cleared, and allocated again where it is too small.
   Result<void> step(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients,
                     double learning_rate);
 
-  // The same as part of a pass, in which nothing is read: record(), and when the pass has ended and its figures are
-  // there, finish(). `failed` [1] of f32 is raised where an update would leave the range; where it is not 0, now or
-  // from before, nothing moves, and finish() tells why or, for reasons that are not the optimiser's, is left out. A
-  // rehearsal plans scratch.
+  // Like step() as part of a pass, in which nothing is read: record(), and after the pass, when its figures are valid,
+  // finish(). Sets `failed` [1] of f32 where an update would leave the range; where it is not 0, now or from before, no
+  // weight changes, and finish() says why; where the reason is not the optimiser's, finish() is not called. A rehearsal
+  // plans scratch.
   Result<void> record(const Exec& exec, std::span<const Tensor> weights, std::span<const ConstTensor> gradients,
                       double learning_rate, Figures& figures, Tensor failed);
   Result<void> finish(const Figures& figures);
@@ -83,7 +83,7 @@ class Optimizer {
   // A Move is the part of a recorded step that concerns one weight.
   struct Move {
     bool moves = false;
-    double most = 0;  // gradients up to here are harmless
+    double most = 0;  // gradients up to this bound are harmless
     double learning_rate = 0;
     UpdateRule rule;
     Tensor bound;    // of the gradient

@@ -71,10 +71,12 @@ void expect_golden(double bound) {
   EXPECT_EQ(cases, 17u);
 }
 
-TEST(Optimizer, T_25_every_optimiser_in_f64_is_the_reference_after_100_steps) { expect_golden<double>(1e-12); }
-TEST(Optimizer, T_25_every_optimiser_in_f32_is_the_reference_after_100_steps) { expect_golden<float>(1e-6); }
+// T-25
+TEST(Optimizer, every_optimiser_in_f64_is_the_reference_after_100_steps) { expect_golden<double>(1e-12); }
+// T-25
+TEST(Optimizer, every_optimiser_in_f32_is_the_reference_after_100_steps) { expect_golden<float>(1e-6); }
 
-TEST(Optimizer, T_60_a_run_resumed_from_its_slots_goes_on_bit_for_bit) {
+TEST(Optimizer, a_run_resumed_from_its_slots_goes_on_bit_for_bit) {  // T-60
   const Json golden = test::learning_golden("optimizers");
   for (const Json& c : *find(golden, "cases")) {
     SCOPED_TRACE(*as_string(*find(c, "name")));
@@ -97,7 +99,7 @@ TEST(Optimizer, T_60_a_run_resumed_from_its_slots_goes_on_bit_for_bit) {
   }
 }
 
-TEST(Optimizer, T_21_slots_have_names) {
+TEST(Optimizer, slots_have_names) {  // T-21
   const auto names = [](const OptimizerConfig& config) {
     Optimizer o = Optimizer::create(config).value();
     EXPECT_TRUE(o.prepare({{"w", 3}}));
@@ -114,7 +116,7 @@ TEST(Optimizer, T_21_slots_have_names) {
   EXPECT_EQ(names({.name = "lion"}), "m ");
 }
 
-TEST(Optimizer, T_20_decay_skips_vectors_unless_asked_and_frozen_weights_stay) {
+TEST(Optimizer, decay_skips_vectors_unless_asked_and_frozen_weights_stay) {  // T-20
   test::Machine m;
   for (const bool decay_vectors : {false, true}) {
     Optimizer o = Optimizer::create({.weight_decay = 0.5, .decay_vectors = decay_vectors}).value();
@@ -134,7 +136,7 @@ TEST(Optimizer, T_20_decay_skips_vectors_unless_asked_and_frozen_weights_stay) {
 
 const std::vector<std::string> kNames = {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"};
 
-TEST(Optimizer, N_01_every_optimiser_gives_the_same_bits_with_any_number_of_threads) {
+TEST(Optimizer, every_optimiser_gives_the_same_bits_with_any_number_of_threads) {  // N-01
   constexpr std::size_t n = 70001;
   for (const std::string& name : kNames) {
     std::vector<float> result[2];
@@ -155,7 +157,7 @@ TEST(Optimizer, N_01_every_optimiser_gives_the_same_bits_with_any_number_of_thre
   }
 }
 
-TEST(Optimizer, N_01_every_optimiser_gives_the_same_bits_on_every_instruction_set) {
+TEST(Optimizer, every_optimiser_gives_the_same_bits_on_every_instruction_set) {  // N-01
   const Json golden = test::learning_golden("optimizers");
   for (const Json& c : *find(golden, "cases")) {
     SCOPED_TRACE(*as_string(*find(c, "name")));
@@ -184,7 +186,7 @@ TEST(Optimizer, N_01_every_optimiser_gives_the_same_bits_on_every_instruction_se
 
 // Second moments snap at 2^-100, all else at 2^-51: what is stored is 0 or normal, and squares of the least gradients
 // are kept.
-TEST(Optimizer, N_02_the_least_gradients_leave_no_subnormal_behind) {
+TEST(Optimizer, the_least_gradients_leave_no_subnormal_behind) {  // N-02
   for (const std::string& name : kNames) {
     test::Machine m;
     Optimizer o = Optimizer::create({.name = name}).value();
@@ -205,7 +207,7 @@ TEST(Optimizer, N_02_the_least_gradients_leave_no_subnormal_behind) {
   }
 }
 
-TEST(Optimizer, N_02_a_host_that_flushes_subnormals_gets_the_same_bits) {
+TEST(Optimizer, a_host_that_flushes_subnormals_gets_the_same_bits) {  // N-02
   for (const std::string& name : kNames) {
     const auto bits = [&]<class T>(T least) {
       test::Machine m;
@@ -223,7 +225,7 @@ TEST(Optimizer, N_02_a_host_that_flushes_subnormals_gets_the_same_bits) {
   }
 }
 
-TEST(Optimizer, J_23_hostile_settings_are_errors) {
+TEST(Optimizer, hostile_settings_are_errors) {  // J-23
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const auto unknown = Optimizer::create({.name = "adamm"});
   ASSERT_FALSE(unknown);
@@ -257,7 +259,7 @@ TEST(Optimizer, J_23_hostile_settings_are_errors) {
   }
 }
 
-TEST(Optimizer, J_23_hostile_calls_are_errors_that_change_nothing) {
+TEST(Optimizer, hostile_calls_are_errors_that_change_nothing) {  // J-23
   test::Machine m;
   Optimizer o = Optimizer::create({}).value();
   EXPECT_FALSE(o.prepare({{"w", 0}}));
@@ -289,7 +291,7 @@ double rosenbrock(const std::vector<double>& w, std::vector<double>& g) {
   return loss;
 }
 
-TEST(Lbfgs, T_24_every_step_is_that_of_the_reference) {
+TEST(Lbfgs, every_step_is_that_of_the_reference) {  // T-24
   const Json golden = test::learning_golden("optimizers");
   std::size_t cases = 0;
   for (const Json& c : *find(golden, "lbfgs")) {
@@ -316,7 +318,7 @@ TEST(Lbfgs, T_24_every_step_is_that_of_the_reference) {
   EXPECT_EQ(cases, 50u);
 }
 
-TEST(Lbfgs, T_24_a_step_that_finds_no_lower_loss_leaves_the_weights) {
+TEST(Lbfgs, a_step_that_finds_no_lower_loss_leaves_the_weights) {  // T-24
   Lbfgs lbfgs = Lbfgs::create().value();
   std::vector<float> w = {1, 2}, g = {1, -1};
   const Tensor weights[] = {test::row_of(w)};
@@ -342,9 +344,9 @@ TEST(Lbfgs, T_24_a_step_that_finds_no_lower_loss_leaves_the_weights) {
   EXPECT_EQ(w, (std::vector<float>{1, 2}));
 }
 
-// What was learnt of the curvature is dropped where it leads uphill or no try lowers the loss; not in a step that was
+// The history of the curvature is dropped where it leads uphill or no try lowers the loss; not in a step that was
 // cancelled after that.
-TEST(Lbfgs, N_12_a_step_that_is_cancelled_keeps_its_history) {
+TEST(Lbfgs, a_step_that_is_cancelled_keeps_its_history) {  // N-12
   std::vector<double> w = {-1.2, 1.0, 0.5, -0.7}, g(4);
   const Tensor weights[] = {test::row_of(w)};
   const ConstTensor gradients[] = {test::row_of(g)};
@@ -370,7 +372,7 @@ TEST(Lbfgs, N_12_a_step_that_is_cancelled_keeps_its_history) {
     return !broken && broken.error().code == Code::Cancelled && calls == last;
   };
   const std::vector<double> before = flat_of();
-  for (const int last : {1, 2, 12, 22}) {  // 22: behind the last try, at the weights that it began with
+  for (const int last : {1, 2, 12, 22}) {  // 22: after the last try, at the weights that it began with
     EXPECT_TRUE(cancelled_at(last)) << last;
     EXPECT_EQ(flat_of(), before) << last;
   }
@@ -381,7 +383,7 @@ TEST(Lbfgs, N_12_a_step_that_is_cancelled_keeps_its_history) {
   EXPECT_EQ(flat_of(), far);
 }
 
-TEST(Lbfgs, J_23_hostile_settings_are_errors) {
+TEST(Lbfgs, hostile_settings_are_errors) {  // J-23
   EXPECT_FALSE(Lbfgs::create(0));
   EXPECT_FALSE(Lbfgs::create(1001));
   Lbfgs lbfgs = Lbfgs::create(1).value();
@@ -401,8 +403,8 @@ TEST(Lbfgs, J_23_hostile_settings_are_errors) {
 
 // One element of many overflows, in the last share of the last weight: none moves, in no slot. Without it all of them
 // do.
-TEST(Optimizer, T_04_L_07_an_update_that_leaves_the_range_of_its_type_moves_nothing) {
-  constexpr std::size_t kElements = 100000;  // shared out among threads
+TEST(Optimizer, an_update_that_leaves_the_range_of_its_type_moves_nothing) {  // T-04, L-07
+  constexpr std::size_t kElements = 100000;                                   // shared out among threads
   for (const std::string name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"}) {
     OptimizerConfig config;
     config.name = name;
@@ -443,7 +445,7 @@ TEST(Optimizer, T_04_L_07_an_update_that_leaves_the_range_of_its_type_moves_noth
 
 // The bounds on sizes must hold for the numbers: weights and slots grow for as long as it takes, and the update that
 // would leave the range is found although nobody looked at them in between.
-TEST(Optimizer, T_04_growth_is_noticed_without_reading_every_weight_in_every_step) {
+TEST(Optimizer, growth_is_noticed_without_reading_every_weight_in_every_step) {  // T-04
   for (const std::string name : {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lion"})
     for (const bool more : {false, true}) {
       OptimizerConfig config;
@@ -483,7 +485,7 @@ TEST(Optimizer, T_04_growth_is_noticed_without_reading_every_weight_in_every_ste
     }
 }
 
-TEST(Finite, T_04_a_bound_of_magnitudes_holds_and_is_close) {
+TEST(Finite, a_bound_of_magnitudes_holds_and_is_close) {  // T-04
   const auto check = []<class T>(T) {
     const T most = std::numeric_limits<T>::max(), tiny = std::numeric_limits<T>::denorm_min();
     const double close = sizeof(T) == 8 ? 1.0 / 16 : 1.0 / 128;

@@ -15,7 +15,7 @@
 //   inverse_sqrt     lr s / warmup, from s = warmup on lr sqrt(warmup / s)
 //   plateau          lr times factor each time that observe() saw no better value for more than `patience` calls
 // With warmup_steps W the rate of steps below W rises from warmup_factor of the wrapped schedule's first rate to that
-// rate, and the wrapped schedule begins at step W, with s counted from there.
+// rate, and the wrapped schedule begins at step W, with s counted from W.
 
 #include <algorithm>
 #include <initializer_list>

@@ -44,7 +44,7 @@ ScheduleConfig config_of(const Json& json) {
   return c;
 }
 
-TEST(Schedule, T_30_every_schedule_gives_the_rates_of_the_frameworks) {
+TEST(Schedule, every_schedule_gives_the_rates_of_the_frameworks) {  // T-30
   const Json golden = test::learning_golden("schedules");
   std::size_t cases = 0;
   for (const Json& c : *find(golden, "cases")) {
@@ -59,7 +59,7 @@ TEST(Schedule, T_30_every_schedule_gives_the_rates_of_the_frameworks) {
   EXPECT_EQ(cases, 16u);
 }
 
-TEST(Schedule, T_30_plateau_gives_the_rates_of_the_framework_and_resumes) {
+TEST(Schedule, plateau_gives_the_rates_of_the_framework_and_resumes) {  // T-30
   const Json golden = test::learning_golden("schedules");
   std::size_t cases = 0;
   for (const Json& c : *find(golden, "plateaus")) {
@@ -82,7 +82,7 @@ TEST(Schedule, T_30_plateau_gives_the_rates_of_the_framework_and_resumes) {
   EXPECT_EQ(cases, 3u);
 }
 
-TEST(Schedule, T_30_totals_hold_and_a_cosine_warmup_meets_its_schedule) {
+TEST(Schedule, totals_hold_and_a_cosine_warmup_meets_its_schedule) {  // T-30
   ScheduleConfig c;
   c.learning_rate = 0.5;
   c.total = 10;
@@ -133,7 +133,7 @@ TEST(Schedule, FillLeavesTheStepsAfterTheWarmup) {
   EXPECT_EQ(all.total, 1u);
 }
 
-TEST(Schedule, T_30_every_step_of_every_schedule_is_a_finite_rate) {
+TEST(Schedule, every_step_of_every_schedule_is_a_finite_rate) {  // T-30
   for (const char* name : {"constant", "step", "multi_step", "exponential", "linear", "polynomial", "cosine",
                            "cosine_restarts", "one_cycle", "cyclic", "inverse_sqrt", "plateau"}) {
     ScheduleConfig c;
@@ -158,7 +158,7 @@ TEST(Schedule, T_30_every_step_of_every_schedule_is_a_finite_rate) {
   }
 }
 
-TEST(Schedule, T_25_powers_are_products_in_an_order_of_their_own) {
+TEST(Schedule, powers_are_products_in_an_order_of_their_own) {  // T-25
   EXPECT_EQ(whole_power(0.9, 0), 1.0);
   EXPECT_EQ(whole_power(0.9, 1), 0.9);
   EXPECT_EQ(whole_power(0.9, 5), 0.9 * ((0.9 * 0.9) * (0.9 * 0.9)));
@@ -171,7 +171,7 @@ TEST(Schedule, T_25_powers_are_products_in_an_order_of_their_own) {
 }
 
 // A setting that the schedule never reads is an error of the caller.
-TEST(Schedule, T_30_settings_of_other_schedules_are_errors) {
+TEST(Schedule, settings_of_other_schedules_are_errors) {  // T-30
   const auto refused = [](const ScheduleConfig& config, const char* message) {
     const auto made = Schedule::create(config);
     ASSERT_FALSE(made) << message;
@@ -216,7 +216,7 @@ TEST(Schedule, T_30_settings_of_other_schedules_are_errors) {
     EXPECT_FALSE(Schedule::create({.name = name})->has_total()) << name;
 }
 
-TEST(Schedule, T_30_hostile_settings_are_errors) {
+TEST(Schedule, hostile_settings_are_errors) {  // T-30
   ScheduleConfig c;
   c.name = "cosin";
   auto made = Schedule::create(c);

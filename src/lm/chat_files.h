@@ -12,7 +12,7 @@ namespace loom {
 
 using NamedTexts = std::map<std::string, std::string>;
 
-// Name of the template that counts where nothing else is asked for, and of the one for prompts with tools.
+// Name of the template that is used by default, and of the one for prompts with tools.
 constexpr std::string_view kDefaultTemplate = "default", kToolTemplate = "tool_use";
 
 // Reads and parses a file; errors carry its path.

@@ -164,7 +164,7 @@ Result<void> read_options(const GgufFile& file, const GgufKeys& in, ModelConfig&
   c.qkv_bias = c.architecture == "qwen2" || file.tensor("blk.0.attn_q.bias") != nullptr;
   c.o_bias = file.tensor("blk.0.attn_output.bias") != nullptr;
   c.mlp_bias = file.tensor("blk.0.ffn_gate.bias") != nullptr;
-  c.qk_norm = c.architecture == "qwen3";  // always there, and in no other family
+  c.qk_norm = c.architecture == "qwen3";  // always in this family, and in no other
 
   const GgufKeys tokenizer(file, "tokenizer.ggml.");
   LOOM_TRY_VOID(tokenizer.u32("bos_token_id", c.bos_token_id));

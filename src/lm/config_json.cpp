@@ -275,7 +275,7 @@ Result<void> read_rope(const Json& rope, const char* key_of_it, ModelConfig& c) 
   double attention_factor = 0;
   LOOM_TRY_VOID(in.number("attention_factor", attention_factor));
   if (in.get("attention_factor")) s.attention_factor = attention_factor;
-  // Version 5 keeps these two here instead of at the top.
+  // Version 5 keeps these two in rope_parameters instead of at the top.
   LOOM_TRY_VOID(in.number("rope_theta", c.rope_theta));
   return in.number("partial_rotary_factor", c.partial_rotary_factor);
 }
@@ -285,7 +285,7 @@ Result<void> read_positions(const Fields& in, ModelConfig& c) {
   LOOM_TRY_VOID(in.number("partial_rotary_factor", c.partial_rotary_factor));
   const Json *older = in.get("rope_scaling"), *newer = in.get("rope_parameters");
   if (older && newer && *older != *newer)
-    return fail_at({"rope_scaling"}, Code::InvalidConfig, "differs from /rope_parameters, which is there too");
+    return fail_at({"rope_scaling"}, Code::InvalidConfig, "differs from /rope_parameters, which is given too");
   const double top_theta = c.rope_theta, top_partial = c.partial_rotary_factor;
   if (newer) LOOM_TRY_VOID(read_rope(*newer, "rope_parameters", c));
   if (older && !newer) LOOM_TRY_VOID(read_rope(*older, "rope_scaling", c));
@@ -314,7 +314,7 @@ Result<void> read_window(const Json& config, const Fields& in, const Family& fam
       return fail_at({"sliding_window"}, Code::InvalidConfig, "expected at least 1 or null, got {}", c.sliding_window);
   }
   std::int64_t first = 0;
-  if (family.slides_by_layer) {  // the others have no such keys, and transformers ignores them there
+  if (family.slides_by_layer) {  // the others have no such keys, and transformers ignores them
     bool use = false;
     first = 28;
     LOOM_TRY_VOID(in.boolean("use_sliding_window", use));

@@ -98,7 +98,7 @@ void expect_smollm2(const ModelConfig& c) {
   EXPECT_EQ(c.eos_token_ids, (std::vector<std::int64_t>{2}));
 }
 
-TEST(ModelConfig, F_53_one_model_from_three_sources_is_one_config) {
+TEST(ModelConfig, one_model_from_three_sources_is_one_config) {  // F-53
   const auto older = read(kSmolLm2), newer = read(kSmolLm2Version5);
   ASSERT_TRUE(older) << older.error().text();
   ASSERT_TRUE(newer) << newer.error().text();
@@ -111,7 +111,7 @@ TEST(ModelConfig, F_53_one_model_from_three_sources_is_one_config) {
   expect_smollm2(*gguf);
 }
 
-TEST(ModelConfig, F_53_llama3_rope) {
+TEST(ModelConfig, llama3_rope) {  // F-53
   const auto c = read(kLlama31);
   ASSERT_TRUE(c) << c.error().text();
   EXPECT_EQ(c->rope_scaling.type, RopeScalingType::Llama3);
@@ -124,7 +124,7 @@ TEST(ModelConfig, F_53_llama3_rope) {
   EXPECT_EQ(c->eos_token_ids, (std::vector<std::int64_t>{128001, 128008, 128009}));
 }
 
-TEST(ModelConfig, F_53_sliding_windows) {
+TEST(ModelConfig, sliding_windows) {  // F-53
   const auto mistral = read(kMistral);
   ASSERT_TRUE(mistral) << mistral.error().text();
   EXPECT_EQ(mistral->window_of_layer(0), 4096);
@@ -149,7 +149,7 @@ TEST(ModelConfig, F_53_sliding_windows) {
   EXPECT_EQ(read(with(kSmolLm2, "sliding_window", "64")).error().code, Code::Unsupported);
 }
 
-TEST(ModelConfig, G_96_biases_and_norms_by_family) {
+TEST(ModelConfig, biases_and_norms_by_family) {  // G-96
   const auto qwen2 = read(kQwen25), qwen3 = read(kQwen3),
              biased = read(with(with(kSmolLm2, "attention_bias", "true"), "mlp_bias", "true"));
   ASSERT_TRUE(qwen2 && qwen3 && biased);
@@ -161,7 +161,7 @@ TEST(ModelConfig, G_96_biases_and_norms_by_family) {
   EXPECT_EQ(read(without(kQwen3, "head_dim"))->head_dim, 128);
 }
 
-TEST(ModelConfig, F_53_rope_scaling_types) {
+TEST(ModelConfig, rope_scaling_types) {  // F-53
   const auto linear = read(with(kSmolLm2, "rope_scaling", R"({"type":"linear","factor":2.5})"));
   ASSERT_TRUE(linear) << linear.error().text();
   EXPECT_EQ(linear->rope_scaling.type, RopeScalingType::Linear);
@@ -182,7 +182,7 @@ TEST(ModelConfig, F_53_rope_scaling_types) {
 }
 
 // transformers 5 ignores it in all of these families with the default rope, and fails with others.
-TEST(ModelConfig, F_54_partial_rotary_factors_are_refused) {
+TEST(ModelConfig, partial_rotary_factors_are_refused) {  // F-54
   for (const std::string_view config : {kSmolLm2, kMistral, kQwen25, kQwen3, kBitnet}) {
     EXPECT_EQ(read(with(config, "partial_rotary_factor", "0.5")).error().code, Code::Unsupported);
     EXPECT_EQ(read(with(config, "partial_rotary_factor", "1.0"))->partial_rotary_factor, 1.0);
@@ -198,7 +198,7 @@ TEST(ModelConfig, F_54_partial_rotary_factors_are_refused) {
 }
 
 // Defaults of the classes of transformers 5.23 for keys that a config.json leaves out.
-TEST(ModelConfig, F_53_defaults_are_those_of_the_family) {
+TEST(ModelConfig, defaults_are_those_of_the_family) {  // F-53
   EXPECT_EQ(read(without(kMistral, "sliding_window"))->window_of_layer(31), 4096);
   EXPECT_EQ(read(with(kMistral, "sliding_window", "null"))->window_of_layer(0), 0);
   EXPECT_EQ(read(with(kMistral, "sliding_window", "0")).error().code, Code::InvalidConfig);
@@ -234,7 +234,7 @@ TEST(ModelConfig, F_53_defaults_are_those_of_the_family) {
   EXPECT_TRUE(read(without(kQwen25, "eos_token_id"))->eos_token_ids.empty());
 }
 
-TEST(ModelConfig, F_53_keys_that_change_nothing_are_read) {
+TEST(ModelConfig, keys_that_change_nothing_are_read) {  // F-53
   for (const auto& [key, value] : std::map<std::string, std::string>{{"use_mrope", "false"},
                                                                      {"_model_name_or_path", "\"x\""},
                                                                      {"max_sequence_length", "2048"},
@@ -374,7 +374,7 @@ TEST(ModelConfig, KeysOfOtherFamiliesAreRefusedByName) {
     EXPECT_FALSE(read(with(without(kSmolLm2, "rope_theta"), "rope_parameters", rope))) << rope;
 }
 
-TEST(ModelConfig, F_54_refuses_by_name) {
+TEST(ModelConfig, refuses_by_name) {  // F-54
   for (const char* type : {"gemma2", "phi", "mixtral", "gpt2", "qwen2_moe", "llava", ""}) {
     const auto refused = read(with(kSmolLm2, "model_type", fmt::format("\"{}\"", type)));
     ASSERT_FALSE(refused);
@@ -392,7 +392,7 @@ TEST(ModelConfig, F_54_refuses_by_name) {
   EXPECT_TRUE(read(with(kSmolLm2, "logit_scale", "null")));
 }
 
-TEST(ModelConfig, D_24_F_53_bitnet) {
+TEST(ModelConfig, bitnet) {  // D-24, F-53
   const auto c = read(kBitnet);
   ASSERT_TRUE(c) << c.error().text();
   EXPECT_TRUE(c->inner_norm);
@@ -417,7 +417,7 @@ TEST(ModelConfig, D_24_F_53_bitnet) {
   EXPECT_EQ(read(with(kBitnet, "attention_bias", "true")).error().code, Code::Unsupported);
 }
 
-TEST(ModelConfig, F_53_missing_and_impossible_values) {
+TEST(ModelConfig, missing_and_impossible_values) {  // F-53
   for (const char* key : {"model_type", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
                           "vocab_size", "max_position_embeddings"}) {
     EXPECT_EQ(read(without(kSmolLm2, key)).error().code, Code::InvalidConfig) << key;
@@ -480,7 +480,7 @@ TEST(ModelConfig, FieldsOfAnswersInAConfigAreRefusedWhereTheyForbidOrForceTokens
       R"("min_length":0,"no_repeat_ngram_size":0,"diversity_penalty":0.0,"temperature":0.6,"hidden_size":8})")));
 }
 
-TEST(ModelConfig, X_23_generation_config_adds_stop_tokens) {
+TEST(ModelConfig, generation_config_adds_stop_tokens) {  // X-23
   auto c = *read(kSmolLm2);
   ASSERT_TRUE(add_generation_config(c, *parse_json(R"({"eos_token_id":[7,2,0]})")));
   EXPECT_EQ(c.eos_token_ids, (std::vector<std::int64_t>{0, 2, 7}));
@@ -488,7 +488,7 @@ TEST(ModelConfig, X_23_generation_config_adds_stop_tokens) {
   EXPECT_FALSE(add_generation_config(c, *parse_json(R"({"eos_token_id":49152})")));
 }
 
-TEST(ModelConfig, F_01_survives_damage) {
+TEST(ModelConfig, survives_damage) {  // F-01
   const std::string good(kSmolLm2);
   for (std::size_t n = 0; n < good.size(); ++n) ASSERT_FALSE(read(std::string_view(good).substr(0, n)));
   for (std::size_t i = 0; i < good.size(); ++i)
@@ -548,7 +548,7 @@ ModelConfig tiny_config(const std::string& architecture) {
   return c;
 }
 
-TEST(ModelConfig, F_41_gguf_options_show_in_the_tensors) {
+TEST(ModelConfig, gguf_options_show_in_the_tensors) {  // F-41
   for (const bool on : {false, true}) {
     for (const char* architecture : {"llama", "qwen2", "qwen3"}) {
       ModelConfig c = tiny_config(architecture);
@@ -572,7 +572,7 @@ TEST(ModelConfig, F_41_gguf_options_show_in_the_tensors) {
 }
 
 // llama.cpp has such norms in qwen3 alone, and always; the biases of qwen2 too.
-TEST(ModelConfig, F_54_gguf_tensors_that_belong_to_a_family) {
+TEST(ModelConfig, gguf_tensors_that_belong_to_a_family) {  // F-54
   for (const char* architecture : {"llama", "qwen2", "qwen3"}) {
     ModelConfig c = tiny_config(architecture);
     c.qk_norm = !c.qk_norm;
@@ -602,7 +602,7 @@ TEST(ModelConfig, GgufTakesTheOldLinearScale) {
   EXPECT_EQ(read(none)->rope_scaling.type, RopeScalingType::None);
 }
 
-TEST(ModelConfig, F_54_gguf_refusals) {
+TEST(ModelConfig, gguf_refusals) {  // F-54
   const auto code = [](GgufWriter w) {
     const auto c = read(w);
     return c ? Code{} : c.error().code;
@@ -662,7 +662,7 @@ TEST(ModelConfig, F_54_gguf_refusals) {
   }
 }
 
-TEST(TensorNames, F_51_both_ways) {
+TEST(TensorNames, both_ways) {  // F-51
   ModelConfig c = *read(with(with(kSmolLm2, "attention_bias", "true"), "mlp_bias", "true"));
   c.qk_norm = true, c.tie_word_embeddings = false;
   const auto all = expected_tensors(c);
@@ -683,7 +683,7 @@ TEST(TensorNames, F_51_both_ways) {
   EXPECT_FALSE(is_ignorable_hf("model.layers.3.self_attn.q_proj.weight"));
 }
 
-TEST(TensorNames, F_41_every_tensor_of_a_real_model_has_its_place_and_shape) {
+TEST(TensorNames, every_tensor_of_a_real_model_has_its_place_and_shape) {  // F-41
   const auto file = GgufFile::open(data_path("llm/SmolLM2-135M-Instruct.Q4_1.gguf"));
   ASSERT_TRUE(file) << file.error().text();
   const auto config = config_from_gguf(*file);
@@ -697,7 +697,7 @@ TEST(TensorNames, F_41_every_tensor_of_a_real_model_has_its_place_and_shape) {
   }
 }
 
-TEST(TensorNames, F_41_rows_of_q_and_k) {
+TEST(TensorNames, rows_of_q_and_k) {  // F-41
   // Within a head of eight rows, half-split row i pairs with i + 4; interleaved, 2i with 2i + 1.
   const std::size_t expected[] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15};
   for (std::size_t r = 0; r < 16; ++r) EXPECT_EQ(gguf_row(r, 8), expected[r]);

@@ -24,10 +24,24 @@ std::string shape_text(std::span<const std::size_t> shape) {
   return text;
 }
 
+// The bytes of a tensor that its file has on demand.
+Result<Buffer> read_tensor_bytes(const SourceTensor& t) {
+  auto buffer = Buffer::create(t.unread);
+  if (!buffer) return tl::make_unexpected(std::move(buffer).error());
+  LOOM_TRY_VOID(t.file->copy(t.offset, buffer->bytes()));
+  return buffer;
+}
+
 // source_matrix() without its check of hashes.
 Result<Matrix> unchecked_matrix(const SourceTensor& t, std::span<const std::uint32_t> row_order,
                                 std::shared_ptr<PanelPool> pool, const Stop& stop) {
   const std::size_t rows = t.shape.size() == 1 ? 1 : t.shape[0], cols = t.shape.back();
+  if (t.unread != 0) {
+    LOOM_TRY(const Buffer held, read_tensor_bytes(t));
+    SourceTensor here = t;
+    here.unread = 0, here.bytes = held.bytes();
+    return unchecked_matrix(here, row_order, std::move(pool), stop);
+  }
   if (t.bitnet_scale) return Matrix::from_bitnet(t.bytes, rows, cols, *t.bitnet_scale, std::move(pool), stop);
   if (!t.packed)
     return Matrix::from_source(t.dtype, t.bytes, rows, cols, rows == 1 ? std::span<const std::uint32_t>() : row_order,
@@ -70,7 +84,7 @@ Result<Matrix> converted(const Matrix& from, DType dtype, std::shared_ptr<PanelP
     LOOM_TRY(QuantizedMatrix slice, quantize(dtype, values, rows, from.cols(), {}, stop));
     if (begin == 0) {
       all = std::move(slice);
-      all.codes.reserve(from.rows() * from.cols() * all.code_bytes());  // each larger piece would cost its pages anew
+      all.codes.reserve(from.rows() * from.cols() * all.code_bytes());  // each larger piece would cost its pages again
       continue;
     }
     all.rows += rows;
@@ -132,7 +146,7 @@ class Loader {
     std::vector<std::optional<Error>> damage(parts.size()), errors(source_.tensors.size());
     std::atomic<bool> damaged{false}, stop{false}, asked{false};  // a request counts although it is taken back
     std::atomic<std::size_t> done{0};
-    pool.run(parts.size(), [&](std::size_t p, int worker) {
+    const auto load_part = [&](std::size_t p, int worker) {
       const Part& part = parts[p];
       if (stop_ && stop_()) asked = true;
       if (damaged || asked) return;
@@ -153,7 +167,12 @@ class Loader {
         if (worker != 0 || !options_.progress || options_.progress(count, errors.size()) || stop) continue;
         errors[i] = cancelled(), stop = true;
       }
-    });
+    };
+    if (is_on_demand()) {
+      LOOM_TRY_VOID(load_on_demand(pool, parts.size(), load_part, stop));
+    } else {
+      pool.run(parts.size(), load_part);
+    }
     for (const auto* const found : {&damage, &errors})  // damage explains what is wrong with a tensor
       for (const auto& error : *found)
         if (error) return tl::make_unexpected(*error);
@@ -177,6 +196,33 @@ class Loader {
   };
   static Error cancelled() { return {Code::Cancelled, "loading was cancelled"}; }
 
+  bool is_on_demand() const {
+    return std::ranges::any_of(source_.tensors, [](const SourceTensor& t) { return t.unread != 0; });
+  }
+  // A tensor for each thread at a time: this thread reads their bytes, all of them repack.
+  Result<void> load_on_demand(ThreadPool& pool, std::size_t parts,
+                              const std::function<void(std::size_t, int)>& load_part, const std::atomic<bool>& stop) {
+    held_.resize(parts);
+#if defined(__wasm__)  // Node 20 replaces code while workers run it, and damages memory (docs/plan.md, issue 38)
+    constexpr std::size_t at_once = 1;
+#else
+    const auto at_once = static_cast<std::size_t>(pool.threads());
+#endif
+    for (std::size_t begin = 0; begin < parts && !stop; begin += at_once) {
+      const std::size_t count = std::min(at_once, parts - begin);
+      for (std::size_t i = begin; i < begin + count; ++i) {
+        if (source_.tensors[i].unread == 0) continue;
+        if (auto read = read_tensor_bytes(source_.tensors[i]); read)
+          held_[i] = std::move(*read);
+        else
+          return at(source_.tensors[i].name, std::move(read).error());
+      }
+      pool.run(count, [&](std::size_t i, int worker) { load_part(begin + i, worker); });
+      for (std::size_t i = begin; i < begin + count; ++i) held_[i] = {};
+    }
+    return {};
+  }
+
   // A tensor each; of an .entity as many as two sections hold, whose hashes are computed in turns (sha256_each).
   std::vector<Part> divide() {
     std::vector<Part> parts;
@@ -186,7 +232,7 @@ class Loader {
     const std::span<const EntitySection> sections = file_->sections();
     const auto is_weights = [](const EntitySection& s) { return s.kind == "weights"; };
     const auto first = static_cast<std::size_t>(std::ranges::find_if(sections, is_weights) - sections.begin());
-    std::size_t end = sections.size();  // behind the last one; what else lies between them is checked too
+    std::size_t end = sections.size();  // after the last one; other sections between them are checked too
     while (end > first && !is_weights(sections[end - 1])) --end;
     const std::byte* const base = file_->source()->bytes().data();
     Part next{0, 0, first, first};
@@ -218,7 +264,10 @@ class Loader {
   }
 
   Result<void> load_one(std::size_t i) {
-    const SourceTensor& t = source_.tensors[i];
+    SourceTensor here;  // with the bytes that were read
+    const bool is_held = i < held_.size() && held_[i].size() != 0;
+    if (is_held) here = source_.tensors[i], here.unread = 0, here.bytes = std::as_const(held_[i]).bytes();
+    const SourceTensor& t = is_held ? here : source_.tensors[i];
     const std::vector<std::uint32_t> order = source_row_order(source_, t);
     if (!is_matrix(t.place.role)) {
       LOOM_TRY(vectors_[i], decode_vector(t));
@@ -235,7 +284,7 @@ class Loader {
       LOOM_TRY(m, converted(m, *options_.dtype, panels_, stop_));
     }
     matrices_[i] = std::make_shared<const Matrix>(std::move(m));
-    if (t.file) t.file->release(t.bytes);
+    if (t.file && !is_held) t.file->release(t.bytes);
     return {};
   }
 
@@ -243,6 +292,7 @@ class Loader {
   const DecoderOptions& options_;
   const EntityReader* file_ = nullptr;  // not null: hashes are to be checked
   std::vector<std::size_t> order_;      // of the tensors, by part
+  std::vector<Buffer> held_;            // bytes of tensors that are read on demand, while they are repacked
   Stop stop_;
   std::map<std::pair<int, std::int64_t>, std::vector<std::size_t>> by_place_;
   std::shared_ptr<PanelPool> panels_;

@@ -35,10 +35,13 @@ struct SourceTensor {
   std::span<const std::byte> scales = {}, zeros = {};
   // bytes are codes of Matrix::from_bitnet(), dtype ternary, the shape that of the weights
   std::optional<float> bitnet_scale = {};
-  // Not null: the bytes lie in this file, whose hashes source_matrix() checks before it reads them.
+  // Not null: the bytes are in this file, whose hashes source_matrix() checks before it reads them.
   std::shared_ptr<const EntityReader> entity = nullptr;
   // Not null: an adapter's f32 values in the place of the file's, rows in Hugging Face's order; keeps `bytes` alive.
   std::shared_ptr<const std::vector<std::byte>> replaced = nullptr;
+  // Not 0: `file` has this many bytes at `offset` on demand, and `bytes` are none.
+  std::size_t unread = 0;
+  std::uint64_t offset = 0;
 };
 
 struct DecoderSource {
@@ -53,7 +56,7 @@ Result<Matrix> source_matrix(const SourceTensor& tensor, std::span<const std::ui
                              std::shared_ptr<PanelPool> pool = nullptr, const Stop& stop = {});
 // The tensor's values, row-major, rows in Hugging Face's order.
 Result<std::vector<float>> source_values(const DecoderSource& source, const SourceTensor& tensor);
-// Returns where each row of a tensor of the source lies in its file; empty: in order (engine F-41).
+// Returns the place of each row of a tensor of the source in its file; empty: in order (engine F-41).
 std::vector<std::uint32_t> source_row_order(const DecoderSource& source, const SourceTensor& tensor);
 // Returns whether a role takes the model's type; the others stay f32.
 bool is_matrix(TensorRole role);

@@ -11,15 +11,15 @@
 #include "lm/encoder_files.h"
 #include "lm/hub.h"
 #include "lm/tokenizer_files.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 namespace {
 
 constexpr std::size_t kBatchTexts = 32, kBatchTokens = 4096;
-constexpr std::size_t kFirstBlock = 3;  // behind the two embeddings and their norm
+constexpr std::size_t kFirstBlock = 3;  // after the two embeddings and their norm
 
-// What Hugging Face calls "gelu" is the exact form.
+// The "gelu" of Hugging Face is the exact form.
 Result<std::string> activation_of(const EncoderConfig& config) {
   if (config.hidden_act == "gelu") return "gelu_exact";
   if (config.hidden_act == "gelu_new" || config.hidden_act == "gelu_pytorch_tanh") return "gelu";
@@ -256,7 +256,7 @@ Result<void> TextEncoder::run_modules(std::span<TextEmbedding* const> batch, con
     PassExtras extras;
     extras.cancel = cancel;
     const Shape shape = Shape::of({batch.size(), rows.size() / batch.size()});
-    LOOM_TRY(const ConstView y, head.session->forward_here({rows.data(), shape}, extras));
+    LOOM_TRY(const ConstView y, head.session->forward_host({rows.data(), shape}, extras));
     const std::size_t width = y.shape.cols();
     for (std::size_t b = 0; b < batch.size(); ++b)
       batch[b]->values.assign(y.as() + b * width, y.as() + (b + 1) * width);
@@ -298,7 +298,7 @@ Result<void> TextEncoder::run_batch(std::span<const std::vector<std::int32_t>* c
   PassExtras extras;
   extras.cancel = cancel;
   const Shape shape = Shape::of({batch.size(), steps});
-  LOOM_TRY(const ConstView y, session_->forward_here({ids.data(), shape}, extras));
+  LOOM_TRY(const ConstView y, session_->forward_host({ids.data(), shape}, extras));
   for (std::size_t b = 0; b < batch.size(); ++b)
     results[b]->values = pooled(y.as() + b * steps * config_.hidden_size, steps);
   return run_modules(results, cancel);

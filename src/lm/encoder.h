@@ -1,5 +1,5 @@
 #pragma once
-// Text encoders: a BERT in a Hugging Face folder, as sentence-transformers lay it out, becomes a network, and texts
+// Text encoders: a BERT in a Hugging Face folder, as sentence-transformers save it, becomes a network, and texts
 // become vectors. Blocks are post-norm (Devlin et al. 2018): x = layernorm(x + mha(x)), x = layernorm(x + dense(gelu(
 // dense(x)))); attention sees the whole text.
 //
@@ -15,7 +15,7 @@
 #include "core/json_fwd.h"
 #include "core/thread_pool.h"
 #include "io/mount.h"
-#include "network/network_session.h"
+#include "network/session/network_session.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace loom {
@@ -31,7 +31,7 @@ struct EncoderConfig {
 // InvalidConfig.
 Result<EncoderConfig> encoder_config_from_json(const Json& config);
 
-// What becomes of the vectors of a text's tokens.
+// How the vectors of a text's tokens become the vector of the text.
 struct PoolingConfig {
   enum class Mode : std::uint8_t { Mean, Cls, Max, MeanSqrtLength } mode = Mode::Mean;
   bool normalize = false;      // to a length of 1
@@ -82,14 +82,14 @@ class TextEncoder {
   // Numbers of a vector.
   std::size_t dimensions() const;
   const EncoderPrompts& prompts() const { return prompts_; }
-  // What stands before every text; absent where nothing was asked for and the folder has no default.
+  // The text before every text; absent where nothing was asked for and the folder has no default.
   const std::optional<std::string>& prompt() const { return prompt_; }
   const LoadReport& report() const { return report_; }
   const Network& network() const { return *network_; }
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
   int threads() const { return session_->threads(); }
   Device* device() const { return session_->device(); }  // that was chosen
-  // The most tokens that are read of a text; what is behind them is left out, as sentence-transformers do.
+  // The most tokens that are read of a text; later ones are dropped, as in sentence-transformers.
   std::size_t max_tokens() const { return max_tokens_; }
 
   // One vector per text, in their order. Errors of Tokenizer::encode(); Cancelled once `*cancel` is set.

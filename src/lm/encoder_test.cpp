@@ -23,7 +23,7 @@ Result<TextEncoder> loaded(int threads = 1) {
 }
 
 // The first example of the documentation of sentence-transformers for all-MiniLM-L6-v2 (sbert.net, "Quickstart").
-TEST(Encoder, F_50_cosines_are_those_that_sentence_transformers_publishes) {
+TEST(Encoder, cosines_are_those_that_sentence_transformers_publishes) {  // F-50
   auto encoder = loaded();
   ASSERT_TRUE(encoder) << encoder.error().text();
   const auto v =
@@ -34,7 +34,7 @@ TEST(Encoder, F_50_cosines_are_those_that_sentence_transformers_publishes) {
   EXPECT_NEAR(cosine_of(v[1].values, v[2].values), 0.1411, 5e-5);
 }
 
-TEST(Encoder, F_55_vectors_are_those_of_transformers) {
+TEST(Encoder, vectors_are_those_of_transformers) {  // F-55
   auto encoder = loaded();
   ASSERT_TRUE(encoder) << encoder.error().text();
   const Json golden = test::read_json(test::source_path("tests/golden/encoder.json"));
@@ -56,7 +56,7 @@ TEST(Encoder, F_55_vectors_are_those_of_transformers) {
   EXPECT_FALSE(vectors.front().is_truncated);
 }
 
-TEST(Encoder, N_01_a_text_has_the_same_bits_alone_among_others_and_with_threads) {
+TEST(Encoder, a_text_has_the_same_bits_alone_among_others_and_with_threads) {  // N-01
   auto one = loaded(1), three = loaded(3);
   ASSERT_TRUE(one && three);
   std::vector<std::string> texts;
@@ -68,7 +68,7 @@ TEST(Encoder, N_01_a_text_has_the_same_bits_alone_among_others_and_with_threads)
   }
 }
 
-TEST(Encoder, F_51_every_tensor_is_accounted_for) {
+TEST(Encoder, every_tensor_is_accounted_for) {  // F-51
   const auto encoder = loaded();
   ASSERT_TRUE(encoder);
   EXPECT_EQ(encoder->report().tensors.size(), 104u);
@@ -80,7 +80,7 @@ TEST(Encoder, F_51_every_tensor_is_accounted_for) {
   EXPECT_EQ(left_out, 4u);  // numbers of positions, types, two of the pooler
 }
 
-TEST(Encoder, F_53_keys_that_change_numbers_are_honoured_or_refused) {
+TEST(Encoder, keys_that_change_numbers_are_honoured_or_refused) {  // F-53
   const Json good = test::read_json(minilm() + "/config.json");
   ASSERT_TRUE(encoder_config_from_json(good));
   const auto code = [&](const char* key, const Json& value) {
@@ -131,7 +131,7 @@ class EncoderFolder : public testing::Test {
   test::TempFolder folder_;
 };
 
-TEST_F(EncoderFolder, F_54_modules_that_are_not_supported_are_refused_by_name) {
+TEST_F(EncoderFolder, modules_that_are_not_supported_are_refused_by_name) {  // F-54
   change("modules.json", R"([{"type":"sentence_transformers.models.Transformer","path":""},
     {"type":"sentence_transformers.models.Dense","path":"1_Dense"}])");
   EXPECT_EQ(error().code, Code::Unsupported);
@@ -146,7 +146,7 @@ TEST_F(EncoderFolder, F_54_modules_that_are_not_supported_are_refused_by_name) {
   EXPECT_EQ(error().code, Code::CorruptData);
 }
 
-TEST_F(EncoderFolder, F_53_a_longest_text_of_its_own_is_honoured) {
+TEST_F(EncoderFolder, a_longest_text_of_its_own_is_honoured) {  // F-53
   change("sentence_bert_config.json", R"({"max_seq_length": 16, "do_lower_case": false})");
   auto encoder = TextEncoder::load(folder_.path());
   ASSERT_TRUE(encoder) << encoder.error().text();
@@ -156,7 +156,7 @@ TEST_F(EncoderFolder, F_53_a_longest_text_of_its_own_is_honoured) {
   EXPECT_TRUE(v[0].is_truncated);
 }
 
-TEST_F(EncoderFolder, F_51_files_that_do_not_fit_each_other_are_errors) {
+TEST_F(EncoderFolder, files_that_do_not_fit_each_other_are_errors) {  // F-51
   Json config = test::read_json(minilm() + "/config.json");
   config["num_hidden_layers"] = 5;
   change("config.json", dump_json(config));

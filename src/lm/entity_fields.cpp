@@ -190,8 +190,8 @@ struct Reader {
 
 // ---- long lists ----
 
-// What follows an opening quote, up to the closing one; `at` then stands behind that. Nothing for what canonical JSON
-// has not.
+// Returns the text after an opening quote, up to the closing one, and moves `at` after that. Nothing for text that is
+// not canonical JSON.
 std::optional<std::string> take_text(std::string_view json, std::size_t& at) {
   constexpr std::string_view kLetters = "bfnrt\"\\", kMeant = "\b\f\n\r\t\"\\";
   std::string out;

@@ -26,8 +26,8 @@ std::vector<std::int32_t> ends_of(const LanguageModel& model, const GenerationOp
   return ends;
 }
 
-// Behind an end-of-sequence token a model writes the next turn of its training texts, so before min_tokens, or for
-// good, it is never drawn.
+// Bans the end-of-sequence tokens, before min_tokens or for the whole generation: after such a token a model would
+// write the next turn of its training texts.
 SamplingOptions without_ends(const std::vector<std::int32_t>& ends, SamplingOptions options) {
   options.banned.insert(options.banned.end(), ends.begin(), ends.end());
   return options;
@@ -70,7 +70,7 @@ Generator::Generator(Session& session, const LanguageModel& model, std::span<con
   if (tokenizer_) decoder_.emplace(*tokenizer_, text::DecodeOptions{.skip_special_tokens = true});
   if (options.drafter) speculation_.emplace(options.drafter);
   const bool bans_change = !options.ignore_eos && options.min_tokens != 0 && !ends_.empty();
-  session_chooses_ = session.device() != nullptr && session.device()->gpu() != nullptr && sampler_.is_greedy() &&
+  session_chooses_ = session.device() != nullptr && session.device()->records() && sampler_.is_greedy() &&
                      !bans_change && sampler().banned().size() <= kMostBansThere && options.logprobs == 0 &&
                      !options.drafter;
 }
@@ -151,7 +151,7 @@ Result<Generator::Step> Generator::read(const std::atomic<bool>* cancel) {
   LOOM_TRY_VOID(session_->truncate(before_));
   result_.prompt_tokens = 0, logits_.clear();
   if (done.error().code != Code::Cancelled) return tl::make_unexpected(std::move(done).error());
-  result_.stop_reason = "cancelled";
+  result_.stop_reason = StopReason::Cancelled;
   return Step{};
 }
 
@@ -171,7 +171,7 @@ Result<Generator::Step> Generator::write(const std::atomic<bool>* cancel) {
 
 Result<void> Generator::feed_drawn(const std::atomic<bool>* cancel) {
   if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) {
-    result_.stop_reason = "cancelled";
+    result_.stop_reason = StopReason::Cancelled;
     return {};
   }
   if (!drawn_) return {};
@@ -179,7 +179,7 @@ Result<void> Generator::feed_drawn(const std::atomic<bool>* cancel) {
   auto fed = feed({0, std::span(&*drawn_, 1), proposed}, cancel);
   if (!fed) {
     if (fed.error().code != Code::Cancelled) return fed;
-    result_.stop_reason = "cancelled";
+    result_.stop_reason = StopReason::Cancelled;
     return {};
   }
   drawn_.reset();
@@ -202,12 +202,12 @@ Result<std::span<const std::int32_t>> Generator::drafts(const std::atomic<bool>*
 Result<std::string> Generator::draw() {
   std::vector<std::int32_t>& ids = result_.ids;
   if (ids.size() >= options_.max_tokens) {
-    result_.stop_reason = "length";
+    result_.stop_reason = StopReason::Length;
     return std::string();
   }
   LOOM_TRY(const std::int32_t id, choose());
   if (std::ranges::find(ends_, id) != ends_.end()) {  // also when a vocabulary holds nothing else to draw
-    result_.stop_reason = "eos";
+    result_.stop_reason = StopReason::Eos;
     return std::string();
   }
   ids.push_back(id);
@@ -215,11 +215,11 @@ Result<std::string> Generator::draw() {
   if (options_.logprobs > 0) result_.logprobs.push_back(logprobs(logits_, id, options_.logprobs));
   std::string text = decoder_ ? stops_.push(decoder_->push(id)) : std::string();
   if (stops_.met())
-    result_.stop_reason = "stop";
+    result_.stop_reason = StopReason::Text;
   else if (ids.size() >= options_.max_tokens)
-    result_.stop_reason = "length";
+    result_.stop_reason = StopReason::Length;
   else if (session_->length() >= session_->context_tokens())
-    result_.stop_reason = "context";
+    result_.stop_reason = StopReason::Context;
   return text;
 }
 
@@ -248,20 +248,6 @@ Result<Generation> generate(Session& session, const LanguageModel& model, std::s
     if (!step.text.empty() && on_text && !on_text(step.text)) cancel = &kEnough;
   }
   return generator.result();
-}
-
-Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages,
-                                const std::optional<TemplateTime>& now, bool add_generation_prompt,
-                                const std::atomic<bool>* cancel) {
-  LOOM_TRY(const ChatTemplate* const chat_template, model.need_template());
-  ChatContext context;
-  for (const ChatMessage& m : messages) context.messages.push_back(Json{{"role", m.role}, {"content", m.content}});
-  context.add_generation_prompt = add_generation_prompt;
-  context.bos_token = model.bos_token;
-  context.eos_token = model.eos_token;
-  context.special_tokens = model.special_tokens;
-  LOOM_TRY(const Json variables, chat_context(context));
-  return chat_template->render(variables, {.cancel = cancel}, now);
 }
 
 }  // namespace loom

@@ -33,11 +33,16 @@ struct GenerationOptions {
   std::shared_ptr<Drafter> drafter{};
 };
 
+// Why a generation ended. The order is that of LOOM_STOP_* in loom.h; files and messages have the names.
+enum class StopReason : std::uint8_t { NotYet, Eos, Text, Length, Context, Cancelled };
+inline constexpr std::string_view kStopReasons[] = {"", "eos", "stop", "length", "context", "cancelled"};
+constexpr std::string_view name(StopReason reason) { return kStopReasons[static_cast<std::size_t>(reason)]; }
+
 struct Generation {
   // without stop text and end-of-sequence token; bytes, which a model may leave without a UTF-8 end
   std::string text;
   std::vector<std::int32_t> ids;  // drawn tokens, the end-of-sequence token not included
-  std::string stop_reason;        // "eos", "stop", "length", "context", "cancelled"
+  StopReason stop_reason = StopReason::NotYet;
   std::vector<std::vector<TokenLogprob>> logprobs;
   std::size_t prompt_tokens = 0;         // that were read; 0 when that was cancelled
   std::vector<std::int32_t> prompt_ids;  // all that stands before the first drawn token, also what the session held
@@ -48,10 +53,10 @@ struct Generation {
   SpeculationCounts speculation;  // zeros without a drafter
 };
 
-// One generation, which its host drives: next() does a piece of work that is bounded, so a host that calls it once
-// a frame keeps its frames, and next() until done is generate(), bit for bit. The session outlives the generator and is
-// its own meanwhile: nobody else feeds or rewinds it between two steps. A generator that is destroyed early leaves the
-// session with the tokens that were fed by then.
+// One generation, which the application drives. next() does a bounded piece of work, so an application that calls it
+// once per frame keeps its frame rate; next() until done gives the bits of generate(). The session outlives the
+// generator, which has it alone: nobody else feeds or rewinds it between two steps. A generator that is destroyed early
+// leaves the session with the tokens that were fed so far.
 class Generator {
  public:
   struct Step {
@@ -59,8 +64,8 @@ class Generator {
     std::string text{};                  // that settled; may be empty, while what was drawn may become a stop string
     bool done = false;                   // the generation has ended
   };
-  // Takes a copy of the prompt, which goes behind what the session holds, and feeds nothing yet. The options are
-  // checked, and so is what Session::feed() refuses.
+  // Copies the prompt, which continues the tokens of the session, and feeds nothing yet. Checks the options, and the
+  // prompt as Session::feed() does.
   static Result<Generator> create(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
                                   const GenerationOptions& options);
 
@@ -73,7 +78,7 @@ class Generator {
   Result<Step> next(const std::atomic<bool>* cancel = nullptr);
   static constexpr int kTokensPerStep = 8;
 
-  bool done() const { return !result_.stop_reason.empty(); }
+  bool done() const { return result_.stop_reason != StopReason::NotYet; }
   // Filled as it goes; stop_reason and hash when done.
   const Generation& result() const { return result_; }
   const GenerationOptions& options() const { return options_; }
@@ -132,14 +137,5 @@ class Generator {
 Result<Generation> generate(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
                             const GenerationOptions& options, const std::function<bool(std::string_view)>& on_text = {},
                             const std::atomic<bool>* cancel = nullptr);
-
-struct ChatMessage {
-  std::string role, content;
-};
-// The prompt of a conversation by the model's own template; NoTemplate when it has none. `now`: for templates that
-// write the date. Setting `*cancel` ends a template that takes long, with Cancelled.
-Result<std::string> render_chat(const LanguageModel& model, std::span<const ChatMessage> messages,
-                                const std::optional<TemplateTime>& now = {}, bool add_generation_prompt = true,
-                                const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace loom

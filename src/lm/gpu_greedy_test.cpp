@@ -47,7 +47,8 @@ void did(const Result<void>& call) { EXPECT_TRUE(call) << call.error().text(); }
 // Everything that a generation leaves, of its session too.
 struct Left {
   Ids ids, tokens;
-  std::string text, stop_reason, hash, error;
+  std::string text, hash, error;
+  StopReason stop_reason = StopReason::NotYet;
   std::vector<std::byte> snapshot;
   std::size_t prompt_tokens = 0, decode_steps = 0;
   std::vector<std::uint32_t> logits_behind;  // another prompt, read next
@@ -89,7 +90,7 @@ void expect_equal(const Left& got, const Left& wanted) {
   EXPECT_TRUE(got == wanted);
 }
 
-TEST(GpuGreedy, X_23_X_24_generations_and_their_sessions_are_those_of_the_cpu) {
+TEST(GpuGreedy, generations_and_their_sessions_are_those_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   for (const char* const name :
        {"llama2_untied", "mistral_window", "qwen2_biases", "qwen3_head_norm", "bitnet_multiplied"}) {
@@ -109,8 +110,8 @@ TEST(GpuGreedy, X_23_X_24_generations_and_their_sessions_are_those_of_the_cpu) {
   }
 }
 
-// Behind more positions than a cache begins with, and than one workgroup looks through.
-TEST(GpuGreedy, L_74_X_23_tokens_ahead_with_keys_and_values_of_every_type_are_those_of_the_cpu) {
+// Prompts have more positions than a cache's first size, and more than one workgroup reads.
+TEST(GpuGreedy, tokens_ahead_with_keys_and_values_of_every_type_are_those_of_the_cpu) {  // L-74, X-23
   LOOM_NEEDS_GPU_DEVICE(device);
   GenerationOptions options;
   options.max_tokens = 40, options.ignore_eos = true;
@@ -124,7 +125,7 @@ TEST(GpuGreedy, L_74_X_23_tokens_ahead_with_keys_and_values_of_every_type_are_th
     }
 }
 
-TEST(GpuGreedy, X_21_X_23_ends_in_the_middle_leave_what_they_leave_on_the_cpu) {
+TEST(GpuGreedy, ends_in_the_middle_leave_what_they_leave_on_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   for (const char* const name : {"llama2_untied", "mistral_window"}) {
     SCOPED_TRACE(name);
@@ -136,7 +137,7 @@ TEST(GpuGreedy, X_21_X_23_ends_in_the_middle_leave_what_they_leave_on_the_cpu) {
     ASSERT_EQ(whole.ids.size(), 40u);
     const auto compare = [&](std::size_t cancelled = 1 << 20) {
       const auto here = session_on(model, nullptr), there = session_on(model, device);
-      // The second one goes on behind what the first has left.
+      // The second generation continues the tokens of the first.
       for (int again = 0; again < 2; ++again)
         expect_equal(run(*there, model, prompt, options, cancelled), run(*here, model, prompt, options, cancelled));
     };
@@ -156,7 +157,7 @@ TEST(GpuGreedy, X_21_X_23_ends_in_the_middle_leave_what_they_leave_on_the_cpu) {
       options.stop = {whole.text.substr(std::min(at, whole.text.size() - 1), 2)};
       compare();
       options.stop = {};
-      compare(at);  // cancelled there
+      compare(at);  // cancelled at this token
     }
   }
 }
@@ -178,7 +179,7 @@ LanguageModel model_with_broken(std::int32_t broken) {
   return model;
 }
 
-TEST(GpuGreedy, X_20_a_logit_that_is_not_finite_is_told_where_the_cpu_tells_it) {
+TEST(GpuGreedy, a_logit_that_is_not_finite_is_told_where_the_cpu_tells_it) {
   LOOM_NEEDS_GPU_DEVICE(device);
   GenerationOptions options;
   options.max_tokens = 30;
@@ -197,7 +198,7 @@ TEST(GpuGreedy, X_20_a_logit_that_is_not_finite_is_told_where_the_cpu_tells_it) 
       EXPECT_EQ(got.error, wanted.error);
       EXPECT_EQ(got.ids, wanted.ids);
       EXPECT_EQ(got.tokens, wanted.tokens);
-      // What it has left reaches no later token.
+      // Values of the failed pass reach no later token.
       ASSERT_TRUE(there->truncate(2));
       ASSERT_TRUE(here->truncate(2));
       EXPECT_EQ(bits_of(there->feed(Ids{1, 2})), bits_of(here->feed(Ids{1, 2})));
@@ -207,7 +208,7 @@ TEST(GpuGreedy, X_20_a_logit_that_is_not_finite_is_told_where_the_cpu_tells_it) 
 
 class GpuGreedyTypes : public testing::TestWithParam<DType> {};
 
-TEST_P(GpuGreedyTypes, X_20_every_other_call_forgets_what_ran_ahead) {
+TEST_P(GpuGreedyTypes, every_other_call_forgets_what_ran_ahead) {
   LOOM_NEEDS_GPU_DEVICE(device);
   const LanguageModel model = small_model();
   const auto here = session_on(model, nullptr, 200, 2, GetParam()),
@@ -238,7 +239,7 @@ TEST_P(GpuGreedyTypes, X_20_every_other_call_forgets_what_ran_ahead) {
   both(greedy(0, {5}, 2));  // another id than the one that was chosen
   both([](Session& s) { return bits_of(s.feed(Ids{9})); });
   both(greedy(0, {6, 7, 8}, 5));
-  both(greedy(1, some_ids(20, 5), 3));  // another sequence, behind which the first goes on
+  both(greedy(1, some_ids(20, 5), 3));  // another sequence, after which the first continues
   both(greedy(0, {1}, 3));
   both([](Session& s) { return bits_of(s.feed(Ids{4, 4}, 1)); });
   both([](Session& s) { return bits_of(s.logits(0)); });
@@ -272,14 +273,14 @@ TEST(GpuGreedy, a_token_is_one_submit_and_few_bytes) {
   for (const bool is_known : {false, true}) {  // all shaders have been proved for such sizes
     ASSERT_TRUE(session->truncate(0));
     Ids next = prompt;
-    gpu::GpuDevice::Counters before{};
+    DeviceCounters before{};
     for (std::size_t i = 0; i < kTokens; ++i) {
       const auto id = session->feed_greedy({0, next}, {.ahead = kTokens - 1 - i});
       ASSERT_TRUE(id) << id.error().text();
       next = {*id};
       if (i == kFirst) before = device->counters();
     }
-    const gpu::GpuDevice::Counters after = device->counters();
+    const DeviceCounters after = device->counters();
     if (!is_known) continue;
     // The last kMostAhead tokens were submitted before they were asked for.
     EXPECT_EQ(after.submits - before.submits, kTokens - 1 - kFirst - Session::kMostAhead);
@@ -288,7 +289,7 @@ TEST(GpuGreedy, a_token_is_one_submit_and_few_bytes) {
 }
 
 // In the midst of passes that run ahead: all shaders have been proved before.
-TEST(GpuGreedy, X_23_a_card_that_is_lost_with_tokens_ahead_changes_nothing) {
+TEST(GpuGreedy, a_card_that_is_lost_with_tokens_ahead_changes_nothing) {
   const LanguageModel model = small_model();
   GenerationOptions options;
   options.max_tokens = 14, options.ignore_eos = true;
@@ -320,7 +321,7 @@ TEST(GpuGreedy, no_memory_for_a_token_ahead_is_told_when_that_token_is_fed) {
   const Ids prompt = some_ids(1013);
   std::int32_t id = there->feed_greedy({0, prompt}, {.ahead = 3}).value();
   EXPECT_EQ(id, here->feed_greedy({0, prompt}, {}).value());
-  card->faults->memory_is_full_from = card->faults->buffers;  // keys and values grow behind 1024 positions
+  card->faults->memory_is_full_from = card->faults->buffers;  // keys and values grow after 1024 positions
   while (there->length() < 1024) {
     const auto next = there->feed_greedy({0, Ids{id}}, {.ahead = 3});
     ASSERT_TRUE(next) << next.error().text() << " behind " << there->length();

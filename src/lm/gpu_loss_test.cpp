@@ -1,4 +1,4 @@
-// A session whose graphics card is lost goes on here, with the ids and the logits of one that was here all along.
+// A session whose graphics card is lost continues on the CPU, with the ids and the logits of one that never left it.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ Ids some_ids(std::size_t n, std::int32_t vocab = 50) {
   return ids;
 }
 
-// A session on a card, or here where there is none, and what it has told.
+// A session on a card, or on the CPU where there is none, and the messages that it has reported.
 struct Told {
   std::unique_ptr<Session> session;
   std::shared_ptr<std::vector<std::string>> lines = std::make_shared<std::vector<std::string>>();
@@ -60,7 +60,7 @@ void expect_told_once(const Told& told) {
   EXPECT_EQ(line.find('\n'), std::string::npos) << line;
 }
 
-// What `talk` gives on a card that is lost at every step-th submit, read or buffer of it, which is what it gives here.
+// The results of `talk` on a card that is lost at every step-th submit, read or buffer; they equal those of the CPU.
 template <class F>
 void expect_the_same_for_losses(std::uint64_t test::Faults::* when, std::uint64_t test::Faults::* count,
                                 std::uint64_t step, std::size_t sequences, F&& talk,
@@ -87,7 +87,7 @@ void expect_the_same_for_losses(std::uint64_t test::Faults::* when, std::uint64_
   ADD_FAILURE() << "no run has ended";
 }
 
-// A prompt of three chunks and twelve tokens behind it: ids, and the hash of ids and last logits.
+// A prompt of three chunks and twelve tokens after it: ids, and the hash of ids and last logits.
 std::pair<Ids, std::string> generated(Session& session) {
   const LanguageModel model = small_model();
   GenerationOptions options;

@@ -78,7 +78,7 @@ TEST(GpuModels, every_small_model_has_the_logits_of_the_cpu) {
   EXPECT_GT(models, 20u);
 }
 
-TEST(GpuModels, L_74_keys_and_values_of_every_type_are_those_of_the_cpu) {
+TEST(GpuModels, keys_and_values_of_every_type_are_those_of_the_cpu) {  // L-74
   LOOM_NEEDS_GPU_DEVICE(device);
   std::size_t models = 0;
   for_models({""}, [&](const LanguageModel& model) {
@@ -136,7 +136,7 @@ TEST(GpuModels, a_session_moves_between_cpu_and_card_in_mid_sentence_and_neighbo
 }
 
 // They do in a pass whose shaders are all known but for the size of that growth.
-TEST(GpuModels, L_74_keys_and_values_that_grow_between_two_tokens_lose_nothing) {
+TEST(GpuModels, keys_and_values_that_grow_between_two_tokens_lose_nothing) {  // L-74
   LOOM_NEEDS_GPU_DEVICE(device);
   for (const char* const path : {"llama2_untied", "mistral_window"})
     for (const DType dtype : kTypes) {

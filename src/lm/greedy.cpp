@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
 #include "core/fp_environment.h"
 #include "lm/session.h"
@@ -22,14 +21,14 @@ Result<std::int32_t> Session::feed_greedy(const Feed& feed, const Greedy& greedy
   LOOM_TRY_VOID(check(std::span(&feed, 1)));
   const Feed plain{feed.sequence, feed.ids};
   return outliving([&]() -> Result<std::int32_t> {
-    if (device_ != nullptr && device_->gpu() != nullptr) return feed_card(plain, greedy, cancel);
+    if (device_ != nullptr && device_->records()) return feed_card(plain, greedy, cancel);
     LOOM_TRY(const ConstTensor logits, feed_once(std::span(&plain, 1), cancel));
     row_of_ = RowOf{plain.sequence, revisions_[plain.sequence]};
-    return choose_here({logits.row(0), logits.cols}, greedy.banned);
+    return choose_on_host({logits.row(0), logits.cols}, greedy.banned);
   });
 }
 
-std::int32_t Session::choose_here(std::span<const float> logits, std::span<const std::int32_t> banned) const {
+std::int32_t Session::choose_on_host(std::span<const float> logits, std::span<const std::int32_t> banned) const {
   const FpEnvironment environment;
   Arena none;
   std::int32_t id = kNoChoice;
@@ -86,8 +85,8 @@ Result<void> Session::begin_choice(Rows rows, const std::atomic<bool>* cancel) {
   rows.kept_logits = {course_.logits.data() + row * vocab() * sizeof(float), 1, vocab()};
   rows.choice = {reinterpret_cast<std::int32_t*>(course_.ids.data()) + row, 1};
   LOOM_TRY_VOID(sweep(rows, nullptr, cancel));
-  gpu::GpuDevice& card = *device_->gpu();
-  LOOM_TRY(const gpu::Ticket ticket, card.begin_read(course_.ids.data() + row * sizeof(std::int32_t), 4));
+  Device& card = *device_;
+  LOOM_TRY(const ReadTicket ticket, card.begin_read(course_.ids.data() + row * sizeof(std::int32_t), 4));
   if (auto checked = card.check(); !checked) {  // what was wrong with the last kernels
     std::int32_t unread = 0;
     (void)card.finish_read(ticket, std::as_writable_bytes(std::span(&unread, 1)));
@@ -112,7 +111,7 @@ void Session::keep_choice(const Exec& exec, ConstTensor logits, const Rows& rows
 // sequence that is not gone on with has all that it had.
 Result<void> Session::run_ahead(std::size_t passes) {
   const std::size_t most = 1 + std::min(passes, kMostAhead);
-  const gpu::GpuDevice::InOnePiece scope(*device_->gpu());
+  const SubmitOnRead scope(*device_);
   while (!course_.is_stopped && course_.choices.size() < most && course_.end < context_tokens_ &&
          states_.keeps_all(course_.sequence, course_.end + 1)) {
     const SequenceRows run{0, 1, course_.end, course_.sequence};
@@ -129,10 +128,10 @@ Result<void> Session::run_ahead(std::size_t passes) {
 }
 
 Result<std::int32_t> Session::next_choice() {
-  const gpu::Ticket ticket = course_.choices.front();
+  const ReadTicket ticket = course_.choices.front();
   course_.choices.pop_front();
   std::int32_t id = kNoChoice;
-  LOOM_TRY_VOID(device_->gpu()->finish_read(ticket, std::as_writable_bytes(std::span(&id, 1))));
+  LOOM_TRY_VOID(device_->finish_read(ticket, std::as_writable_bytes(std::span(&id, 1))));
   LOOM_TRY_VOID(device_->check());
   return id;
 }
@@ -141,7 +140,7 @@ void Session::drop_course() {
   const DeviceTurn turn(device_);
   std::int32_t unread = 0;
   for (; !course_.choices.empty(); course_.choices.pop_front())
-    (void)device_->gpu()->finish_read(course_.choices.front(), std::as_writable_bytes(std::span(&unread, 1)));
+    (void)device_->finish_read(course_.choices.front(), std::as_writable_bytes(std::span(&unread, 1)));
   const std::size_t end = std::exchange(course_.end, 0);
   course_.is_kept = false;
   if (end != 0 && end > length(course_.sequence)) states_.rewind(course_.sequence, length(course_.sequence));

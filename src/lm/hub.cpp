@@ -33,7 +33,7 @@ std::string hub_cache() {
   return home + "/hub";
 }
 
-// "org", "name" and what is behind them; no name where the text can be no id.
+// "org", "name" and the rest; no name where the text can be no id.
 struct Id {
   std::string org, name, below;
 };
@@ -58,7 +58,7 @@ Id id_of(const std::string& text) {
   return id;
 }
 
-bool is_there(const std::string& path) { return os::stamp(path).has_value(); }
+bool exists(const std::string& path) { return os::stamp(path).has_value(); }
 
 // Paths of what a folder holds; none where there is no such folder.
 std::vector<std::string> paths_in(const std::string& folder) {
@@ -94,13 +94,13 @@ std::vector<std::string> gguf_files(const std::string& folder) {
 }  // namespace
 
 Result<std::string> find_model(const std::string& name) {
-  if (is_there(name)) return name;
+  if (exists(name)) return name;
   const Id id = id_of(name);
   if (id.name.empty()) return name;  // the reader's own error says what is wrong with the path
   const std::string cache = hub_cache();
   for (const std::string& snapshot : snapshots_of(fmt::format("{}/models--{}--{}", cache, id.org, id.name))) {
     if (!id.below.empty()) {
-      if (std::string path = fmt::format("{}/{}", snapshot, id.below); is_there(path)) return path;
+      if (std::string path = fmt::format("{}/{}", snapshot, id.below); exists(path)) return path;
       continue;
     }
     if (is_file(snapshot + "/config.json")) return snapshot;

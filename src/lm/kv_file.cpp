@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "lm/model_entity.h"
+#include "io/entity/entity.h"
+#include "io/identify.h"
 
 namespace loom {
 
@@ -14,8 +15,8 @@ Result<Digest> save_kv(Session& session, const std::string& path, std::size_t se
                 name(session.precision()));
   EntityWriter writer;
   std::optional<EntityReader> model;
-  if (is_model_entity(path)) {
-    LOOM_TRY(model, EntityReader::open(path));
+  if (const auto file = identify(path); file && file->kind == FileKind::ModelEntity) {
+    LOOM_TRY(model, EntityReader::parse(file->source));
     LOOM_TRY_VOID(writer.add_all(*model));
     writer.remove("kvcache");
   }

@@ -9,8 +9,8 @@
 namespace loom {
 
 // Writes the sequence (Session::snapshot). The .entity of a language model keeps all its other sections, any other file
-// is made anew. Atomic. Returns the file's root hash; errors of EntityReader and EntityWriter. Unsupported for a
-// session that is not exact (Precision::Fast): what goes on from there would say nothing of it.
+// is overwritten. Atomic. Returns the file's root hash; errors of EntityReader and EntityWriter. Unsupported for a
+// session that is not exact (Precision::Fast): a session that goes on from the file would not show it.
 Result<Digest> save_kv(Session& session, const std::string& path, std::size_t sequence = 0);
 // NotFound for a file without such a section; errors of EntityReader and Session::restore(), after which the sequence
 // is as it was.

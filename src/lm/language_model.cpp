@@ -12,7 +12,7 @@
 #include "io/byte_reader.h"
 #include "io/gguf/gguf.h"
 #include "io/gguf/gguf_keys.h"
-#include "io/loom08/loom08.h"
+#include "io/identify.h"
 #include "io/network_file.h"
 #include "io/safetensors/safetensors.h"
 #include "lm/chat_files.h"
@@ -33,6 +33,13 @@ constexpr std::string_view kModelsRead =
 
 bool begins_with(std::span<const std::byte> bytes, std::string_view magic) {
   return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+}
+
+// Fills the front of a source on demand that holds a GGUF file; all of another file.
+Result<void> fill_front(const ByteSource& source) {
+  constexpr std::uint64_t kFront = std::uint64_t{1} << 20;
+  LOOM_TRY_VOID(source.fill(kFront));
+  return begins_with(source.bytes(), "GGUF") ? Result<void>() : source.fill(source.size());
 }
 
 // ---- GGUF ----
@@ -83,6 +90,7 @@ Result<DecoderSource> gguf_source(const GgufFile& file) {
       return fail(Code::Unsupported, "tensor {} has no place in a {} model", t.name, source.config.architecture);
     source.tensors.push_back(
         {std::string(t.name), *place, t.dtype, {t.shape().begin(), t.shape().end()}, t.bytes, file.source()});
+    if (t.bytes.empty()) source.tensors.back().unread = t.size, source.tensors.back().offset = t.offset;
   }
   return source;
 }
@@ -195,7 +203,7 @@ void take_templates(NamedTexts found, ModelContents& all) {
 Result<ModelContents> folder_contents(const FileSet& folder) {
   constexpr std::string_view kTokenizer = "tokenizer.json", kTokenizerConfig = "tokenizer_config.json";
   ModelContents all;
-  all.format = "huggingface";
+  all.format = ModelFormat::HuggingFace;
   LOOM_TRY(all.source, folder_source(folder));
   all.tokenizer_place = folder.place_of(kTokenizer);
   LOOM_TRY(FolderTokenizer tokenizer, read_folder_tokenizer(folder));
@@ -217,8 +225,13 @@ Result<ModelContents> folder_contents(const FileSet& folder) {
 
 Result<ModelContents> gguf_contents(const std::shared_ptr<const ByteSource>& source) {
   ModelContents all;
-  all.format = "gguf";
-  LOOM_TRY(const GgufFile file, GgufFile::parse(source));
+  all.format = ModelFormat::Gguf;
+  LOOM_TRY(GgufFile file, GgufFile::parse(source));
+  // The config needs this tensor, which files have in front of the others.
+  if (const GgufTensor* const factors = file.tensor("rope_freqs.weight"); factors && factors->bytes.empty()) {
+    LOOM_TRY_VOID(source->fill(factors->offset + factors->size));
+    LOOM_TRY(file, GgufFile::parse(source));
+  }
   LOOM_TRY(all.source, gguf_source(file));
   if (auto vocab = gguf_vocab(file); vocab)
     all.vocab = std::move(*vocab);
@@ -278,7 +291,7 @@ void parse_templates(LanguageModel& model, ModelContents& all) {
   }
 }
 
-// What is cut or damaged is called so, and prompts alone are no network either.
+// Fails for a truncated or damaged file, and for one that holds no network (only prompts, for example).
 Result<void> check_readable(const std::shared_ptr<const ByteSource>& source) {
   LOOM_TRY(const EntityReader file, EntityReader::parse(source));
   auto readable = check_holds_network(file);
@@ -289,21 +302,23 @@ Result<void> check_readable(const std::shared_ptr<const ByteSource>& source) {
 }
 
 Result<ModelFormat> format_of(const std::shared_ptr<const ByteSource>& source) {
-  if (begins_with(source->bytes(), "GGUF")) return ModelFormat::Gguf;
-  if (begins_with(source->bytes(), "ENTITY")) {
-    if (is_model_entity(source)) return ModelFormat::Entity;
-    if (!loom08::is_entity(source->bytes())) LOOM_TRY_VOID(check_readable(source));
-    return fail(Code::Unsupported,
-                "{}: an .entity that holds no language model; loom run, inspect and diff read networks",
-                source->name());
+  const std::string& path = source->name();
+  LOOM_TRY_VOID(fill_front(*source));
+  LOOM_TRY(const FileKind kind, kind_of(source->bytes(), path));
+  switch (kind) {
+    case FileKind::Gguf: return ModelFormat::Gguf;
+    case FileKind::ModelEntity: return ModelFormat::Entity;
+    case FileKind::Safetensors:
+      if (auto file = SafetensorsFile::parse(source); !file) return at(path, std::move(file).error());
+      return fail(Code::Unsupported, "{}: tensors without a config.json; give the model's folder", path);
+    default: break;
   }
-  if (looks_like_safetensors(source->bytes(), source->name())) {
-    if (auto file = SafetensorsFile::parse(source); !file) return at(source->name(), std::move(file).error());
-    return fail(Code::Unsupported, "{}: tensors without a config.json; give the model's folder", source->name());
-  }
-  if (source->bytes().empty()) return fail(Code::CorruptData, "{}: the file is empty", source->name());
-  return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", source->name(),
-              kModelsRead);
+  if (!begins_with(source->bytes(), "ENTITY"))
+    return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", path,
+                kModelsRead);
+  if (kind != FileKind::Loom08Entity) LOOM_TRY_VOID(check_readable(source));
+  return fail(Code::Unsupported,
+              "{}: an .entity that holds no language model; loom run, inspect and diff read networks", path);
 }
 
 // Files beside those that a folder in memory needs, some of which count only where others are missing.
@@ -479,12 +494,13 @@ Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::shared_
   const std::string& place = source->name();
   std::string json;
   std::optional<text::VocabSpec> vocab;
+  LOOM_TRY_VOID(fill_front(*source));
   if (begins_with(source->bytes(), "GGUF")) {
     LOOM_TRY(const GgufFile gguf, GgufFile::parse(source));
     auto found = gguf_vocab(gguf);
     if (!found) return at(place, std::move(found).error());
     vocab = std::move(*found);
-  } else if (begins_with(source->bytes(), "ENTITY") && is_model_entity(source)) {
+  } else if (const auto kind = kind_of(source->bytes(), place); kind && *kind == FileKind::ModelEntity) {
     LOOM_TRY_VOID(read_entity_tokenizer(source, json, vocab));
   } else {
     json = as_text(source->bytes());

@@ -21,7 +21,7 @@ namespace loom {
 
 struct LanguageModel {
   std::string path;
-  std::string format;  // "gguf", "huggingface" or "entity"
+  ModelFormat format = ModelFormat::Gguf;
   // made as one that is not const: who alone holds it may change its adapters
   std::shared_ptr<const DecoderModel> decoder;
   std::shared_ptr<const text::Tokenizer> tokenizer;  // null: the model brings none, or one that cannot be read
@@ -51,9 +51,8 @@ struct ModelOptions {
   std::vector<std::string> adapters;
 };
 
-// Format of the model at a path, found without building it.
-enum class ModelFormat { Gguf, HuggingFace, Entity };
-// NotFound, or Unsupported with what was found and what is read.
+// Returns the format of the model at a path without building it. NotFound, or Unsupported with what was found and what
+// is read.
 Result<ModelFormat> model_format(const std::string& path);
 
 // Errors carry the path, or the name of the source.

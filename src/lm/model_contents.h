@@ -1,9 +1,11 @@
 #pragma once
 // A language model as its file has it, before anything is built. The tensors point into the map that they keep alive.
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lm/chat_files.h"
@@ -13,8 +15,15 @@
 
 namespace loom {
 
+// The files that a language model is read from.
+enum class ModelFormat : std::uint8_t { Gguf, HuggingFace, Entity };
+constexpr std::string_view name(ModelFormat format) {
+  constexpr std::string_view kNames[] = {"gguf", "huggingface", "entity"};
+  return kNames[static_cast<std::size_t>(format)];
+}
+
 struct ModelContents {
-  std::string format;  // "gguf", "huggingface" or "entity"
+  ModelFormat format = ModelFormat::Gguf;
   DecoderSource source;
   std::string tokenizer_json;            // text of a tokenizer.json,
   std::optional<text::VocabSpec> vocab;  // or the vocabulary of a GGUF; neither: the model brings none

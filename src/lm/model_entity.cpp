@@ -13,7 +13,6 @@
 namespace loom {
 namespace {
 
-constexpr std::string_view kModelStart = "{\"transformer\":";  // canonical JSON: one key, no spaces
 constexpr std::uint64_t kWeightSection = std::uint64_t{1} << 20;
 constexpr std::uint32_t kTokenizerJson = 0, kVocabulary = 1;  // indices of "tokenize"
 
@@ -52,7 +51,7 @@ class Packer {
       return PackedMatrix{blocks(order), {}, {}};
     if (adapter_ == nullptr && !vector && tensor_.dtype == dtype_) {
       LOOM_TRY(QuantizedMatrix q, m.to_quantized(stop_));
-      // One scale for the whole tensor (BitNet's among them) lies in memory per row.
+      // In memory each row has a copy of the scale of a whole tensor (as in BitNet); the file keeps one.
       const ScaleSpan span = resolved(dtype_, tensor_.packed.value_or(ScaleSpan{}));
       if (span.granularity == Granularity::Tensor && q.span.granularity == Granularity::Row) {
         q.span = span, q.scales.resize(std::min<std::size_t>(q.scales.size(), 1));
@@ -94,7 +93,8 @@ class Packer {
     return out;
   }
 
-  // Measures how much of the wanted change is left once it has been rounded: the projection of the stored change on it.
+  // Measures how much of the target change is left after rounding: the projection of the stored change on the target
+  // change.
   void measure(std::span<const float> before, std::span<const float> wanted, std::span<const float> stored) const {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const double change = static_cast<double>(wanted[i]) - static_cast<double>(before[i]);
@@ -212,7 +212,7 @@ Result<SourceTensor> source_of(const ModelConfig& config, const EntityTensor& t)
   const std::size_t rank = is_matrix(place->role) ? 2 : 1;
   if (t.shape.rank() != rank)
     return fail(Code::ShapeMismatch, "tensor {} has {} axes, expected {}", s.name, t.shape.rank(), rank);
-  // Rows of plain floats without filling lie as an array would.
+  // Rows of plain floats without padding are stored like an array.
   const bool array = is_block_format(t.dtype) || (!has_scales_or_zeros(t.dtype) && t.shape.cols() % 32 == 0);
   if (!array) s.packed = t.span, s.scales = t.scales, s.zeros = t.zeros;
   return s;
@@ -233,13 +233,7 @@ Result<void> read_tokenizer(const EntityReader& file, std::string& tokenizer_jso
   return {};
 }
 
-bool holds_model(const Result<EntityReader>& file) {
-  if (!file) return false;
-  const auto network = file->section("network");
-  return network && as_text(*network).substr(0, kModelStart.size()) == kModelStart;
-}
-
-// An object of texts in the metadata, where it is there.
+// Reads an object of texts in the metadata, if it exists.
 Result<void> read_texts(const Json& metadata, const char* key, NamedTexts& to) {
   const Json* const object = find(metadata, key);
   if (!object) return {};
@@ -253,7 +247,7 @@ Result<void> read_texts(const Json& metadata, const char* key, NamedTexts& to) {
 
 Result<ModelContents> contents_of(const EntityReader& file, CheckWeights check) {
   ModelContents all;
-  all.format = "entity";
+  all.format = ModelFormat::Entity;
   LOOM_TRY(const Json network, section_json(file, "network"));
   const Json* transformer = find(network, "transformer");
   if (!transformer || network.size() != 1) return fail(Code::Unsupported, "the file holds no language model");
@@ -353,11 +347,6 @@ Result<Digest> write_model_entity(const std::string& path, const ModelContents& 
   auto root = writer.write(path);
   if (options.adapter_share != nullptr) *options.adapter_share = tensors.adapter_share();
   return root;
-}
-
-bool is_model_entity(const std::string& path) { return holds_model(EntityReader::open(path)); }
-bool is_model_entity(const std::shared_ptr<const ByteSource>& source) {
-  return holds_model(EntityReader::parse(source));
 }
 
 Result<ModelContents> read_model_entity(const std::shared_ptr<const ByteSource>& source) {

@@ -1,5 +1,5 @@
 // Any bytes as an .entity with a language model, their hashes made right: contents whose config, tensors and vocabulary
-// can be built from, or an Error. What was read as a config is written and read again unchanged.
+// can be built from, or an Error. A config that was read is written and read again unchanged.
 
 #include <cstdint>
 

@@ -89,7 +89,7 @@ Result<void> refuse_fixed(const DecoderModel& model, std::string_view name) {
       printable(name));
 }
 
-// Whether one r and lora_alpha describe every pair.
+// Returns whether one r and lora_alpha describe every pair.
 bool is_uniform(const PeftConfig& config, std::span<const PeftDelta::Pair> pairs) {
   return std::ranges::all_of(pairs,
                              [&](const auto& pair) { return pair.rank == config.rank && pair.alpha == config.alpha; });

@@ -1,8 +1,8 @@
 #pragma once
 // Low-rank adapters of language models, in the files of Hugging Face's PEFT: a folder with adapter_config.json
 // (lm/peft_config.h) and adapter_model.safetensors (base_model.model.model.layers.N.self_attn.q_proj.lora_A.weight,
-// ...lora_B.weight, and tensors that replace ones of the model). Rows of q and k stand as in Hugging Face checkpoints,
-// which is how they lie in memory whatever file the base came from.
+// ...lora_B.weight, and tensors that replace ones of the model). Rows of q and k are in the order of Hugging Face
+// checkpoints, as they are in memory for every format of the base model.
 
 #include <functional>
 #include <span>
@@ -55,7 +55,7 @@ class PeftDelta {
   // NotFound, CorruptData, ShapeMismatch with the tensor; Unsupported for other kinds of adapters than LoRA and for
   // tensors without a counterpart in a model of that config.
   static Result<PeftDelta> read(const std::string& folder, const ModelConfig& model);
-  // What to_bytes() made; the same errors.
+  // Reads the bytes of to_bytes(); the same errors.
   static Result<PeftDelta> parse(std::span<const std::byte> bytes, const ModelConfig& model);
   // Unsupported for an adapter with changes, which only settle() can apply.
   Result<std::vector<std::byte>> to_bytes() const;
@@ -73,10 +73,10 @@ class PeftDelta {
   // Whether it changes the model's own tensors (modules_to_save, biases, DoRA, trained tokens), so that it cannot be
   // switched off.
   bool is_fixed() const;
-  // Every tensor that the adapter changes or stands beside.
+  // Every tensor that the adapter changes or adds to.
   std::vector<TensorPlace> places() const;
   // Puts the changes and DoRA's matrices, as f32, in the place of the source's tensors and takes the start of PiSSA and
-  // OLoRA away; a head with a pair is no longer tied. What is left are pairs beside the weights. ShapeMismatch,
+  // OLoRA away; a head with a pair is no longer tied. Pairs beside the weights are left. ShapeMismatch,
   // Unsupported.
   Result<void> settle(DecoderSource& source);
   // Like settle(), for pairs that are then added to the weights: tables that are tied become two where a pair changes
@@ -106,14 +106,14 @@ Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64
 // for a name that is taken; Unsupported for one that changes the model's own tensors, which is given when the model is
 // loaded. After an error the model is as it was.
 Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name);
-// The same of one that was read, under its own name.
+// Loads a change that was read, under its own name.
 Result<void> load_peft(DecoderModel& model, const PeftDelta& delta);
 // Writes the adapters of that name as a folder that PEFT and load_peft() read. NotFound when the model has none;
 // DiskFull, IoError.
 Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder,
                        const std::string& base_model = "");
-// Lets the adapters of that name count or not, between two calls. Sessions planned their memory for the adapters that
-// counted when they were made, and their caches hold what those gave: make them anew. NotFound.
+// Turns the adapters of that name on or off, between two calls. Sessions planned their memory for the adapters that
+// were on when they were created, and their caches hold keys and values of those: create new sessions. NotFound.
 Result<void> enable_peft(DecoderModel& model, const std::string& name, bool enabled);
 // Takes the adapters of that name away. No session of before may go on. NotFound.
 Result<void> drop_peft(DecoderModel& model, const std::string& name);

@@ -27,8 +27,8 @@ struct LoraField {
 // Every field of LoraConfig in PEFT 0.21, and those that older versions wrote.
 std::span<const LoraField> lora_fields();
 
-// What `init_lora_weights` takes from a base matrix before A and B are added: nothing, its largest singular triples, or
-// the projection on its first `rank` columns.
+// The part of a base matrix that `init_lora_weights` takes away before A and B are added: nothing, its largest singular
+// triples, or the projection on its first `rank` columns.
 enum class LoraStart : std::uint8_t { None, Pissa, Olora };
 
 // A pattern of adapter_config.json, compiled once.
@@ -56,7 +56,7 @@ class LoraSettings {
   Result<std::size_t> rank_of(std::string_view module) const;
   // The adapter is scaled by alpha / rank.
   Result<double> alpha_of(std::string_view module, std::size_t module_rank) const;
-  // Whether modules_to_save names the module or one that contains it.
+  // Returns whether modules_to_save names the module or one that contains it.
   Result<bool> is_saved(std::string_view module) const;
 
  private:

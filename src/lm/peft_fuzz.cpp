@@ -1,5 +1,5 @@
 // Any bytes as a section "adapter" of an .entity, and as the two files of an adapter's folder, adapter_config.json
-// behind its length in the first two bytes, then adapter_model.safetensors: pairs of matrices of one rank that can be
+// after its length in the first two bytes, then adapter_model.safetensors: pairs of matrices of one rank that can be
 // added to weights, or an Error. A section is written again as it was read.
 
 #include <unistd.h>

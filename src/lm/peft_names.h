@@ -1,5 +1,5 @@
 #pragma once
-// Names of adapters' tensors and the matrices that an adapter may stand beside.
+// Names of adapters' tensors and the matrices that an adapter may add to.
 
 #include "lm/tensor_names.h"
 

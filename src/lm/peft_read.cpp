@@ -79,7 +79,7 @@ class PeftFolder {
   }
 
  private:
-  // What the end of a tensor's name says about it.
+  // The part that the end of a tensor's name stands for.
   enum class Part : std::uint8_t { A, B, BiasOfB, EmbeddingA, EmbeddingB, Magnitude, Tokens, Base, BaseBias, Own };
   struct Suffix {
     std::string_view text;
@@ -161,7 +161,8 @@ class PeftFolder {
           return fail(Code::CorruptData, "{}: the two halves of an adapter of {} expected beside it",
                       printable(t->name), module);
     if (a == nullptr && b == nullptr) return {};
-    if (a == nullptr || b == nullptr) return fail(Code::CorruptData, "{}: only one of A and B is there", module);
+    if (a == nullptr || b == nullptr)
+      return fail(Code::CorruptData, "{}: expected both A and B, got one of them", module);
     LOOM_TRY_VOID(read_pair(place, module, *a, *b));
     if (std::ranges::find(delta_.config_.targets, target.name) == delta_.config_.targets.end())
       delta_.config_.targets.emplace_back(target.name);
@@ -254,7 +255,7 @@ class PeftFolder {
     return {};
   }
 
-  // What the configuration promises is in the file.
+  // Checks that the file has the tensors that the configuration promises.
   Result<void> check_saved() const {
     const auto has_change = [&](const TensorPlace& place) {
       return std::ranges::any_of(delta_.changes_, [&](const auto& c) { return c.place == place; });

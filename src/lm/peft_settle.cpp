@@ -1,4 +1,4 @@
-// What an adapter does to the base model before its pairs count: tensors in the place of others, biases, DoRA, and the
+// Changes of the base model before an adapter's pairs count: tensors in the place of others, biases, DoRA, and the
 // start of PiSSA and OLoRA.
 
 #include <bit>

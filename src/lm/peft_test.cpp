@@ -237,7 +237,7 @@ TEST_F(Fields, EnsureWeightTyingNeedsTheHeadToo) {
   EXPECT_EQ(PeftDelta::read(to, contents->source.config).error().code, Code::CorruptData);
 }
 
-// PyTorch's SVD of tests/golden/adapters is what LogitsOfEveryAdapterMatchPeft compares; here: a known spectrum.
+// A known spectrum. LogitsOfEveryAdapterMatchPeft compares with PyTorch's SVD of tests/golden/adapters.
 TEST(SingularVectors, SpanTheLargestDirections) {
   const std::size_t rows = 60, cols = 40;
   std::vector<float> w(rows * cols);

@@ -41,7 +41,7 @@ class Sampler {
   // a logit is.
   Result<std::int32_t> choose(std::span<const float> logits, std::span<const std::int32_t> history,
                               std::uint32_t session = 0);
-  // Whether choose() takes the greatest logit of ids that are not banned, whatever the history is.
+  // Returns whether choose() takes the greatest logit of ids that are not banned, whatever the history is.
   bool is_greedy() const;
   std::span<const std::int32_t> banned() const { return options_.banned; }
 

@@ -112,7 +112,7 @@ SamplingOptions with(float temperature, int top_k = 0, float top_p = 1, float mi
   return o;
 }
 
-TEST(Sampling, X_21_draws_follow_the_reference) {
+TEST(Sampling, draws_follow_the_reference) {
   const Cut cuts[] = {
       {"plain", with(1)},
       {"cold", with(0.4f)},
@@ -137,7 +137,7 @@ TEST(Sampling, X_21_draws_follow_the_reference) {
     }
 }
 
-TEST(Sampling, X_21_biases_and_bans) {
+TEST(Sampling, biases_and_bans) {
   SamplingOptions options = with(1, 0, 0.95f);
   options.logit_bias = {{3, 7.0f}, {7, -100.0f}, {9, -kInf}, {3, 0.5f}};
   options.banned = {0, 23};
@@ -151,7 +151,7 @@ TEST(Sampling, X_21_biases_and_bans) {
 
 // Penalties look at the history; its length is the position, so the history stays as it is and the session number
 // varies.
-TEST(Sampling, X_21_penalties_over_the_window) {
+TEST(Sampling, penalties_over_the_window) {
   std::vector<std::int32_t> history;
   for (int i = 0; i < 40; ++i) history.push_back(i % 7 * 2);
   history.insert(history.end(), {5, 5, 5, 11});
@@ -182,7 +182,7 @@ TEST(Sampling, X_21_penalties_over_the_window) {
 }
 
 // Rows longer than the blocks that argmax() walks, few sizes so that many are equal, infinities and NaN anywhere.
-TEST(Sampling, X_20_greedy_agrees_with_a_plain_loop) {
+TEST(Sampling, greedy_agrees_with_a_plain_loop) {
   const RandomStream random{.seed = 20};
   std::uint64_t at = 0;
   for (std::size_t n = 1; n < 400; n += n < 140 ? 1 : 37) {
@@ -199,7 +199,7 @@ TEST(Sampling, X_20_greedy_agrees_with_a_plain_loop) {
   }
 }
 
-TEST(Sampling, X_20_greedy_takes_the_lowest_id_on_ties) {
+TEST(Sampling, greedy_takes_the_lowest_id_on_ties) {
   const std::vector<float> logits = {1, 5, -2, 5, 5, 0};
   EXPECT_EQ(argmax(logits), 1);
   EXPECT_EQ(argmax(std::vector<float>(9, -3.0f)), 0);
@@ -229,7 +229,7 @@ std::vector<std::int32_t> series(SamplingOptions options, std::uint64_t seed, st
   return out;
 }
 
-TEST(Sampling, X_21_a_draw_depends_on_seed_position_and_session_alone) {
+TEST(Sampling, a_draw_depends_on_seed_position_and_session_alone) {
   const SamplingOptions options = with(1, 0, 0.9f);
   EXPECT_EQ(series(options, 1), series(options, 1));
   EXPECT_NE(series(options, 1), series(options, 2));
@@ -242,7 +242,7 @@ TEST(Sampling, X_21_a_draw_depends_on_seed_position_and_session_alone) {
   EXPECT_EQ(*Sampler(late, kVocab).choose(random_logits(6, 2), std::span(history).first(63)), series(options, 1)[63]);
 }
 
-TEST(Sampling, X_20_logits_that_are_not_finite_are_an_error) {
+TEST(Sampling, logits_that_are_not_finite_are_an_error) {
   for (const float bad : {std::nanf(""), kInf, -kInf})
     for (const SamplingOptions& options : {SamplingOptions{}, with(1)}) {
       std::vector<float> logits = random_logits(7);
@@ -255,7 +255,7 @@ TEST(Sampling, X_20_logits_that_are_not_finite_are_an_error) {
 }
 
 // Options at the edge of their range overflow f32; the best token still wins and a banned one never does.
-TEST(Sampling, X_20_extreme_options_stay_sound) {
+TEST(Sampling, extreme_options_stay_sound) {
   std::vector<float> logits(kVocab, -30.0f);
   logits[4] = 30, logits[5] = 29, logits[6] = 28;
   const std::vector<std::int32_t> history = {4, 4, 4, 7};
@@ -280,7 +280,7 @@ TEST(Sampling, X_20_extreme_options_stay_sound) {
   EXPECT_NE(choose(banned_and_praised), 7);
 }
 
-TEST(Sampling, X_20_options_out_of_range_are_named) {
+TEST(Sampling, options_out_of_range_are_named) {
   const auto refused = [](const char* name, auto&& change) {
     SamplingOptions options;
     change(options);
@@ -309,7 +309,7 @@ TEST(Sampling, X_20_options_out_of_range_are_named) {
   EXPECT_TRUE(check(SamplingOptions{}, kVocab));
 }
 
-TEST(Sampling, X_22_logprobs_are_the_softmax_of_the_logits) {
+TEST(Sampling, logprobs_are_the_softmax_of_the_logits) {
   const std::vector<float> logits = random_logits(8, 40);
   const std::vector<double> p = reference(with(1), logits, {});
   const std::vector<TokenLogprob> all = logprobs(logits, -1, 1000);
@@ -337,7 +337,7 @@ TEST(Sampling, X_22_logprobs_are_the_softmax_of_the_logits) {
   EXPECT_EQ(tied[2].logprob, -2000 + static_cast<float>(std::log(0.5)));
 }
 
-TEST(Sampling, X_21_the_penalties_look_back_on_a_window) {
+TEST(Sampling, the_penalties_look_back_on_a_window) {
   std::vector<float> logits(kVocab, 0.0f);
   logits[3] = 2, logits[4] = 1.9f;  // 3 is best until it is penalised
   std::vector<std::int32_t> history(100, 7);

@@ -19,11 +19,17 @@ constexpr std::size_t kHeadRows = 16;  // logits are computed for this many rows
 
 }  // namespace
 
+Result<Activations> activations_from_name(std::string_view name) {
+  LOOM_TRY(const std::size_t type, find_name("activations", name, kActivationTypes));
+  return static_cast<Activations>(type);
+}
+
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderModel> model,
                                                  const SessionOptions& options) {
   const FpEnvironment environment;
   std::unique_ptr<Session> s(new Session);
-  s->model_ = std::move(model);
+  s->model_ = std::move(model), s->plan_ = s->model_->network.plan();
+  if (s->plan_ == nullptr) return fail(Code::InvalidState, "the model's network was edited: call prepare()");
   const auto trained = static_cast<std::size_t>(s->model_->config.max_position_embeddings);
   s->context_tokens_ = options.context_tokens != 0 ? options.context_tokens : std::min(trained, kDefaultContext);
   if (s->context_tokens_ > (std::size_t{1} << 24))
@@ -46,13 +52,14 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   return s;
 }
 
-// Caches begin empty here: each sequence is read again when it is next fed (refill()).
-Result<void> Session::move_here(const Error& lost) {
+// Continues on the host with empty caches: each sequence is read again when it is next fed (refill()).
+Result<void> Session::move_to_host(const Error& lost) {
   broken_ = lost, device_ = nullptr, has_moved_ = true;
   course_ = {};
   for (Ahead& ahead : ahead_) ahead.ids.clear();
   const std::size_t sequences = std::max<std::size_t>(tokens_.size(), 1);
-  LOOM_TRY_VOID(states_.adopt(model_->network, {device_, context_tokens_, sequences, chunk_rows_, kv_dtype_}));
+  LOOM_TRY_VOID(states_.plan(plan_->state_needs(), model_->network.settings.activations,
+                             {device_, context_tokens_, sequences, chunk_rows_, kv_dtype_}));
   arena_ = Arena();
   LOOM_TRY_VOID(plan(sequences));
   broken_.reset();
@@ -87,7 +94,8 @@ Result<void> Session::choose_adapters(std::optional<std::vector<std::string>> na
 // Caches, and what else lasts from call to call.
 Result<void> Session::create_states(std::size_t sequences) {
   const Network& net = model_->network;
-  LOOM_TRY_VOID(states_.adopt(net, {device_, context_tokens_, sequences, chunk_rows_, kv_dtype_}));
+  LOOM_TRY_VOID(states_.plan(plan_->state_needs(), net.settings.activations,
+                             {device_, context_tokens_, sequences, chunk_rows_, kv_dtype_}));
   tokens_.resize(sequences), revisions_.resize(sequences), ahead_.resize(sequences);
   for (auto& t : tokens_) t.reserve(context_tokens_);
 
@@ -100,7 +108,7 @@ Result<void> Session::create_states(std::size_t sequences) {
   return {};
 }
 
-// The largest sweep: as many rows as fit, at the end of the context, all of their logits asked for.
+// Plans the largest forward pass: as many rows as fit, at the end of the context, with the logits of all rows.
 Result<void> Session::plan(std::size_t sequences) {
   ids_.assign(chunk_rows_, 0), want_.clear(), runs_.clear();
   for (std::size_t i = 0; i < std::min(kHeadRows, chunk_rows_); ++i) want_.push_back(i);
@@ -154,7 +162,7 @@ Result<void> Session::sweep(const Rows& rows, float* logits, const std::atomic<b
   LOOM_TRY_VOID(states_.begin(last));
   const Exec now = exec(cancel);
   sweep(now, rows, logits);
-  Result<void> checked = device_ != nullptr ? device_->check() : Result<void>();  // ends the pass there
+  Result<void> checked = device_ != nullptr ? device_->check() : Result<void>();  // ends the pass on the device
   if (now.status) return tl::make_unexpected(*std::move(now.status));
   return checked;
 }
@@ -173,7 +181,7 @@ void Session::sweep(const Exec& exec, const Rows& rows, float* logits) {
   run.inputs.ids = ids, run.inputs.sequences = runs, run.inputs.positions = positions_;
   run.states = states_.slots(), run.adapters = adapters_ ? &*adapters_ : nullptr;
   const std::size_t blocks_end = model_->blocks_end();
-  const ConstTensor hidden = net.forward(run, {nullptr, Shape::of({ids.size()})}, 0, blocks_end);
+  const ConstTensor hidden = plan_->forward(run, {nullptr, Shape::of({ids.size()})}, 0, blocks_end);
   for (std::size_t begin = 0; begin < want.size() && !exec.status; begin += kHeadRows) {
     const ArenaScope scope(exec.arena);
     const std::size_t count = std::min(kHeadRows, want.size() - begin);
@@ -183,8 +191,8 @@ void Session::sweep(const Exec& exec, const Rows& rows, float* logits) {
       wanted_rows[i] = static_cast<std::int32_t>(want[begin + i]);
     take_rows(exec, hidden, wanted_rows, wanted);
     const ConstTensor out =
-        net.forward(run, {wanted.data, Shape::of({count, hidden.cols})}, blocks_end, net.num_cells());
-    if (exec.gpu() != nullptr && (exec.rehearsal() || !rows.choice.empty())) keep_choice(exec, out, rows);
+        plan_->forward(run, {wanted.data, Shape::of({count, hidden.cols})}, blocks_end, net.num_cells());
+    if (exec.records() && (exec.rehearsal() || !rows.choice.empty())) keep_choice(exec, out, rows);
     if (exec.rehearsal() || exec.status || !rows.choice.empty()) continue;
     const auto wanted_logits = std::as_writable_bytes(std::span(logits + begin * out.cols, count * out.cols));
     if (device_ != nullptr)
@@ -286,7 +294,8 @@ Result<void> Session::keep_ahead() {
   return {};
 }
 
-// Rows of a pass lie closely together at first; a row of a later feed moves first, so that none is overwritten.
+// A pass writes its rows of logits without gaps. The rows of later feeds move to their places first, so that none is
+// overwritten.
 void Session::commit(std::span<const Feed> feeds) {
   const std::size_t row_bytes = vocab() * sizeof(float);
   std::size_t computed = runs_.size();
@@ -315,7 +324,7 @@ Result<ConstTensor> Session::feed_once(std::span<const Feed> feeds, const std::a
     forget_ahead(feed.sequence);
     LOOM_TRY_VOID(refill(feed.sequence, cancel));
   }
-  // Long feeds go first, chunk by chunk and alone; what is left of all feeds shares one sweep.
+  // Long feeds run first, chunk by chunk and alone; the remaining ids of all feeds share one forward pass.
   const std::size_t share = std::max<std::size_t>(1, chunk_rows_ / feeds.size());
   auto status = read_beginnings(feeds, share, cancel);
   if (status) status = last_pass(feeds, share, cancel);

@@ -1,8 +1,8 @@
 #pragma once
 // The run-time state of one user of a language model: sequences with their caches, threads, scratch memory. Many
 // sessions may share one model. Feeding a prompt whole, in chunks or token by token, alone or beside other sequences,
-// gives the same bits. A session whose graphics card is lost goes on here: it reads its tokens again, and the call that
-// met the loss, like all later ones, gives what it would have given there.
+// gives the same bits. A session that loses its graphics card continues on the host: it reads its tokens again, and the
+// call in which the card was lost, like all later ones, gives the same results as on the card.
 
 #include <atomic>
 #include <deque>
@@ -11,12 +11,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "backend/webgpu/driver.h"
 #include "core/sha256.h"
 #include "lm/decoder.h"
-#include "network/state_store.h"
+#include "network/plan/forward_plan.h"
+#include "network/session/state_store.h"
 
 namespace loom {
 
@@ -24,20 +25,24 @@ struct SessionOptions {
   int threads = 0;           // 0: one per physical core; not read where there is a pool
   std::optional<Isa> isa{};  // absent: the best one
   Activations activations = Activations::int16;
-  std::size_t context_tokens = 0;   // 0: what the model was trained for, at most kDefaultContext
+  std::size_t context_tokens = 0;   // 0: the model's own context, at most kDefaultContext
   std::size_t sequences = 1;        // that can be held at once
   std::size_t chunk_rows = 128;     // rows of one forward pass at most: longer prompts are cut
   DType kv_dtype = DType::float32;  // of keys and values: float32, bfloat16, int8 (ops/attention/kv_cache.h)
-  Device* device = nullptr;         // where tensors lie and ops run; null: this computer. Outlives the session
-  // Hears once, in one line, that the card was lost and that the session goes on here.
+  Device* device = nullptr;         // that stores tensors and runs ops; null: the host. Outlives the session
+  // Called once, with a line that reports that the card was lost and that the session continues on the host.
   std::function<void(const std::string& line)> on_loss{};
-  // Says where in place of `device`.
+  // Chooses the device in place of `device`.
   std::function<Device*(const DecoderModel&, const SessionOptions&)> choose_device{};
   std::shared_ptr<ThreadPool> pool = {};  // shared with other sessions, also of other threads; null: one of its own
-  // names of the model's adapters (lm/peft.h) that count in this session; absent: those that are enabled
+  // names of the model's adapters (lm/peft.h) that are active in this session; absent: those that are enabled
   std::optional<std::vector<std::string>> adapters{};
 };
 inline constexpr std::size_t kDefaultContext = 4096;
+// Names of Activations.
+inline constexpr std::string_view kActivationTypes[] = {"int8", "int16"};
+constexpr std::string_view name(Activations type) { return kActivationTypes[static_cast<std::size_t>(type)]; }
+Result<Activations> activations_from_name(std::string_view name);
 
 class Session {
  public:
@@ -49,9 +54,9 @@ class Session {
   struct Feed {
     std::size_t sequence = 0;
     std::span<const std::int32_t> ids;
-    // What may follow the ids. The same pass computes the logits behind as many of these as it and the context have
-    // room for, and keeps them: feeds of one id each that go on as drafted then take no pass. Tokens and logits are
-    // those without drafts; a sliding window may have moved on by a block more.
+    // Drafts of the ids that may follow. The pass also computes and keeps the logits after as many drafts as the pass
+    // and the context have room for: later feeds of one id each that equal the drafts take no pass. Tokens and logits
+    // are those without drafts; a sliding window may have advanced by one more block.
     std::span<const std::int32_t> drafts{};
   };
   // Appends the ids to their sequences; a sequence appears once. Returns the logits that follow the last id of each
@@ -61,11 +66,11 @@ class Session {
   Result<ConstTensor> feed(std::span<const Feed> feeds, const std::atomic<bool>* cancel = nullptr);
   Result<std::span<const float>> feed(std::span<const std::int32_t> ids, std::size_t sequence = 0,
                                       const std::atomic<bool>* cancel = nullptr);
-  // The same for one sequence of a caller who goes on with the greatest logit: returns its id, the lowest one on ties,
-  // and kNoChoice (ops/choice/choice.h) where a logit is not finite; `drafts` are not read. A graphics card keeps the
-  // logits, and computes up to `ahead` tokens beyond, each of which feeds the id that the one before chose. A following
-  // call that goes on so finds its pass done or under way; any other call for that sequence drops what ran ahead, and
-  // so does this one for another sequence.
+  // Like feed(), for one sequence and greedy decoding: returns the id of the greatest logit, the lowest id on ties, and
+  // kNoChoice (ops/choice/choice.h) where a logit is not finite; `drafts` are not read. A graphics card keeps the
+  // logits, and computes up to `ahead` more tokens, each pass feeding the id that the pass before chose. If the next
+  // call feeds the returned id, its pass is done or running. Any other call for that sequence drops the passes ahead,
+  // and so does feed_greedy() for another sequence.
   struct Greedy {
     std::size_t ahead = 0;                      // kMostAhead at most; what the caller may feed and the context holds
     std::span<const std::int32_t> banned = {};  // ids that are not chosen
@@ -73,18 +78,18 @@ class Session {
   static constexpr std::size_t kMostAhead = 3;
   Result<std::int32_t> feed_greedy(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel = nullptr);
   // The logits that follow the last token of a sequence, valid until the next call. After feed_greedy() of it they are
-  // at hand, otherwise that token is fed once more. InvalidState for a sequence without tokens, else as feed().
+  // available, otherwise that token is fed once more. InvalidState for a sequence without tokens, else as feed().
   Result<std::span<const float>> logits(std::size_t sequence = 0, const std::atomic<bool>* cancel = nullptr);
-  // The same for one sequence, with the logits after every id: visit(index of the id, logits).
+  // Like feed(), for one sequence, with the logits after every id: visit(index of the id, logits).
   Result<void> feed_all(std::span<const std::int32_t> ids,
                         const std::function<void(std::size_t, std::span<const float>)>& visit, std::size_t sequence = 0,
                         const std::atomic<bool>* cancel = nullptr);
-  // The same for one sequence without any logits: the beginning of a prompt, of which more follows.
+  // Like feed(), for one sequence and without logits: for the beginning of a prompt that continues.
   Result<void> prefill(std::span<const std::int32_t> ids, std::size_t sequence = 0,
                        const std::atomic<bool>* cancel = nullptr);
   // The errors that feed() would give for what it is asked, without feeding it.
   Result<void> check(std::span<const Feed> feeds) const;
-  // Returns whether a draft has foreseen that this id comes next, so that its feed takes no pass.
+  // Returns whether a draft predicted that this id comes next, so that its feed takes no pass.
   bool foresees(std::int32_t id, std::size_t sequence = 0) const;
 
   std::size_t length(std::size_t sequence = 0) const { return tokens_[sequence].size(); }
@@ -94,7 +99,7 @@ class Session {
   // Drops what follows the first n tokens. OutOfRange when n is longer than the sequence or older than a sliding
   // window's ring.
   Result<void> rewind(std::size_t n, std::size_t sequence = 0);
-  // The same where a sliding window has moved on too: the next call then reads the n tokens again, which takes its
+  // Like rewind(), also after a sliding window has advanced: the next call then reads the n tokens again, which takes
   // time. OutOfRange when n is longer than the sequence.
   Result<void> truncate(std::size_t n, std::size_t sequence = 0);
   // Copies a sequence onto another.
@@ -104,8 +109,8 @@ class Session {
   Result<std::vector<std::byte>> snapshot(std::size_t sequence = 0);
   Result<void> restore(std::span<const std::byte> bytes, std::size_t sequence = 0);
 
-  // Other adapters count from here on, as SessionOptions::adapters says. All sequences are then empty, since what their
-  // caches hold came by others. NotFound, with everything as it was.
+  // Activates other adapters for all later calls, like SessionOptions::adapters. All sequences are empty after this
+  // call, since their caches were computed with other adapters. NotFound, with everything as it was.
   Result<void> choose_adapters(std::optional<std::vector<std::string>> names);
   const std::optional<std::vector<std::string>>& adapters() const { return adapters_; }
 
@@ -115,28 +120,29 @@ class Session {
   std::size_t sequences() const { return tokens_.size(); }
   std::size_t chunk_rows() const { return chunk_rows_; }  // tokens of one forward pass at most
   int threads() const { return pool_->threads(); }
-  // Of the device that it began on: what it has computed is no more exact once the card is lost.
+  // The precision of the device that it began on: values that a card computed do not become exact when the card is
+  // lost.
   Precision precision() const { return precision_; }
   const std::shared_ptr<ThreadPool>& pool() const { return pool_; }
   Isa isa() const { return isa_; }
-  Device* device() const { return device_; }  // null: this computer
+  Device* device() const { return device_; }  // null: the host
   Activations activations() const { return activations_; }
   std::size_t scratch_bytes() const { return arena_.size(); }
   // Memory that each token of a sequence takes, outside of sliding windows.
   std::size_t token_bytes() const { return states_.position_bytes(); }
 
  private:
-  // Tokens of one forward pass, with where they go; `want` lists the rows whose logits are asked for.
+  // Tokens of one forward pass, with their sequences; `want` lists the rows whose logits are requested.
   struct Rows {
     std::span<const SequenceRows> runs;
     std::span<const std::int32_t> ids;
     std::span<const std::size_t> want{};
-    // Where a card keeps the logits of the one row that is asked for, and the id that they choose: not read then.
+    // Memory in which a card keeps the logits of the one requested row, and the id that they choose: not read then.
     Tensor kept_logits{};
     std::span<std::int32_t> choice{};
   };
 
-  // Drafts whose keys and values stand behind the tokens of a sequence.
+  // Drafts whose keys and values follow those of the tokens of a sequence.
   struct Ahead {
     std::vector<std::int32_t> ids;
     std::size_t next = 0;  // the first one that has not been fed
@@ -144,30 +150,30 @@ class Session {
   };
 
   // The passes of one sequence that feed_greedy() has begun on a card. Pass n keeps its logits in row n % kRows, and
-  // its choice at that place of `ids`, where the next pass finds what it feeds.
+  // its choice in the element n % kRows of `ids`, from which the next pass reads the id that it feeds.
   struct Course {
     static constexpr std::size_t kRows = kMostAhead + 1;
     std::size_t sequence = 0;
     std::uint64_t revision = 0;        // of the sequence, when the last choice was given
-    std::int32_t next = -1;            // that choice, which the first pass under way feeds
+    std::int32_t next = -1;            // that choice, which the first running pass feeds
     std::vector<std::int32_t> banned;  // in all of its passes
-    std::size_t passes = 0, end = 0;   // begun, and the position behind them
+    std::size_t passes = 0, end = 0;   // begun, and the position after them
     bool is_kept = false;              // the logits that the last given choice came from: the sequence may go on
     bool is_stopped = false;           // a pass could not begin: it is to be fed, and gives its error, when it is due
-    std::deque<gpu::Ticket> choices;   // reads of those that have not been given
+    std::deque<ReadTicket> choices;    // reads of those that have not been given
     Memory ids, logits;
   };
 
   Session() = default;
-  // A part of a call, which is run once more where the card is lost in it.
+  // Runs a part of a call, and runs it once more on the host if the card is lost in it.
   template <class F>
   auto outliving(F&& part) -> decltype(part()) {
     auto done = part();
     if (done || device_ == nullptr || done.error().code != Code::DeviceLost) return done;
-    LOOM_TRY_VOID(move_here(done.error()));
+    LOOM_TRY_VOID(move_to_host(done.error()));
     return part();
   }
-  Result<void> move_here(const Error& lost);
+  Result<void> move_to_host(const Error& lost);
   Result<ConstTensor> feed_once(std::span<const Feed> feeds, const std::atomic<bool>* cancel);
   Result<void> feed_all_once(std::span<const std::int32_t> ids,
                              const std::function<void(std::size_t, std::span<const float>)>& visit,
@@ -176,7 +182,7 @@ class Session {
   void forget_ahead(std::size_t sequence);
   bool goes_on(const Feed& feed, const Greedy& greedy) const;
   Result<std::int32_t> feed_card(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel);
-  std::int32_t choose_here(std::span<const float> logits, std::span<const std::int32_t> banned) const;
+  std::int32_t choose_on_host(std::span<const float> logits, std::span<const std::int32_t> banned) const;
   Result<void> begin_course(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel);
   Result<void> begin_choice(Rows rows, const std::atomic<bool>* cancel);
   void keep_choice(const Exec& exec, ConstTensor logits, const Rows& rows);
@@ -186,7 +192,7 @@ class Session {
   Result<std::span<const float>> logits_once(std::size_t sequence, const std::atomic<bool>* cancel);
   // Reads the tokens of a sequence once more when its caches lack positions that the next token sees.
   Result<void> refill(std::size_t sequence, const std::atomic<bool>* cancel);
-  // Forward passes over ids that stand from `position` on, without logits.
+  // Runs forward passes over ids from `position` on, without logits.
   Result<void> read(std::span<const std::int32_t> ids, std::size_t position, std::size_t sequence,
                     const std::atomic<bool>* cancel);
   Result<void> check_adapters(const std::optional<std::vector<std::string>>& names) const;
@@ -194,19 +200,20 @@ class Session {
   Result<void> plan(std::size_t sequences);
   // The forward passes of feed() but the last one, where a feed is longer than its share of the rows.
   Result<void> read_beginnings(std::span<const Feed> feeds, std::size_t share, const std::atomic<bool>* cancel);
-  // Lays the last pass out in runs_, ids_ and want_, in which the rows of drafts stand last.
+  // Lays out the last pass in runs_, ids_ and want_, with the rows of drafts last.
   void lay_out(std::span<const Feed> feeds, std::size_t share);
   Result<void> last_pass(std::span<const Feed> feeds, std::size_t share, const std::atomic<bool>* cancel);
   Result<void> keep_ahead();
   void commit(std::span<const Feed> feeds);
-  std::size_t vocab() const { return model_->network.shape_after(model_->network.num_cells() - 1).cols(); }
-  // One forward pass over at most chunk_rows rows; the logits that are asked for are written to `logits`.
+  std::size_t vocab() const { return plan_->shape_after(model_->network.num_cells() - 1).cols(); }
+  // Runs one forward pass over at most chunk_rows rows; the requested logits are written to `logits`.
   Result<void> sweep(const Rows& rows, float* logits, const std::atomic<bool>* cancel);
   void sweep(const Exec& exec, const Rows& rows, float* logits);
   Exec exec(const std::atomic<bool>* cancel) { return {*pool_, *kernels_, arena_, cancel, activations_}; }
   Digest model_digest() const;
 
   std::shared_ptr<const DecoderModel> model_;
+  std::shared_ptr<const ForwardPlan> plan_;
   std::shared_ptr<ThreadPool> pool_;
   const KernelTable* kernels_ = nullptr;
   Isa isa_ = Isa::scalar;
@@ -218,14 +225,14 @@ class Session {
   Precision precision_ = Precision::Strict;
   std::function<void(const std::string&)> on_loss_;
   bool has_moved_ = false;       // off a card that was lost
-  std::optional<Error> broken_;  // the card was lost, and this computer could not take over
+  std::optional<Error> broken_;  // the card was lost, and the host could not take over
   Arena arena_;
   StateStore states_;
   std::vector<std::vector<std::int32_t>> tokens_;  // [sequence]
   std::vector<std::uint64_t> revisions_;           // [sequence]
   std::vector<Ahead> ahead_;                       // [sequence]
   Course course_;
-  // Of what sequence, when, the first row of logits_ follows the last token; absent: not known.
+  // The sequence and its revision whose last token the first row of logits_ follows; absent: not known.
   struct RowOf {
     std::size_t sequence = 0;
     std::uint64_t revision = 0;

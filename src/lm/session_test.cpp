@@ -14,7 +14,7 @@
 
 #include "core/hooks.h"
 #include "core/philox.h"
-#include "lm/golden.h"
+#include "verify/golden_models.h"
 #include "lm/language_model.h"
 #include "lm/peft.h"
 #include "lm/sampling.h"
@@ -80,7 +80,7 @@ Ids first(const Ids& ids, std::size_t n) { return Ids(ids.begin(), ids.begin() +
 class EveryKind : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Session, EveryKind, testing::Values(kPlain, kWindow));
 
-TEST_P(EveryKind, X_24_chunks_give_the_same_bits) {
+TEST_P(EveryKind, chunks_give_the_same_bits) {
   const Ids ids = random_ids(150);
   const Row whole = fresh(GetParam(), ids);
   for (const std::size_t chunk_rows : {1, 16, 128})
@@ -95,7 +95,7 @@ TEST_P(EveryKind, X_24_chunks_give_the_same_bits) {
       }
 }
 
-TEST_P(EveryKind, X_24_every_row_of_feed_all_is_the_row_of_a_feed) {
+TEST_P(EveryKind, every_row_of_feed_all_is_the_row_of_a_feed) {
   const Ids ids = random_ids(90);
   std::vector<Row> rows(ids.size());
   const auto all = session_of(GetParam(), {.chunk_rows = 40});
@@ -106,7 +106,7 @@ TEST_P(EveryKind, X_24_every_row_of_feed_all_is_the_row_of_a_feed) {
   for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_TRUE(same(feed(*one, std::span(&ids[i], 1)), rows[i])) << i;
 }
 
-TEST_P(EveryKind, X_24_neighbours_in_a_batch_change_no_bit) {
+TEST_P(EveryKind, neighbours_in_a_batch_change_no_bit) {
   const std::vector<Ids> prompts = {random_ids(100, 1), random_ids(3, 2), random_ids(61, 3), random_ids(17, 4)};
   const auto session = session_of(GetParam(), {.sequences = 4, .chunk_rows = 32});
   std::vector<Session::Feed> feeds;
@@ -128,7 +128,7 @@ TEST_P(EveryKind, X_24_neighbours_in_a_batch_change_no_bit) {
   EXPECT_EQ(session->length(1), 4u);
 }
 
-TEST_P(EveryKind, X_20_greedy_feeds_are_feeds_and_their_logits_can_be_asked_for) {
+TEST_P(EveryKind, greedy_feeds_are_feeds_and_their_logits_can_be_asked_for) {
   const Ids prompt = random_ids(100);
   const auto fed = session_of(GetParam()), greedy = session_of(GetParam(), {.chunk_rows = 7});
   Ids next = prompt;
@@ -159,7 +159,7 @@ TEST_P(EveryKind, X_20_greedy_feeds_are_feeds_and_their_logits_can_be_asked_for)
   EXPECT_EQ(greedy->logits(1).error().code, Code::OutOfRange);
 }
 
-TEST_P(EveryKind, X_20_rewind_then_other_tokens) {
+TEST_P(EveryKind, rewind_then_other_tokens) {
   const Ids ids = random_ids(100), other = random_ids(20, 9);
   const auto session = session_of(GetParam());
   feed(*session, ids);
@@ -173,11 +173,11 @@ TEST_P(EveryKind, X_20_rewind_then_other_tokens) {
   EXPECT_EQ(session->length(), 20u);
 }
 
-TEST_P(EveryKind, X_20_forks_part_ways) {
+TEST_P(EveryKind, forks_part_ways) {
   const Ids ids = random_ids(80), a = random_ids(9, 1), b = random_ids(5, 2);
   const auto session = session_of(GetParam(), {.sequences = 3, .chunk_rows = 16});
   feed(*session, ids, 0);
-  feed(*session, b, 2);  // what stood there goes
+  feed(*session, b, 2);  // replaces the old sequence
   ASSERT_TRUE(session->fork(0, 2));
   ASSERT_TRUE(session->fork(0, 0));
   EXPECT_TRUE(same(feed(*session, a, 0), fresh(GetParam(), joined(ids, a))));
@@ -188,7 +188,7 @@ TEST_P(EveryKind, X_20_forks_part_ways) {
   EXPECT_EQ(session->length(0), 0u);
 }
 
-TEST_P(EveryKind, X_20_snapshot_goes_on_in_any_session) {
+TEST_P(EveryKind, snapshot_goes_on_in_any_session) {
   const Ids ids = random_ids(200), rest = random_ids(12, 3);
   const Row expected = fresh(GetParam(), joined(ids, rest));
   const auto session = session_of(GetParam(), {.chunk_rows = 16});
@@ -224,7 +224,7 @@ std::vector<std::byte> signed_again(std::vector<std::byte> bytes) {
   return bytes;
 }
 
-TEST_P(EveryKind, X_20_damaged_snapshots_are_refused_and_change_nothing) {
+TEST_P(EveryKind, damaged_snapshots_are_refused_and_change_nothing) {
   const Ids ids = random_ids(30), next = {7};
   const auto session = session_of(GetParam());
   feed(*session, ids);
@@ -249,7 +249,7 @@ TEST_P(EveryKind, X_20_damaged_snapshots_are_refused_and_change_nothing) {
 }
 
 // Whoever writes the bytes can write the digest as well: nothing may crash, and no id outside the vocabulary gets in.
-TEST_P(EveryKind, X_20_snapshots_forged_with_a_right_digest_do_no_harm) {
+TEST_P(EveryKind, snapshots_forged_with_a_right_digest_do_no_harm) {
   const Ids ids = random_ids(30), next = {7};
   const auto session = session_of(GetParam());
   feed(*session, ids);
@@ -279,9 +279,9 @@ TEST_P(EveryKind, X_20_snapshots_forged_with_a_right_digest_do_no_harm) {
   EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(ids, next))));
 }
 
-// Attention multiplies whole blocks: what a longer sequence left behind the end of a restored one must not count, NaN
+// Attention multiplies whole blocks: values of a longer sequence after the end of a restored one must not count, NaN
 // least of all.
-TEST_P(EveryKind, X_20_L_74_a_restored_sequence_forgets_what_lay_behind_it) {
+TEST_P(EveryKind, a_restored_sequence_forgets_what_came_after_it) {  // X-20, L-74
   const Ids ids = random_ids(40), next = {7, 9};
   const auto session = session_of(GetParam());
   feed(*session, std::span(ids).first(5));
@@ -297,7 +297,7 @@ TEST_P(EveryKind, X_20_L_74_a_restored_sequence_forgets_what_lay_behind_it) {
   EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(Ids(ids.begin(), ids.begin() + 5), next))));
 }
 
-TEST(Session, X_20_snapshot_of_another_model_is_refused) {
+TEST(Session, snapshot_of_another_model_is_refused) {
   const auto a = session_of(kPlain), b = session_of("decoder q4_0"), c = session_of(kWindow);
   feed(*a, random_ids(5));
   EXPECT_EQ(b->restore(a->snapshot().value()).error().code, Code::ShapeMismatch);
@@ -305,7 +305,7 @@ TEST(Session, X_20_snapshot_of_another_model_is_refused) {
 }
 
 // The same weights under other settings give other keys; so do adapters that count.
-TEST(Session, X_20_snapshot_of_other_settings_is_refused) {
+TEST(Session, snapshot_of_other_settings_is_refused) {
   const auto golden = [](const std::function<void(ModelConfig&)>& change) {
     const auto all = golden_cases();
     GoldenCase c = *std::find_if(all.begin(), all.end(), [](const GoldenCase& g) { return g.name == kPlain; });
@@ -355,7 +355,7 @@ std::shared_ptr<DecoderModel> adapted_model() {
   return model;
 }
 
-TEST(Session, L_141_each_session_chooses_the_adapters_that_count_in_it) {
+TEST(Session, each_session_chooses_the_adapters_that_count_in_it) {  // L-141
   using Names = std::vector<std::string>;
   const Names choices[] = {Names{}, Names{"x"}, Names{"y"}, Names{"x", "y"}};
   const auto shared = adapted_model();
@@ -388,7 +388,7 @@ TEST(Session, L_141_each_session_chooses_the_adapters_that_count_in_it) {
   EXPECT_EQ(Session::create(shared, {.threads = 1, .adapters = Names{"z"}}).error().code, Code::NotFound);
 }
 
-TEST_P(EveryKind, X_20_a_full_context_keeps_its_tokens) {
+TEST_P(EveryKind, a_full_context_keeps_its_tokens) {
   const Ids ids = random_ids(50), next = {7};
   const auto session = session_of(GetParam(), {.context_tokens = 50, .sequences = 2});
   feed(*session, first(ids, 40));
@@ -410,7 +410,7 @@ TEST_P(EveryKind, X_20_a_full_context_keeps_its_tokens) {
   EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(first(ids, 49), next))));
 }
 
-TEST(Session, X_20_bad_feeds_are_refused_and_change_nothing) {
+TEST(Session, bad_feeds_are_refused_and_change_nothing) {
   const auto session = session_of(kPlain, {.sequences = 2});
   const Ids ids = random_ids(10), empty, next = {7};
   feed(*session, ids);
@@ -434,7 +434,7 @@ TEST(Session, X_20_bad_feeds_are_refused_and_change_nothing) {
 }
 
 // Pieces, neighbours, rewinds, forks and snapshots change no bit, whatever type keys and values are kept in.
-TEST_P(EveryKind, L_74_kept_as_another_type_a_sequence_has_its_own_bits_however_it_comes) {
+TEST_P(EveryKind, kept_as_another_type_a_sequence_has_its_own_bits_however_it_comes) {  // L-74
   const Ids ids = random_ids(150), other = random_ids(60, 8);
   const Row exact = fresh(GetParam(), ids);
   for (const DType dtype : {DType::bfloat16, DType::int8}) {
@@ -473,7 +473,7 @@ TEST_P(EveryKind, L_74_kept_as_another_type_a_sequence_has_its_own_bits_however_
 }
 
 // A session whose memory the host cannot touch: no pass asks for a value, logits are all that is read.
-TEST_P(EveryKind, L_74_runs_where_the_host_sees_no_tensor) {
+TEST_P(EveryKind, runs_where_the_host_sees_no_tensor) {  // L-74
   for (const DType dtype : {DType::float32, DType::int8}) {
     test::NullDevice device;
     const auto session =
@@ -503,9 +503,9 @@ struct Scarce {
   std::size_t left = ~std::size_t{0};
 };
 
-// Wherever the memory for keys and values ends, alone or beside others: the tokens of before are there, and once there
-// is more the session goes on with the bits of one that never lacked any.
-TEST_P(EveryKind, L_74_a_session_survives_a_cache_that_cannot_grow) {
+// Wherever the memory for keys and values ends, alone or beside others: the earlier tokens stay, and with more memory
+// the session goes on with the bits of one that never lacked any.
+TEST_P(EveryKind, a_session_survives_a_cache_that_cannot_grow) {  // L-74
   const Ids prompt = random_ids(60), more = random_ids(150, 1), other = random_ids(70, 2);
   const Row expected = fresh(GetParam(), joined(prompt, more)), beside = fresh(GetParam(), other);
   for (std::size_t pieces = 0; pieces < 8; ++pieces) {  // of the eight or more that two layers need
@@ -537,7 +537,7 @@ TEST_P(EveryKind, L_74_a_session_survives_a_cache_that_cannot_grow) {
   }
 }
 
-TEST(Session, X_20_options_out_of_range_are_refused) {
+TEST(Session, options_out_of_range_are_refused) {
   const auto code = [](SessionOptions options) { return Session::create(model_of(kPlain), options).error().code; };
   EXPECT_EQ(code({.threads = 1, .sequences = 0}), Code::InvalidArgument);
   EXPECT_EQ(code({.threads = 1, .sequences = 4097}), Code::InvalidArgument);
@@ -546,7 +546,7 @@ TEST(Session, X_20_options_out_of_range_are_refused) {
   EXPECT_EQ(session_of(kPlain, {.chunk_rows = 0})->feed(random_ids(9))->size(), 300u);
 }
 
-TEST_P(EveryKind, X_23_cancel_keeps_the_tokens_from_before) {
+TEST_P(EveryKind, cancel_keeps_the_tokens_from_before) {
   const Ids ids = random_ids(60), next = {7};
   const auto session = session_of(GetParam(), {.chunk_rows = 16});
   feed(*session, ids);
@@ -558,7 +558,7 @@ TEST_P(EveryKind, X_23_cancel_keeps_the_tokens_from_before) {
 
 // The ring of 17 + 16 positions (rounded up to 128) has gone round when the cancel comes: the tokens must be read
 // again.
-TEST_P(EveryKind, X_23_cancel_in_the_middle_of_a_long_feed) {
+TEST_P(EveryKind, cancel_in_the_middle_of_a_long_feed) {
   const Ids ids = random_ids(100), longer = random_ids(400, 2), next = {7};
   const Row expected = fresh(GetParam(), joined(ids, next));
   const auto session = session_of(GetParam(), {.context_tokens = 600, .sequences = 2, .chunk_rows = 16});
@@ -578,7 +578,7 @@ TEST_P(EveryKind, X_23_cancel_in_the_middle_of_a_long_feed) {
   EXPECT_TRUE(same(feed(*session, next), fresh(GetParam(), joined(first(ids, 90), next))));
 }
 
-TEST_P(EveryKind, X_23_cancel_from_another_thread) {
+TEST_P(EveryKind, cancel_from_another_thread) {
   const Ids ids = random_ids(100), longer = random_ids(400, 2), next = {7};
   const Row expected = fresh(GetParam(), joined(ids, next));
   const auto session = session_of(GetParam(), {.threads = 2, .context_tokens = 600, .chunk_rows = 16});
@@ -604,7 +604,7 @@ TEST_P(EveryKind, X_23_cancel_from_another_thread) {
 }
 
 // The flag is a caller's, who may use it for another call at once.
-TEST(LoadingModels, X_23_a_cancel_that_is_taken_back_leaves_no_model_in_pieces) {
+TEST(LoadingModels, a_cancel_that_is_taken_back_leaves_no_model_in_pieces) {
   std::atomic<bool> cancel{false}, over{false};
   std::thread caller([&] {
     while (!over) cancel = true, cancel = false;
@@ -623,7 +623,7 @@ TEST(LoadingModels, X_23_a_cancel_that_is_taken_back_leaves_no_model_in_pieces) 
   EXPECT_GT(cancelled, 0);
 }
 
-TEST(Session, L_74_a_ring_that_wraps_often_equals_a_long_cache) {
+TEST(Session, a_ring_that_wraps_often_equals_a_long_cache) {  // L-74
   const Ids ids = random_ids(700);
   const auto ring = session_of(kWindow, {.context_tokens = 700, .chunk_rows = 8}),
              whole = session_of(kWindow, {.context_tokens = 700, .chunk_rows = 700});
@@ -639,7 +639,7 @@ TEST(Session, L_74_a_ring_that_wraps_often_equals_a_long_cache) {
 }
 
 // Positions that a ring has lost stay lost, however often the end moves.
-TEST(Session, X_20_rewinds_in_steps_never_reach_what_the_ring_has_lost) {
+TEST(Session, rewinds_in_steps_never_reach_what_the_ring_has_lost) {
   const Ids ids = random_ids(600), next = {7};
   int refused = 0, taken = 0;
 #if defined(LOOM_SANITIZED)

@@ -1,11 +1,11 @@
-// A sequence as bytes: a frame of network/state_frame.h around the tokens and the caches, as the archives of
-// network/state_archive.h write them.
+// A sequence as bytes: a frame of network/session/state_frame.h around the tokens and the caches, as the archives of
+// network/session/state_archive.h write them.
 
 #include <bit>
 
 #include "layers/adapter.h"
 #include "lm/session.h"
-#include "network/state_frame.h"
+#include "network/session/state_frame.h"
 
 namespace loom {
 namespace {
@@ -38,7 +38,7 @@ Digest Session::model_digest() const {
     w.decode(0, all.size(), all.data());
     hash.update_floats(all);
   };
-  for (const StateNeeds& need : model_->network.state_needs()) {
+  for (const StateNeeds& need : plan_->state_needs()) {
     const RopeConfig& r = need.rope;
     for (const std::size_t v :
          {need.attention.kv_heads, need.attention.head_dim, need.attention.window, r.dim, r.divisors.size()})

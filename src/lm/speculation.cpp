@@ -13,7 +13,7 @@ namespace {
 // (docs/benchmarks/speculation.md), where rows beyond the second are bound by arithmetic. Wider weights and more
 // threads make them cheaper.
 constexpr double kFirstRow = 0.25, kNextRow = 0.45;
-// What drafts may cost beyond what they save: at the beginning, and for each token.
+// The cost of drafts that may exceed their saving: at the beginning, and for each token.
 constexpr double kCredit = 0.5, kCreditPerToken = 0.02;
 // How often n-gram drafts came true in answers about code and texts, by their evidence, and how many drafts of one's
 // own weigh as much as that.
@@ -75,7 +75,7 @@ void NgramDrafter::find() {
     ++evidence_;
 }
 
-// What repeats itself goes on to do so: the copy runs into its own beginning.
+// A repeated text goes on to repeat: the copy runs into its own beginning.
 Result<std::span<const std::int32_t>> NgramDrafter::propose(std::size_t most, const std::atomic<bool>*) {
   drafts_.clear();
   for (std::size_t at = source_; drafts_.size() < most; ++at)

@@ -1,6 +1,6 @@
 #pragma once
 // Speculative decoding (Leviathan et al. 2023): a drafter proposes tokens that may follow, one pass of the model
-// computes the logits behind all of them, and each token is drawn from its own logits as if there were no drafts. Since
+// computes the logits after all of them, and each token is drawn from its own logits as if there were no drafts. Since
 // a row's bits do not depend on its batch, a generation is the same with and without; drafts that come true save
 // passes.
 
@@ -28,14 +28,15 @@ class Drafter {
   virtual Result<void> read(std::span<const std::int32_t> ids, const std::atomic<bool>* cancel) = 0;
   virtual void append(std::int32_t id) = 0;
   virtual std::size_t evidence() const = 0;
-  // At most `most` ids that may follow, behind evidence above 0; valid until the next call.
+  // At most `most` ids that may follow, where evidence is above 0; valid until the next call.
   virtual Result<std::span<const std::int32_t>> propose(std::size_t most, const std::atomic<bool>* cancel) = 0;
   // Of proposing one id, in passes of one row of the model that is helped.
   virtual double cost() const { return 0; }
 };
 
-// What followed when the last few tokens stood in the text before, prompt or answer (Saxena 2023, prompt lookup): the
-// latest place that agrees in 4 tokens, else in 3, else in 2. Evidence is the number of tokens that agree there.
+// Proposes the tokens that followed the last few tokens at an earlier place of the text, prompt or answer (Saxena 2023,
+// prompt lookup): the latest place that agrees in 4 tokens, else in 3, else in 2. Evidence is the number of tokens that
+// agree.
 class NgramDrafter final : public Drafter {
  public:
   Result<void> read(std::span<const std::int32_t> ids, const std::atomic<bool>* cancel) override;
@@ -50,13 +51,13 @@ class NgramDrafter final : public Drafter {
   void find();
 
   std::vector<std::int32_t> ids_, drafts_;
-  // By a hash of so many tokens: the position behind the latest place where they stood and something followed. Places
-  // that only share a hash are found out.
+  // By a hash of the tokens, for each length: the position after the latest place that has them and a successor. A
+  // comparison finds places that only share the hash.
   std::array<std::unordered_map<std::uint64_t, std::size_t>, kLengths> places_;
   std::size_t source_ = 0, evidence_ = 0;
 };
 
-// What a smaller model takes for the likeliest tokens.
+// Proposes the likeliest tokens of a smaller model.
 class ModelDrafter final : public Drafter {
  public:
   // `session` is one of the model that is helped; its threads serve both. InvalidArgument where the two models do not
@@ -96,7 +97,7 @@ class Speculation {
   Result<void> read(std::span<const std::int32_t> ids, const std::atomic<bool>* cancel) {
     return drafter_->read(ids, cancel);
   }
-  // The drafts to feed behind an id that was drawn, at most `room`; none where a draft has foreseen the id.
+  // The drafts to feed after an id that was drawn, at most `room`; none where a draft has predicted the id.
   Result<std::span<const std::int32_t>> behind(std::int32_t id, std::size_t room, const std::atomic<bool>* cancel);
   const SpeculationCounts& counts() const { return counts_; }
   static constexpr std::size_t kMostDrafts = 15;

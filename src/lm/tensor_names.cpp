@@ -6,7 +6,7 @@ namespace {
 struct RoleNames {
   TensorRole role;
   bool per_layer;
-  std::string_view hf, gguf;      // behind "model.layers.N." and "blk.N." for the roles of a layer
+  std::string_view hf, gguf;      // after "model.layers.N." and "blk.N." for the roles of a layer
   std::string_view path, weight;  // in the network of build_decoder(), below the cell
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// This table tells which tensor is what: it has the names of Hugging Face checkpoints and of GGUF files beside the
+// This table gives the role of each tensor: it has the names of Hugging Face checkpoints and of GGUF files beside the
 // roles of a decoder's weights.
 
 #include <array>

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "network/network_session.h"
+#include "network/session/network_session.h"
 #include "simd/math64.h"
 
 namespace loom {
@@ -36,7 +36,7 @@ class Loss {
         if (const double t = data_.targets[i]; !(t >= 0 && t < static_cast<double>(cols_)) || t != std::floor(t))
           return fail(Code::IndexOutOfRange, "target {} is {}, expected a class from 0 to {}", i, t, cols_ - 1);
       for (std::size_t i = 0; i < network_.num_cells(); ++i)
-        if (network_.cell(i).runs()) probabilities_ = network_.cell(i).gives_distribution();
+        if (network_.cell(i).runs()) probabilities_ = network_.plan()->gives_distribution(i);
     } else {
       return fail(Code::ShapeMismatch,
                   "{} targets beside {} outputs in rows of {}: expected as many, or one class per row",
@@ -93,7 +93,7 @@ class Loss {
         narrow.assign(x.as<double>(), x.as<double>() + count * size);
         x.data = narrow.data(), x.element = Element::f32;
       }
-      LOOM_TRY(const ConstView y, session->forward_here(x));
+      LOOM_TRY(const ConstView y, session->forward_host(x));
       cols_ = y.shape.cols();
       with_element(y.element, [&]<class T>() { all.insert(all.end(), y.as<T>(), y.as<T>() + y.shape.elements()); });
     }

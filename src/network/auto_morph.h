@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backend/cpu/isa.h"
-#include "network/network_session.h"
+#include "network/session/network_session.h"
 
 namespace loom {
 
@@ -32,7 +32,8 @@ struct AutoMorphOptions {
   std::vector<DType> types;                         // to choose from beside float32; empty: all 21
   int threads = 0;
   std::optional<Isa> isa;
-  // Where losses are measured; null: here, and so in types that the device has no form for, with the same bits.
+  // The device that measures losses; null: the host. The host also measures types that the device has no kernels for,
+  // with the same bits.
   Device* device = nullptr;
   std::function<Device*(const Network&, const NetworkSessionOptions&)> choose_device;  // in place of `device`
   // Measurements done and foreseen; false cancels.

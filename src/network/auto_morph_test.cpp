@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/philox.h"
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 #include "support/divided.h"
 #include "support/gpu.h"
 
@@ -47,7 +47,7 @@ std::vector<DType> types_of(const AutoMorphReport& r) {
   return types;
 }
 
-TEST(AutoMorph, D_21_reaches_every_budget_of_bytes_and_names_the_smallest) {
+TEST(AutoMorph, reaches_every_budget_of_bytes_and_names_the_smallest) {  // D-21
   Network n = network();
   const auto impossible = auto_morph(n, data(), within(10));
   ASSERT_FALSE(impossible);
@@ -74,7 +74,7 @@ TEST(AutoMorph, D_21_reaches_every_budget_of_bytes_and_names_the_smallest) {
 }
 
 // The network names samples of another extent than the data's: the data's count.
-TEST(AutoMorph, D_21_samples_are_those_of_the_data) {
+TEST(AutoMorph, samples_are_those_of_the_data) {  // D-21
   const auto chosen = [](const Shape& named) {
     Network m = network();
     m.settings.input_shape = named;
@@ -89,15 +89,15 @@ TEST(AutoMorph, D_21_samples_are_those_of_the_data) {
   EXPECT_EQ(chosen(Shape::of({4000, 24})), chosen(Shape::of({4, 24})));
 }
 
-TEST(AutoMorph, J_23_a_call_beyond_the_limit_of_memory_is_refused) {
+TEST(AutoMorph, a_call_beyond_the_limit_of_memory_is_refused) {  // J-23
   Network m = network();
   AutoMorphOptions options = within(std::size_t{1} << 20);
   options.max_session_bytes = 1000;
   EXPECT_EQ(auto_morph(m, data(), options).error().code, Code::OutOfMemory);
 }
 
-TEST(AutoMorph, D_21_never_exceeds_the_loss_that_is_allowed) {
-  for (const std::size_t targets : {0u, 20u, 100u}) {  // distance, classes, values
+TEST(AutoMorph, never_exceeds_the_loss_that_is_allowed) {  // D-21
+  for (const std::size_t targets : {0u, 20u, 100u}) {      // distance, classes, values
     for (const double allowed : {0.0, 0.001, 0.03, 0.5, 30.0}) {
       Network m = network();
       const auto d = data(20, targets);
@@ -120,7 +120,7 @@ TEST(AutoMorph, D_21_never_exceeds_the_loss_that_is_allowed) {
   }
 }
 
-TEST(AutoMorph, N_01_the_choice_does_not_depend_on_threads_or_instruction_sets) {
+TEST(AutoMorph, the_choice_does_not_depend_on_threads_or_instruction_sets) {  // N-01
   Network first = network();
   const auto expected = auto_morph(first, data(300, 300), at_most(2.0));
   ASSERT_TRUE(expected) << expected.error().text();
@@ -138,7 +138,7 @@ TEST(AutoMorph, N_01_the_choice_does_not_depend_on_threads_or_instruction_sets) 
     }
 }
 
-// Some of the 21 types have no form there.
+// Some of the 21 types have no kernels on the card.
 TEST(GpuAutoMorph, the_choice_on_a_card_is_that_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   for (const std::size_t targets : {0u, 20u}) {
@@ -158,7 +158,7 @@ TEST(GpuAutoMorph, the_choice_on_a_card_is_that_of_the_cpu) {
   }
 }
 
-TEST(AutoMorph, D_21_chooses_among_the_types_it_is_given) {
+TEST(AutoMorph, chooses_among_the_types_it_is_given) {  // D-21
   Network m = network();
   AutoMorphOptions o = at_most(100);
   o.types = {DType::int8, DType::float16};
@@ -171,7 +171,7 @@ TEST(AutoMorph, D_21_chooses_among_the_types_it_is_given) {
   EXPECT_EQ(auto_morph(block, data(), o).error().code, Code::InvalidArgument);
 }
 
-TEST(AutoMorph, J_23_data_that_does_not_fit_is_an_error) {
+TEST(AutoMorph, data_that_does_not_fit_is_an_error) {  // J-23
   Network m = network();
   EXPECT_EQ(auto_morph(m, data(), {}).error().code, Code::InvalidArgument);
   AutoMorphData wide = data();

@@ -6,9 +6,9 @@
 #include <map>
 
 #include "core/json.h"
-#include "network/clone.h"
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "network/spec/clone.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 #include "support/network.h"
 
 namespace loom::containers_test {
@@ -132,7 +132,7 @@ const std::vector<Container>& containers() {
   return all;
 }
 
-TEST(Containers, G_09_G_10_G_11_G_13_G_14_G_16_gradients_match_differences) {
+TEST(Containers, gradients_match_differences) {  // G-09, G-10, G-11, G-13, G-14, G-16
   for (const Container& c : containers()) {
     Network network = read(grid({cell(0, c.spec)}, 1));
     check_gradients(network, Shape::of({4, 5}), c.name);
@@ -140,7 +140,7 @@ TEST(Containers, G_09_G_10_G_11_G_13_G_14_G_16_gradients_match_differences) {
   }
 }
 
-TEST(Containers, G_16_V_34_value_at_its_cell_and_zeros_elsewhere) {
+TEST(Containers, value_at_its_cell_and_zeros_elsewhere) {  // G-16, V-34
   const Network network = read(grid(
       {cell(
           0,
@@ -161,7 +161,7 @@ Code code_of(const std::string& spec, const Shape& input = Shape::of({1, 5}), st
   return error.code;
 }
 
-TEST(Containers, G_15_G_17_bad_containers_are_errors) {
+TEST(Containers, bad_containers_are_errors) {  // G-15, G-17
   EXPECT_EQ(code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"sum","parallel_branches":[]})")}, 1)),
             Code::InvalidConfig);
   EXPECT_EQ(code_of(grid({cell(0, R"({"type":"parallel","combine_mode":"filter","parallel_branches":[]})")}, 1)),
@@ -177,7 +177,7 @@ TEST(Containers, G_15_G_17_bad_containers_are_errors) {
       Code::OutOfRange);
 }
 
-TEST(Containers, V_35_settings_of_a_gate_belong_to_filter) {
+TEST(Containers, settings_of_a_gate_belong_to_filter) {  // V-35
   for (const char* mode : {"concat", "add", "avg", "grid_scatter"})
     for (const char* setting :
          {R"("top_k":1)", R"("gate_temperature":2)", R"("gate_aux_weight":0.1)", R"("gate_scope":"sample")",
@@ -199,7 +199,7 @@ TEST(Containers, V_35_settings_of_a_gate_belong_to_filter) {
           .value()));
 }
 
-TEST(Links, G_05_V_20_V_21_G_06_shared_targets_run_locally_and_are_trained) {
+TEST(Links, shared_targets_run_locally_and_are_trained) {  // G-05, V-20, V-21, G-06
   Network network = read(grid({cell(0, kDense), cell(1, link_to(0)), cell(2, link_to(1)),
                                cell(3, R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + link_to(4) +
                                            "," + link_to(0) + "]}"),
@@ -214,7 +214,7 @@ TEST(Links, G_05_V_20_V_21_G_06_shared_targets_run_locally_and_are_trained) {
   EXPECT_EQ(run(twice, shape, x), run(plain, shape, run(plain, shape, x)));
 }
 
-TEST(Links, V_22_feed_takes_the_targets_output) {
+TEST(Links, feed_takes_the_targets_output) {  // V-22
   const std::string ten =
       R"({"type":"dense","input_height":10,"output_height":5,"is_remote_link":true,"target_l":0,"link_mode":"feed","link_merge":"concat"})";
   Network network =
@@ -234,7 +234,7 @@ const std::string kLinked = grid(
      cell(4, link_to(1, R"(,"link_mode":"share","name":"again")")), cell(5, kDense)},
     6);
 
-TEST(Links, V_26_a_cell_with_a_link_is_written_copied_and_morphed_as_one) {
+TEST(Links, a_cell_with_a_link_is_written_copied_and_morphed_as_one) {  // V-26
   Network network = read(kLinked);
   const Json spec = network_to_json(network);
   EXPECT_EQ(spec["layers"], network_to_json(read(dump_json(spec)))["layers"]);
@@ -260,8 +260,8 @@ TEST(Links, V_26_a_cell_with_a_link_is_written_copied_and_morphed_as_one) {
   for (const Json& layer : network_to_json(copy)["layers"]) EXPECT_EQ(layer["dtype"], "float32") << dump_json(layer);
 }
 
-// Hooks see a linked cell behind what it runs, under the cell's path.
-TEST(Links, V_20_V_22_hooks_see_the_operation_and_then_the_link) {
+// Hooks see the operation that a linked cell runs, and after it the link, under the cell's path.
+TEST(Links, hooks_see_the_operation_and_then_the_link) {  // V-20, V-22
   struct Names final : LayerWatch {
     std::map<const Layer*, std::string> names;
     std::string forward, backward;
@@ -287,7 +287,7 @@ TEST(Links, V_20_V_22_hooks_see_the_operation_and_then_the_link) {
   EXPECT_EQ(watch.backward, "5:dense 1:dense 4:link 0:dense 3:link 1:dense 1:link 0:dense ");
 }
 
-TEST(Links, V_22_a_feed_stands_in_a_cell_of_the_grid) {
+TEST(Links, a_feed_stands_in_a_cell_of_the_grid) {  // V-22
   const auto result =
       network_from_json(grid({cell(0, kDense), cell(1, R"({"type":"sequential","sequential_layers":[)" + kDense + "," +
                                                            link_to(0, R"(,"link_mode":"feed")") + "]}")},
@@ -298,7 +298,7 @@ TEST(Links, V_22_a_feed_stands_in_a_cell_of_the_grid) {
             "/layers/1/sequential_layers/1: a feed link stands in a cell of the grid, not inside a container");
 }
 
-TEST(Links, V_31_residual_adds_the_output_of_an_earlier_cell) {
+TEST(Links, residual_adds_the_output_of_an_earlier_cell) {  // V-31
   Network network = read(grid({cell(0, kDense), cell(1, kDense),
                                cell(2, R"({"type":"sequential","sequential_layers":[)" + kDense +
                                            R"(,{"type":"residual","skip_from":[0,0,0,0]}]})")},
@@ -308,7 +308,7 @@ TEST(Links, V_31_residual_adds_the_output_of_an_earlier_cell) {
             Code::FeedbackLink);
 }
 
-TEST(Links, V_31_a_skip_takes_what_the_named_cell_gave_also_where_that_cell_is_a_link) {
+TEST(Links, a_skip_takes_what_the_named_cell_gave_also_where_that_cell_is_a_link) {  // V-31
   const std::string skip = R"({"type":"residual","skip_from":[0,0,0,1]})";
   Network network = read(grid({cell(0, kDense), cell(1, link_to(0)), cell(2, skip)}, 3));
   Network twice = read(grid({cell(0, kDense), cell(1, link_to(0))}, 2));
@@ -325,7 +325,7 @@ TEST(Links, V_31_a_skip_takes_what_the_named_cell_gave_also_where_that_cell_is_a
   check_gradients(disabled, shape, "skip from a link to a disabled cell");
 }
 
-TEST(Links, V_06_V_31_prepare_refuses_what_a_skip_cannot_add) {
+TEST(Links, prepare_refuses_what_a_skip_cannot_add) {  // V-06, V-31
   const auto dense = [](int in, int out) {
     return fmt::format(R"({{"type":"dense","input_height":{},"output_height":{}}})", in, out);
   };
@@ -363,7 +363,7 @@ TEST(Links, V_06_V_31_prepare_refuses_what_a_skip_cannot_add) {
 }
 
 // Statistics move once for every use of a shared layer, as they would in two calls.
-TEST(Links, L_92_V_21_a_batchnorm_that_runs_twice_in_a_step_moves_its_statistics_twice) {
+TEST(Links, a_batchnorm_that_runs_twice_in_a_step_moves_its_statistics_twice) {  // L-92, V-21
   const std::string norm = R"({"type":"batchnorm","input_height":5,"momentum":0.25})";
   const Shape shape = Shape::of({4, 5});
   const std::vector<double> x = seeded<double>("x", 20);
@@ -389,7 +389,7 @@ TEST(Links, L_92_V_21_a_batchnorm_that_runs_twice_in_a_step_moves_its_statistics
   EXPECT_EQ(weights(shared), weights(alone));
 }
 
-TEST(Links, G_07_V_24_V_25_bad_targets_are_found_before_anything_runs) {
+TEST(Links, bad_targets_are_found_before_anything_runs) {  // G-07, V-24, V-25
   const auto holder = [](int l, const std::string& inside) {
     return cell(l, R"({"type":"parallel","combine_mode":"add","parallel_branches":[)" + inside + "]}");
   };
@@ -412,7 +412,7 @@ TEST(Links, G_07_V_24_V_25_bad_targets_are_found_before_anything_runs) {
   EXPECT_EQ(code_of(grid({chain}, 80)), Code::NestingTooDeep);
 }
 
-TEST(Spec, G_08_V_26_J_24_written_specs_are_a_fixed_point) {
+TEST(Spec, written_specs_are_a_fixed_point) {  // G-08, V-26, J-24
   std::vector<std::string> specs;
   for (const Container& c : containers()) specs.push_back(grid({cell(0, c.spec)}, 1));
   specs.push_back(grid(
@@ -432,7 +432,7 @@ TEST(Spec, G_08_V_26_J_24_written_specs_are_a_fixed_point) {
   }
 }
 
-TEST(Network, G_01_V_02_V_03_V_05_V_06_G_04_places_and_pass_through) {
+TEST(Network, places_and_pass_through) {  // G-01, V-02, V-03, V-05, V-06, G-04
   Network network = Network::create({2, 2, 2, 1}).value();
   EXPECT_EQ(network.layer({0, 2, 0, 0}).error().code, Code::OutOfRange);
   EXPECT_EQ(Network::create({0, 1, 1, 1}).error().code, Code::InvalidConfig);
@@ -451,7 +451,7 @@ TEST(Network, G_01_V_02_V_03_V_05_V_06_G_04_places_and_pass_through) {
   EXPECT_NE(message.find("cell (0,0,0,0) is disabled"), std::string::npos) << message;
 }
 
-TEST(Network, G_18_V_39_grafts) {
+TEST(Network, grafts) {  // G-18, V-39
   Network a = read(grid({cell(0, kDense)}, 1)), b = read(grid({cell(0, kDense)}, 1, R"("name":"other",)"));
   const Shape shape = Shape::of({2, 5});
   const std::vector<double> x = seeded<double>("x", 10);
@@ -482,7 +482,7 @@ TEST(Network, G_18_V_39_grafts) {
   }
 }
 
-TEST(Network, G_60_D_21_morph_all_enters_containers) {
+TEST(Network, morph_all_enters_containers) {  // G-60, D-21
   Network network = read(grid({cell(0, containers()[0].spec)}, 1));
   ASSERT_TRUE(network.morph_all(DType::int8));
   network.visit_weights(
@@ -491,7 +491,7 @@ TEST(Network, G_60_D_21_morph_all_enters_containers) {
 }
 
 // Needs the softmax kind.
-TEST(Spec, J_25_the_example_of_the_specification_runs) {
+TEST(Spec, the_example_of_the_specification_runs) {  // J-25
   const char* text =
       R"({"id":"demo","seed":42,"depth":1,"rows":1,"cols":2,"layers_per_cell":4,"input_shape":[8],"layers":[
  {"z":0,"y":0,"x":0,"l":0,"type":"sequential","residual":true,"sequential_layers":[

@@ -1,12 +1,12 @@
-// Networks of every kind of layer, in every type that a graphics card computes in, have the bits of the CPU there. What
-// has no form yet is listed, and the list can only become shorter.
+// Networks of every kind of layer, in every type that a graphics card computes in, give the same bits on the card and
+// on the CPU. Layers without kernels for the card are listed, and the list can only become shorter.
 
 #include <set>
 
-#include "network/golden.h"
-#include "network/network_session.h"
-#include "network/spec.h"
-#include "network/step_mesh.h"
+#include "verify/golden_layers.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
+#include "network/mesh/step_mesh.h"
 #include "support/gpu.h"
 
 namespace loom {
@@ -130,7 +130,7 @@ TEST(GpuNetworks, a_step_mesh_that_computes_in_f64_is_refused_by_name) {
   EXPECT_NE(mesh.error().text().find("f64"), std::string::npos) << mesh.error().text();
 }
 
-// Ids that are none are noted on the card; then the pass ends by the type behind them.
+// The card records invalid ids; then the pass ends because of the dtype of the layer after the embedding.
 TEST(GpuNetworks, a_pass_that_ends_early_leaves_no_error_for_the_next_one) {
   LOOM_NEEDS_GPU_DEVICE(device);
   Network refused = network_of(
@@ -143,10 +143,10 @@ TEST(GpuNetworks, a_pass_that_ends_early_leaves_no_error_for_the_next_one) {
              second = NetworkSession::create(other, {.threads = 1, .device = device});
   ASSERT_TRUE(first && second);
   const std::vector<float> none{1, 2, 900, 3, 4, 5}, x{1, 2, 3, 4, 5, 6};
-  const auto ended = (*first)->forward_here({none.data(), ids});
+  const auto ended = (*first)->forward_host({none.data(), ids});
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code, Code::Unsupported) << ended.error().text();
-  const auto next = (*second)->forward_here({x.data(), ids});
+  const auto next = (*second)->forward_host({x.data(), ids});
   EXPECT_TRUE(next) << next.error().text();
 }
 

@@ -1,5 +1,5 @@
 // Every backward pass against central differences of its own forward, in f64: the input and every weight. One line per
-// case; a new kind adds lines here.
+// case; a new kind adds lines to cases().
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "core/json.h"
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 #include "support/network.h"
 #include "support/own_kinds.h"
 
@@ -273,7 +273,8 @@ const std::vector<GradientCase>& cases() {
       {"meta gate of activations", meta("gate", "activations", 1), {3, 2, 4}},
       {"meta noise", meta("noise", "input", 2), {6, 4}},
       {"meta noise of activations", meta("noise", "activations", 2), {6, 4}},
-      // Names for which no row's decision lies near 0.5, where the answer jumps.
+      // The case's name seeds weights and inputs: with these names no row's decision is near 0.5, where the output
+      // jumps.
       {"meta intervention", meta("intervention", "input", 3), {12, 4}},
       {"meta intervention by activations", meta("intervention", "activations", 4), {12, 4}},
       {"meta without effect",
@@ -283,7 +284,7 @@ const std::vector<GradientCase>& cases() {
   return all;
 }
 
-TEST(Gradients, L_02_L_140_L_153_V_37_backward_equals_central_differences) {
+TEST(Gradients, backward_equals_central_differences) {  // L-02, L-140, L-153, V-37
   for (const GradientCase& c : cases()) {
     Difference(c).check();
     if (HasFatalFailure()) return;
@@ -291,7 +292,7 @@ TEST(Gradients, L_02_L_140_L_153_V_37_backward_equals_central_differences) {
 }
 
 // 1000 points of [-8, 8); sign and step without the straight-through rule, whose slope is no derivative.
-TEST(Gradients, G_22_every_activation_at_a_thousand_points) {
+TEST(Gradients, every_activation_at_a_thousand_points) {  // G-22
   for (std::size_t a = 0; a < kNumActivations; ++a) {
     const std::string name(loom::name(static_cast<Activation>(a)));
     const GradientCase c{name, R"({"type":"activation","ste":false,"activation":")" + name + "\"}", {1000}, false, 8};
@@ -301,7 +302,7 @@ TEST(Gradients, G_22_every_activation_at_a_thousand_points) {
 }
 
 // The straight-through rule, engine L-12: slope 1 where |x| < 1, else 0; with "ste" false 0 everywhere. Values by hand.
-TEST(Gradients, L_12_sign_and_step_take_the_straight_through_slope) {
+TEST(Gradients, sign_and_step_take_the_straight_through_slope) {  // L-12
   const std::vector<float> x = {-2, -1.25f, -1, -0.96875f, -0.5f, 0, 0.5f, 0.96875f, 1, 1.25f, 2};
   const std::vector<bool> inside = {false, false, false, true, true, true, true, true, false, false, false};
   const Shape shape = Shape::of({1, x.size()});
@@ -325,7 +326,7 @@ TEST(Gradients, L_12_sign_and_step_take_the_straight_through_slope) {
 }
 
 // In a dense cell of binary weights: the gradients of its master and its input pass the same window.
-TEST(Gradients, L_12_D_36_a_binary_cell_with_signs_has_the_gradients_of_its_window) {
+TEST(Gradients, a_binary_cell_with_signs_has_the_gradients_of_its_window) {  // L-12, D-36
   const std::string spec =
       R"({"layers":[{"type":"dense","input_height":3,"output_height":2,"activation":"sign","bias":true,"dtype":"binary"}]})";
   Network network = network_from_json(std::string_view(spec)).value().network;

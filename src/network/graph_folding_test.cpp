@@ -1,4 +1,4 @@
-// What a graph computes of constants while a network is prepared is limited, whichever operations do it.
+// Constant folding while a network is prepared has a limited amount of work, whichever operations do it.
 
 #include <gtest/gtest.h>
 
@@ -6,12 +6,12 @@
 #include <thread>
 
 #include "core/json.h"
-#include "layers/graph/folding.h"
-#include "layers/graph/graph_json.h"
-#include "layers/graph/runner.h"
+#include "graph/folding.h"
+#include "graph/graph_json.h"
+#include "graph/runner.h"
 #include "network/graph_work.h"
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 
 namespace loom::graph_layer_test {
 namespace {
@@ -183,11 +183,11 @@ TEST(GraphFolding, WorkOfEveryOperationIsKnown) {
                           graph::recurrent_rows(), graph::quantize_rows(), graph::resize_rows(), graph::loss_rows(),
                           graph::attention_rows(), graph::sampling_rows(), graph::signal_rows()})
     for (const graph::OpRow& row : rows)
-      EXPECT_TRUE(graph::has_known_work(row.name)) << row.name << ": add it to src/layers/graph/folding.cpp";
+      EXPECT_TRUE(graph::has_known_work(row.name)) << row.name << ": add it to src/graph/folding.cpp";
 }
 
-// What follows from an input that a call gives is that call's work: no budget, but it can be cancelled inside of one
-// operation.
+// Operations on an input of a call are that call's work: they have no budget, but the call can be cancelled in the
+// middle of an operation.
 TEST(GraphFolding, LongOperationsOfACallAreCancelled) {
   const auto f32 = [](std::vector<std::size_t> dims) { return graph::Value::create(graph::Type::f32, dims).value(); };
   struct Long {

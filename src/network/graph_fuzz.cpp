@@ -4,9 +4,9 @@
 #include <chrono>
 
 #include "core/json.h"
-#include "layers/graph/folding.h"
+#include "graph/folding.h"
 #include "network/graph_work.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace loom;

@@ -7,13 +7,14 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <thread>
 
 #include "core/json.h"
-#include "network/clone.h"
-#include "network/network_session.h"
-#include "network/spec.h"
-#include "network/step_mesh.h"
+#include "network/spec/clone.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
+#include "network/mesh/step_mesh.h"
 #include "support/divided.h"
 #include "support/gpu.h"
 #include "support/network.h"
@@ -67,7 +68,7 @@ Network prepared(const std::string& spec, const Shape& shape) {
   return network;
 }
 
-TEST(Graph, L_170_a_graph_in_a_cell_gives_what_its_operations_say) {
+TEST(Graph, a_graph_in_a_cell_gives_what_its_operations_say) {  // L-170
   const Shape shape = Shape::of({3, 5});
   const Network network = prepared(list_of({gated(5, 4)}), shape);
   std::vector<float> w, b, x = seeded<float>("x", 15);
@@ -89,7 +90,7 @@ TEST(Graph, L_170_a_graph_in_a_cell_gives_what_its_operations_say) {
 }
 
 // Every target and number of threads, on a tensor that threads divide.
-TEST(Graph, L_170_N_01_the_same_bits_on_every_target_and_by_any_number_of_threads) {
+TEST(Graph, the_same_bits_on_every_target_and_by_any_number_of_threads) {  // L-170, N-01
   const Shape shape = Shape::of({160, 257});
   const Network network = prepared(list_of({gated(257, 300)}), shape);
   const std::vector<float> x = seeded<float>("wide", shape.elements());
@@ -101,7 +102,7 @@ TEST(Graph, L_170_N_01_the_same_bits_on_every_target_and_by_any_number_of_thread
     }
 }
 
-TEST(Graph, L_170_sessions_share_a_graph_and_its_plans) {
+TEST(Graph, sessions_share_a_graph_and_its_plans) {  // L-170
   const Shape shape = Shape::of({4, 5});
   const Network network = prepared(list_of({gated(5, 4)}), shape);
   const std::vector<float> x = seeded<float>("x", 20), once = output_of(network, x, shape);
@@ -122,7 +123,7 @@ TEST(Graph, L_170_sessions_share_a_graph_and_its_plans) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Graph, L_170_a_fixed_first_axis_runs_sample_by_sample) {
+TEST(Graph, a_fixed_first_axis_runs_sample_by_sample) {  // L-170
   // The softmax over all numbers of a call shows that samples do not meet.
   const std::string spec = list_of({one_node(R"({"op":"Softmax","inputs":["x"],"outputs":["y"]})", "", "[1,4]")});
   const Shape one = Shape::of({1, 4}), three = Shape::of({3, 4});
@@ -136,7 +137,7 @@ TEST(Graph, L_170_a_fixed_first_axis_runs_sample_by_sample) {
   }
 }
 
-TEST(Graph, L_171_tensors_keep_the_types_of_the_graph_whatever_the_network_computes_in) {
+TEST(Graph, tensors_keep_the_types_of_the_graph_whatever_the_network_computes_in) {  // L-171
   // ids -> rows of a table, as a float; in f64 the table is still f32
   const std::string ids = R"({"type":"graph","graph":{"inputs":[{"name":"i","type":"int64","shape":[-1,-1]}],
     "outputs":["y"],"constants":[{"name":"t","type":"float32","shape":[7,3]}],
@@ -160,7 +161,7 @@ TEST(Graph, L_171_tensors_keep_the_types_of_the_graph_whatever_the_network_compu
   EXPECT_EQ(output_of(argmax, {1, 5, 2, 9, 0, 0}, Shape::of({2, 3})), (std::vector<float>{1, 0}));
 }
 
-TEST(Graph, L_171_other_inputs_are_fixed_and_an_output_is_chosen) {
+TEST(Graph, other_inputs_are_fixed_and_an_output_is_chosen) {  // L-171
   const auto spec = [](const std::string& keys) {
     return R"({"type":"graph",)" + keys + R"("graph":{"inputs":[{"name":"a","type":"float32","shape":[-1,2]},
       {"name":"b","type":"float32","shape":[-1,2]},{"name":"n","type":"int64","shape":[]}],"outputs":["p","q"],"nodes":[
@@ -189,8 +190,8 @@ TEST(Graph, L_171_other_inputs_are_fixed_and_an_output_is_chosen) {
   }
 }
 
-// A feature extractor: what a node in the middle gives, without the weights behind it.
-TEST(Graph, L_171_a_value_inside_comes_out_and_the_rest_of_the_graph_goes) {
+// A feature extractor: it returns the output of a node in the middle, without the weights of later nodes.
+TEST(Graph, a_value_inside_comes_out_and_the_rest_of_the_graph_goes) {  // L-171
   std::string spec = gated(5, 4);
   spec.replace(spec.find(R"("nodes":[)"), 9, R"("nodes":[{"op":"MatMul","inputs":["y","v"],"outputs":["z"]},)");
   EXPECT_FALSE(network_from_json(list_of({spec}))) << "before y there is none";
@@ -202,7 +203,8 @@ TEST(Graph, L_171_a_value_inside_comes_out_and_the_rest_of_the_graph_goes) {
   EXPECT_EQ(network_to_json(network)["layers"][0]["graph"]["nodes"].size(), 4u) << "the spec keeps them";
 }
 
-TEST(Graph, L_172_cells_behind_a_graph_learn_and_those_before_it_cannot) {
+// L-172
+TEST(Graph, CellsAfterAGraphLearnAndThoseBeforeItDo) {
   const Shape shape = Shape::of({6, 5});
   const std::vector<float> x = seeded<float>("x", 30), dy = seeded<float>("dy", 18);
   const NetworkSessionOptions learns{.threads = 1, .backward = true, .input_gradient = false};
@@ -229,31 +231,161 @@ TEST(Graph, L_172_cells_behind_a_graph_learn_and_those_before_it_cannot) {
   const auto g = gradient(both, x, shape, "layers.1.weight");
   ASSERT_EQ(g.size(), 12u);
   EXPECT_EQ(g, gradient(head, output_of(front, x, shape), Shape::of({6, 4}), "layers.1.weight"));
-  // What does not learn may stand before it.
+  // A layer without weights may precede the graph.
   const Network reshaped = prepared(list_of({R"({"type":"reshape","shape":[5]})", gated(5, 4), dense(4, 3)}), shape);
   EXPECT_EQ(gradient(reshaped, x, shape, "layers.2.weight").size(), 12u);
-  // A layer that learns may not, and says so before the first step.
+  // A layer that learns may precede it too: the gradient passes through the graph, whose weights do not change.
   const Network before = prepared(list_of({dense(5, 5), gated(5, 4), dense(4, 3)}), shape);
-  const auto session = NetworkSession::create(before, learns).value();
-  const auto refused = session->prepare(shape);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Code::Unsupported);
-  EXPECT_TRUE(refused.error().text().starts_with("/layers/1: graph has no backward: nothing before it can learn"))
-      << refused.error().text();
+  const auto through = gradient(before, x, shape, "layers.0.weight");
+  EXPECT_TRUE(std::ranges::any_of(through, [](float v) { return v != 0; }));
   before.visit_weights([](const std::string& path, Weight& w, const Layer&) {
     if (path.starts_with("layers.0.")) w.freeze(true);
   });
   EXPECT_EQ(gradient(before, x, shape, "layers.2.weight").size(), 12u);
-  // Nor is there a gradient of the input, nor one inside a container behind what learns.
-  EXPECT_FALSE(NetworkSession::create(both, {.threads = 1, .backward = true}).value()->prepare(shape));
+  // There is a gradient of the input too, and one inside a container.
+  EXPECT_TRUE(NetworkSession::create(both, {.threads = 1, .backward = true}).value()->prepare(shape));
   const Network inside = prepared(
-      list_of({R"({"type":"sequential","sequential_layers":[)" + dense(5, 5) + "," + gated(5, 4) + "]}"}), shape);
-  const auto nested = NetworkSession::create(inside, learns).value()->prepare(shape);
-  ASSERT_FALSE(nested);
-  EXPECT_EQ(nested.error().code, Code::Unsupported);
+      list_of({R"({"type":"sequential","sequential_layers":[)" + dense(5, 5) + "," + gated(5, 3) + "]}"}), shape);
+  EXPECT_EQ(gradient(inside, x, shape, "layers.0.sequential_layers.0.weight").size(), 25u);
+  // Not through an operation that carries none, which is said before the first step.
+  const Network sorted =
+      prepared(list_of({dense(5, 5), one_node(R"({"op":"CumSum","name":"c","inputs":["x","a"],"outputs":["y"]})",
+                                              R"({"name":"a","type":"int64","shape":[],"values":[1]})", "[-1,5]")}),
+               shape);
+  const auto refused = NetworkSession::create(sorted, learns).value()->prepare(shape);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::Unsupported);
+  EXPECT_EQ(refused.error().text(), "/layers/1: no gradient passes through CumSum \"c\"");
 }
 
-TEST(Graph, L_172_a_device_that_hides_values_runs_none) {
+constexpr const char* kAll = R"(,"train_weights":["*"])";
+
+// Gradients of a network after passes over parts of a batch.
+std::map<std::string, std::vector<float>> learned(const Network& network, const std::vector<float>& x,
+                                                  const Shape& sample, const std::vector<float>& dy,
+                                                  const std::vector<std::size_t>& parts, int threads = 1) {
+  const auto session =
+      NetworkSession::create(network, {.threads = threads, .backward = true, .input_gradient = false, .batches = true})
+          .value();
+  std::size_t first = 0, outputs = 0;
+  for (const std::size_t part : parts) {
+    std::vector<std::size_t> extents{part};
+    extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
+    const auto y = session->forward({x.data() + first * sample.elements(), Shape::create(extents).value()});
+    EXPECT_TRUE(y) << y.error().text();
+    if (!y) return {};
+    outputs = y->shape.elements() / part;
+    const auto dx = session->backward({dy.data() + first * outputs, y->shape});
+    EXPECT_TRUE(dx) << dx.error().text();
+    first += part;
+  }
+  std::map<std::string, std::vector<float>> out;
+  network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
+    const auto* from = static_cast<const float*>(session->gradients().of(w));
+    if (from != nullptr) out[path].assign(from, from + w.elements());
+  });
+  return out;
+}
+
+// x W + b: what a dense layer of the same numbers learns, in its bits.
+TEST(Graph, TrainedWeightsGetTheGradientsOfADenseLayer) {
+  const std::string product = R"({"type":"graph","train_weights":["w","b"],"graph":{"opset":17,
+    "inputs":[{"name":"x","type":"float32","shape":[-1,5]}],"outputs":["y"],
+    "constants":[{"name":"w","type":"float32","shape":[4,5]},{"name":"b","type":"float32","shape":[4]}],
+    "nodes":[{"op":"Gemm","inputs":["x","w","b"],"outputs":["y"],"attributes":{"transB":{"i":1}}}]}})";
+  const std::vector<float> x = seeded<float>("x", 40 * 5), dy = seeded<float>("dy", 40 * 4);
+  const Shape sample = Shape::of({5});
+  Network graph = prepared(list_of({product}), Shape::of({40, 5})),
+          kinds = prepared(list_of({dense(5, 4)}), Shape::of({40, 5}));
+  const auto g = learned(graph, x, sample, dy, {40}), d = learned(kinds, x, sample, dy, {40});
+  ASSERT_EQ(g.size(), 2u);
+  EXPECT_EQ(g.at("layers.0.w"), d.at("layers.0.weight"));
+  EXPECT_EQ(g.at("layers.0.b"), d.at("layers.0.bias"));
+}
+
+// A convolution, a norm, a pool and a head, over 40 samples.
+std::string small_cnn(const std::string& more) {
+  return R"({"type":"graph")" + more + R"(,"graph":{"opset":17,
+    "inputs":[{"name":"x","type":"float32","shape":[-1,2,8,8]}],"outputs":["y"],
+    "constants":[{"name":"k","type":"float32","shape":[6,2,3,3]},{"name":"kb","type":"float32","shape":[6]},
+      {"name":"g","type":"float32","shape":[6]},{"name":"h","type":"float32","shape":[6]},
+      {"name":"m","type":"float32","shape":[6]},{"name":"v","type":"float32","shape":[6],"values":[1,2,1,1,3,1]},
+      {"name":"w","type":"float32","shape":[96,3]},{"name":"s","type":"int64","shape":[2],"values":[0,-1]}],
+    "nodes":[{"op":"Conv","inputs":["x","k","kb"],"outputs":["c"],"attributes":{"pads":{"ints":[1,1,1,1]}}},
+      {"op":"BatchNormalization","inputs":["c","g","h","m","v"],"outputs":["n"]},
+      {"op":"Relu","inputs":["n"],"outputs":["r"]},
+      {"op":"MaxPool","inputs":["r"],"outputs":["p"],"attributes":{"kernel_shape":{"ints":[2,2]},"strides":{"ints":[2,2]}}},
+      {"op":"Reshape","inputs":["p","s"],"outputs":["f"]},{"op":"MatMul","inputs":["f","w"],"outputs":["y"]}]}})";
+}
+
+TEST(Graph, GradientsHaveTheSameBitsByAnyThreadsTargetsAndParts) {
+  const Shape sample = Shape::of({2, 8, 8});
+  const Network network = prepared(list_of({small_cnn(kAll)}), Shape::of({40, 2, 8, 8}));
+  network.visit_weights([](const std::string& path, Weight& w, const Layer&) {
+    EXPECT_TRUE(w.set(std::span<const float>(seeded<float>(path, w.elements()))));
+  });
+  const std::vector<float> x = seeded<float>("x", 40 * 128), dy = seeded<float>("dy", 40 * 3);
+  const auto once = learned(network, x, sample, dy, {40});
+  ASSERT_EQ(once.size(), 5u) << "the statistics of the norm have no gradient";
+  for (const auto& [path, g] : once) EXPECT_TRUE(std::ranges::any_of(g, [](float v) { return v != 0; })) << path;
+  for (const int threads : {2, 7}) EXPECT_EQ(learned(network, x, sample, dy, {40}, threads), once) << threads;
+  EXPECT_EQ(learned(network, x, sample, dy, {16, 24}), once);
+  EXPECT_EQ(learned(network, x, sample, dy, {32, 8}, 2), once);
+}
+
+TEST(Graph, TheNamesOfTrainedWeightsAreChecked) {
+  const auto refused = [&](const std::string& spec) {
+    const auto made = network_from_json(list_of({spec}));
+    return made ? std::string("taken") : made.error().text();
+  };
+  EXPECT_EQ(refused(gated(5, 4, R"(,"train_weights":["w","v"])")),
+            "/layers/0/train_weights/1: the graph has no weight \"v\"; nearest: *, w, b");
+  EXPECT_EQ(refused(gated(5, 4, R"(,"train_weights":["w","*"])")),
+            "/layers/0/train_weights/1: the graph has no weight \"*\"; nearest: *, w, b");
+  EXPECT_EQ(refused(small_cnn(R"(,"train_weights":["m"])")),
+            "/layers/0/train_weights: no gradient reaches its weights or its input from \"y\"");
+  EXPECT_EQ(
+      refused(one_node(
+          R"({"op":"Mul","inputs":["x","w"],"outputs":["t"]},{"op":"CumSum","name":"c","inputs":["t","a"],"outputs":["l"]},
+                             {"op":"LpNormalization","name":"n","inputs":["l"],"outputs":["y"]})",
+          R"({"name":"w","type":"float32","shape":[5]},{"name":"a","type":"int64","shape":[],"values":[1]})", "[-1,5]",
+          kAll)),
+      "/layers/0/train_weights: no gradient passes through CumSum \"c\", LpNormalization \"n\"");
+  Network network = read(list_of({gated(5, 4, R"(,"train_weights":["b"])")}));
+  network.visit_weights([](const std::string& path, const Weight& w, const Layer&) {
+    EXPECT_EQ(w.is_frozen(), path != "layers.0.b") << path;
+  });
+}
+
+// Plans are not those of the values that the weights had before.
+TEST(Graph, GradientsFollowTheWeights) {
+  const Shape sample = Shape::of({5});
+  const std::vector<float> x = seeded<float>("x", 30), dy = seeded<float>("dy", 24);
+  Network network = prepared(list_of({gated(5, 4, kAll)}), Shape::of({6, 5}));
+  const auto before = learned(network, x, sample, dy, {6});
+  network.visit_weights([](const std::string& path, Weight& w, const Layer&) {
+    if (!path.ends_with(".w")) return;
+    EXPECT_TRUE(w.set(std::vector<float>(20, 0.5f)));
+  });
+  const auto after = learned(network, x, sample, dy, {6});
+  EXPECT_NE(after.at("layers.0.w"), before.at("layers.0.w"));
+  // dL/db of y = s sigmoid(s), s = x W + b
+  std::vector<double> expected(4, 0);
+  for (std::size_t r = 0; r < 6; ++r)
+    for (std::size_t o = 0; o < 4; ++o) {
+      float b = 0;
+      network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
+        if (path.ends_with(".b")) w.decode(o, 1, &b);
+      });
+      double s = static_cast<double>(b);
+      for (std::size_t i = 0; i < 5; ++i) s += 0.5 * static_cast<double>(x[r * 5 + i]);
+      const double g = 1 / (1 + std::exp(-s));
+      expected[o] += static_cast<double>(dy[r * 4 + o]) * (g + s * g * (1 - g));
+    }
+  for (std::size_t o = 0; o < 4; ++o) EXPECT_NEAR(after.at("layers.0.b")[o], expected[o], 1e-5);
+}
+
+TEST(Graph, a_device_that_hides_values_runs_none) {  // L-172
   const Network network = prepared(list_of({dense(5, 5), gated(5, 4)}), Shape::of({2, 5}));
   test::NullDevice device;
   const auto session = NetworkSession::create(network, {.threads = 1, .device = &device});
@@ -264,7 +396,7 @@ TEST(Graph, L_172_a_device_that_hides_values_runs_none) {
 
 // ---- on a graphics card ----
 
-// Outputs of two calls, and gradients of what lies behind, if somebody learns.
+// Returns the outputs of two calls, and with `learns` also the gradients of the weights.
 std::vector<float> bits_on(Device* device, const Network& network, const std::vector<float>& x, const Shape& shape,
                            int threads, bool learns) {
   const auto session = NetworkSession::create(
@@ -303,13 +435,13 @@ std::vector<float> bits_on(Device* device, const Network& network, const std::ve
   return all;
 }
 
-TEST(GpuGraph, L_170_cells_have_the_bits_of_the_cpu_and_those_behind_them_learn) {
+TEST(GpuGraph, cells_have_the_bits_of_the_cpu_and_those_behind_them_learn) {  // L-170
   LOOM_NEEDS_GPU_DEVICE(device);
   struct Case {
     const char* name;
     std::string spec;
     Shape shape;
-    std::string_view here;  // the operation that is computed here for want of a form
+    std::string_view here;  // the operation that the host computes: the card has none
     bool learns = true;
   };
   const std::string ids = R"({"type":"graph","graph":{"opset":17,"inputs":[{"name":"x","type":"int64"}],"outputs":["y"],
@@ -335,6 +467,7 @@ TEST(GpuGraph, L_170_cells_have_the_bits_of_the_cpu_and_those_behind_them_learn)
       {"before and behind", list_of({R"({"type":"reshape","shape":[257]})", gated(257, 300), dense(300, 3)}),
        Shape::of({160, 257}), ""},
       {"alone", list_of({gated(5, 4)}), Shape::of({3, 5}), "", false},
+      {"trained", list_of({dense(5, 5), gated(5, 4, kAll), dense(4, 3)}), Shape::of({40, 5}), "gradient of MatMul"},
       {"computed here", list_of({one_node(R"({"op":"Floor","inputs":["x"],"outputs":["y"]})"), dense(7, 3)}),
        Shape::of({4, 7}), "Floor"},
       {"sample by sample", list_of({one_by_one, R"({"type":"flatten"})", dense(70, 3)}), Shape::of({3, 6, 70}), ""},
@@ -357,10 +490,10 @@ TEST(GpuGraph, L_170_cells_have_the_bits_of_the_cpu_and_those_behind_them_learn)
       EXPECT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * sizeof(float)), 0);
       EXPECT_GT(device->counters().dispatches, before);
     }
-    const std::vector<std::string>& here = device->computed_here().names;
+    const std::vector<std::string>& here = device->host_calls().names;
     EXPECT_TRUE(c.here.empty() || std::ranges::find(here, c.here) != here.end());
   }
-  // Other weights count in the next run there too.
+  // New values of weights count in the next run on the card too.
   const Shape shape = Shape::of({4, 5});
   const Network network = prepared(list_of({gated(5, 4)}), shape);
   const std::vector<float> x = seeded<float>("x", 20), first = bits_on(device, network, x, shape, 1, false);
@@ -372,7 +505,7 @@ TEST(GpuGraph, L_170_cells_have_the_bits_of_the_cpu_and_those_behind_them_learn)
   EXPECT_EQ(other, bits_on(nullptr, network, x, shape, 1, false));
 }
 
-TEST(Graph, L_173_new_values_of_weights_count_in_the_next_run) {
+TEST(Graph, new_values_of_weights_count_in_the_next_run) {  // L-173
   const Shape shape = Shape::of({3, 5});
   const Network network = prepared(list_of({gated(5, 4)}), shape);
   const std::vector<float> x = seeded<float>("x", 15);
@@ -394,7 +527,7 @@ TEST(Graph, L_173_new_values_of_weights_count_in_the_next_run) {
   set(network, 0.5f);
   const std::vector<float> after = run();
   EXPECT_NE(after, before);
-  set(network, 0.25f);  // where the old version may lie
+  set(network, 0.25f);  // may be stored at the old version's address
   EXPECT_NE(run(), after);
   EXPECT_EQ(output_of(*copy, x, shape), before) << "a copy shares no weights";
   // The type of a network's weights is not that of a graph's constants; float64 holds them as they are.
@@ -404,7 +537,7 @@ TEST(Graph, L_173_new_values_of_weights_count_in_the_next_run) {
   }
 }
 
-TEST(Graph, L_170_the_step_mesh_ticks_one_like_any_other_cell) {
+TEST(Graph, the_step_mesh_ticks_one_like_any_other_cell) {  // L-170
   const Shape shape = Shape::of({2, 5});
   const std::string spec = list_of({gated(5, 5), dense(5, 3)});
   Network network = read(spec);
@@ -420,7 +553,7 @@ TEST(Graph, L_170_the_step_mesh_ticks_one_like_any_other_cell) {
   EXPECT_TRUE(std::equal(y.begin(), y.end(), out.as()));
 }
 
-TEST(Graph, J_01_a_spec_is_written_as_it_was_read) {
+TEST(Graph, a_spec_is_written_as_it_was_read) {  // J-01
   const std::string listed_twice = R"({"type":"graph","graph":{"inputs":[{"name":"x"},{"name":"w"}],"outputs":["y"],
     "constants":[{"name":"w","type":"float32","shape":[5,2]}],"nodes":[{"op":"MatMul","inputs":["x","w"],"outputs":["y"]}]}})";
   for (const std::string& layer : {gated(5, 4), listed_twice,
@@ -438,7 +571,7 @@ TEST(Graph, J_01_a_spec_is_written_as_it_was_read) {
   }
 }
 
-TEST(Graph, F_01_bad_graphs_are_refused_by_their_place) {
+TEST(Graph, bad_graphs_are_refused_by_their_place) {  // F-01
   const std::string relu = R"({"op":"Relu","inputs":["x"],"outputs":["y"]})";
   const std::string loop =
       R"({"op":"Add","inputs":["x","b"],"outputs":["a"]},{"op":"Add","inputs":["a","x"],"outputs":["b"]},

@@ -1,6 +1,6 @@
 #pragma once
 // For tests and the fuzz target: the multiply-adds of what a graph computes from its constants, by the textbook and
-// from the JSON alone, so that this account shares no line with the planner's (layers/graph/folding.h). Operations that
+// from the JSON alone, so that this account shares no line with the planner's (graph/folding.h). Operations that
 // it does not know count nothing: the sum is a lower bound.
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace loom {
 
 class GraphWork {
  public:
-  // Of a graph as a layer's spec holds it.
+  // Returns the work of a graph as a layer's spec holds it.
   static double of(const Json& graph) {
     GraphWork work;
     return work.of_body(graph, {});
@@ -104,7 +104,7 @@ class GraphWork {
     return work.value_or(0);
   }
 
-  // Sets `out`, the shape; nothing for an operation that is not known here.
+  // Sets `out`, the shape; returns nothing for an operation that this function does not list.
   static std::optional<double> of_op(const std::string& op, const Json& node, const std::vector<const Known*>& in,
                                      Dims& out) {
     const Dims& a = in[0]->dims;

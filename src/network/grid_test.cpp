@@ -9,8 +9,8 @@
 
 #include "core/json.h"
 #include "core/sha256.h"
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 #include "support/divided.h"
 #include "support/network.h"
 
@@ -42,7 +42,7 @@ std::string digest(Network& network, const Shape& shape, int threads, Isa isa) {
   return to_hex(hash.finish());
 }
 
-TEST(Network, V_03_G_01_every_way_to_a_layer_checks_its_own_bounds) {
+TEST(Network, every_way_to_a_layer_checks_its_own_bounds) {  // V-03, G-01
   Network network = Network::create({2, 3, 4, 5}).value();
   ASSERT_TRUE(network.place(
       {1, 2, 3, 4},
@@ -60,8 +60,8 @@ TEST(Network, V_03_G_01_every_way_to_a_layer_checks_its_own_bounds) {
   EXPECT_DEATH(static_cast<void>(network.cell(120)), "");
 }
 
-// No tile is a setting here: threads and instruction sets are what may divide the work.
-TEST(Network, G_02_V_10_a_grid_of_216_cells_has_one_hash) {
+// Loom has no setting for tiles: only threads and instruction sets divide the work.
+TEST(Network, a_grid_of_216_cells_has_one_hash) {  // G-02, V-10
   std::string layers;
   for (int i = 0; i < 216; ++i)
     layers += fmt::format(
@@ -79,7 +79,7 @@ TEST(Network, G_02_V_10_a_grid_of_216_cells_has_one_hash) {
   }
 }
 
-TEST(Network, G_03_N_03_a_matrix_of_odd_extents_has_one_hash) {
+TEST(Network, a_matrix_of_odd_extents_has_one_hash) {  // G-03, N-03
   Network network = read(list_of(
       R"({"type":"dense","input_height":777,"output_height":1031,"bias":true,"activation":"gelu"})", R"("seed":2,)"));
   const Shape shape = Shape::of({35, 777});
@@ -91,7 +91,7 @@ TEST(Network, G_03_N_03_a_matrix_of_odd_extents_has_one_hash) {
     }
 }
 
-TEST(Network, V_12_G_20_a_flat_vector_is_refused_where_the_layer_wants_axes) {
+TEST(Network, a_flat_vector_is_refused_where_the_layer_wants_axes) {  // V-12, G-20
   const std::pair<const char*, Shape> cases[] = {
       {R"({"type":"cnn1","input_channels":2,"filters":2,"kernel_size":1})", Shape::of({1, 2, 6})},
       {R"({"type":"cnn2","input_channels":2,"filters":2,"kernel_size":1})", Shape::of({1, 2, 3, 4})},
@@ -119,7 +119,7 @@ TEST(Network, V_12_G_20_a_flat_vector_is_refused_where_the_layer_wants_axes) {
   }
 }
 
-TEST(Network, G_32_N_11_forwards_of_one_network_side_by_side_are_those_in_a_row) {
+TEST(Network, forwards_of_one_network_side_by_side_are_those_in_a_row) {  // G-32, N-11
   Network network = read(list_of(
       R"({"type":"mha","d_model":32,"num_heads":4,"num_kv_heads":2},{"type":"lstm","input_height":32,"output_height":16},
     {"type":"dense","input_height":16,"output_height":8,"dtype":"int8"})",
@@ -145,7 +145,7 @@ TEST(Network, G_32_N_11_forwards_of_one_network_side_by_side_are_those_in_a_row)
 }
 
 // One-hot draws of softmax((x + G) / T) are the categorical distribution softmax(x), whatever T (Maddison et al. 2014).
-TEST(Softmax, G_40_gumbel_draws_follow_the_probabilities_within_4_sigma) {
+TEST(Softmax, gumbel_draws_follow_the_probabilities_within_4_sigma) {  // G-40
   constexpr std::size_t kDraws = 100000, kClasses = 6;
   Network network = read(
       list_of(R"({"type":"softmax","softmax_type":"gumbel","gumbel_hard":true,"temperature":0.7})", R"("seed":12,)"));
@@ -171,7 +171,7 @@ TEST(Softmax, G_40_gumbel_draws_follow_the_probabilities_within_4_sigma) {
 }
 
 // Two passes: the variance of small noise round a large mean is not lost.
-TEST(LayerNorm, G_43_L_90_noise_round_a_mean_of_ten_thousand) {
+TEST(LayerNorm, noise_round_a_mean_of_ten_thousand) {  // G-43, L-90
   constexpr std::size_t kWidth = 300;
   for (const char* kind : {"layernorm", "groupnorm", "batchnorm"}) {
     const bool is_layer = std::string_view(kind) == "layernorm";
@@ -200,7 +200,7 @@ TEST(LayerNorm, G_43_L_90_noise_round_a_mean_of_ten_thousand) {
 
 // a * n * sum of f_i P_i, f the share of rows whose top logit is i, P the mean probability before top_k chooses (engine
 // V-37).
-TEST(Parallel, V_37_the_balance_loss_by_hand) {
+TEST(Parallel, the_balance_loss_by_hand) {  // V-37
   for (const std::size_t top_k : {0, 1, 2, 3}) {
     Network network = read(list_of(fmt::format(R"({{"type":"parallel","combine_mode":"filter","top_k":{},)", top_k) +
                                    R"("gate_aux_weight":0.25,
@@ -229,7 +229,7 @@ struct Counts final : LayerWatch {
   void after_backward(const Layer& layer, const ConstView&, const ConstView&) override { ++backward[&layer]; }
 };
 
-TEST(Parallel, V_38_G_13_backward_runs_no_branch_again) {
+TEST(Parallel, backward_runs_no_branch_again) {  // V-38, G-13
   const std::string branches =
       R"("parallel_branches":[{"type":"dense","input_height":4,"output_height":%},{"type":"dense","input_height":4,"output_height":5}])";
   for (const std::string mode :
@@ -257,7 +257,7 @@ TEST(Parallel, V_38_G_13_backward_runs_no_branch_again) {
 
 // A declared output that is smaller than the derived one is its beginning on every axis, and the rest has no gradient
 // (engine S-04).
-TEST(Conv, S_04_L_40_a_declared_output_is_a_crop) {
+TEST(Conv, a_declared_output_is_a_crop) {  // S-04, L-40
   const struct {
     const char* layer;
     Shape input, whole, cropped;
@@ -313,7 +313,7 @@ TEST(Conv, S_04_L_40_a_declared_output_is_a_crop) {
     }
 }
 
-TEST(Network, D_21_one_layer_or_container_to_another_type) {
+TEST(Network, one_layer_or_container_to_another_type) {  // D-21
   const std::string spec = list_of(R"({"type":"dense","input_height":8,"output_height":8},
     {"type":"sequential","sequential_layers":[{"type":"dense","input_height":8,"output_height":8},{"type":"parallel","parallel_branches":[
       {"type":"dense","input_height":8,"output_height":4},{"type":"dense","input_height":8,"output_height":4}]}]})",

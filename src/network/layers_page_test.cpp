@@ -7,8 +7,8 @@
 #include "core/nearest.h"
 #include "layers/all.h"
 #include "layers/share/share.h"
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 #include "support/key_tables.h"
 
 namespace loom::layers_page_test {
@@ -63,7 +63,7 @@ void expect_in(const std::string& heading, const std::string& body, const std::s
   EXPECT_NE(plain[at + text.size()], '|') << kPage << ", " << heading << ": a row that the schema does not have";
 }
 
-TEST(LayersPage, J_01_every_key_of_networks_and_layers_stands_there_with_its_default) {
+TEST(LayersPage, every_key_of_networks_and_layers_stands_there_with_its_default) {  // J-01
   const std::pair<std::string, Json> parts[] = {
       {"Keys of a network", spec_schema()}, {"Keys of every layer", layer_schema()}, {"Keys of a link", link_schema()}};
   const auto all = sections();
@@ -74,8 +74,8 @@ TEST(LayersPage, J_01_every_key_of_networks_and_layers_stands_there_with_its_def
 }
 
 // Kinds with the same keys share a section, whose heading names them all.
-TEST(LayersPage, L_01_every_kind_has_a_section_with_its_keys) {
-  std::map<std::string, std::string> wanted;  // table by kind
+TEST(LayersPage, every_kind_has_a_section_with_its_keys) {  // L-01
+  std::map<std::string, std::string> wanted;                // table by kind
   for (const LayerKind* kind : layer_kinds()) wanted[std::string(kind->name)] = table(kind_schema(*kind));
   for (const auto& [heading, body] : sections()) {
     std::string text, keys;
@@ -100,7 +100,7 @@ TEST(LayersPage, L_01_every_kind_has_a_section_with_its_keys) {
                   << keys;
 }
 
-TEST(LayersPage, J_01_no_key_and_no_kind_is_without_help) {
+TEST(LayersPage, no_key_and_no_kind_is_without_help) {  // J-01
   test::expect_described(spec_schema());
   for (const LayerKind* kind : layer_kinds()) {
     EXPECT_FALSE(kind->help.empty()) << kind->name;
@@ -109,7 +109,7 @@ TEST(LayersPage, J_01_no_key_and_no_kind_is_without_help) {
   EXPECT_FALSE(Share::kKind.help.empty());
 }
 
-TEST(LayersPage, J_25_its_examples_run) {
+TEST(LayersPage, its_examples_run) {  // J-25
   const auto text = read_text_file(test::source_path(kPage));
   ASSERT_TRUE(text) << text.error().text();
   std::size_t examples = 0;

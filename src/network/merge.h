@@ -1,6 +1,6 @@
 #pragma once
 // These functions join the output of another cell to the input of a cell that it feeds (engine V-22), for links of a
-// sweep and of the step mesh alike.
+// forward pass and of the step mesh alike.
 
 #include "layers/share/share.h"
 

@@ -9,7 +9,9 @@
 #include "layers/dense/dense.h"
 #include "layers/lora/lora.h"
 #include "layers/metacognition/metacognition.h"
-#include "network/spec.h"
+#include "network/plan/forward_plan.h"
+#include "network/plan/step_plan.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 namespace {
@@ -25,7 +27,7 @@ struct Target {
 // Prepares the network as it was, and what its cells read then.
 struct Preparation {
   std::function<Result<void>(Network&)> prepare;
-  std::function<Shape(const Network&, std::size_t)> input_of;
+  std::function<Shape(const Network&, std::size_t)> input_of, output_of;
 };
 
 Result<Target> target_of(const Network& network, const MetaRule& rule, Metacognition& asking, std::size_t cell,
@@ -37,7 +39,7 @@ Result<Target> target_of(const Network& network, const MetaRule& rule, Metacogni
   Layer* layer = network.cell(index).front();
   if (layer == nullptr) return fail(Code::LinkToEmpty, "{} is empty", network.place_text(index));
   Target t{layer_as<Metacognition>(*layer), index, Network::path(index), as.input_of(network, index),
-           network.shape_after(index)};
+           as.output_of(network, index)};
   if (t.holder != nullptr) t.place += ".meta_observed_layer";
   return t;
 }
@@ -99,10 +101,11 @@ Result<void> reset_dense(Layer& layer) {
   return {};
 }
 
-// Puts that there and gives back what was: a layer alone where the target stands inside another one.
+// Puts `cell` in the place of the target and returns what it replaced. Only the layer is exchanged where the target is
+// inside another layer.
 Result<Cell> exchange(Network& network, const Target& target, Cell cell) {
   if (target.holder == nullptr) return network.exchange(target.cell, std::move(cell));
-  network.unresolve();
+  network.edit();
   return target.holder->exchange_observed(std::move(cell.layer));
 }
 
@@ -178,13 +181,15 @@ void take_wishes(const Network& network, std::span<MetaState> metas, std::vector
 Result<std::vector<MetaEvent>> grant(Network& network, std::span<const Wish> wishes, const Preparation& as,
                                      bool& changed) {
   std::vector<MetaEvent> events;
+  if (!wishes.empty()) LOOM_TRY_VOID(as.prepare(network));  // targets are named by the shapes of this plan
   for (const Wish& wish : wishes) {
     MetaEvent event{wish.place, wish.rule.command, wish.rule.param, "", ""};
     // The layer that asks may be gone: an earlier command may have replaced its container.
-    bool is_there = false;
+    bool is_in_network = false;
     network.each_layer(
-        [&](std::size_t, const std::string&, Layer& layer) { is_there = is_there || &layer == wish.asking; });
-    Result<void> done = is_there ? Result<void>() : Result<void>(fail(Code::NotFound, "the layer that asked is gone"));
+        [&](std::size_t, const std::string&, Layer& layer) { is_in_network = is_in_network || &layer == wish.asking; });
+    Result<void> done =
+        is_in_network ? Result<void>() : Result<void>(fail(Code::NotFound, "the layer that asked is gone"));
     if (done) {
       auto target = target_of(network, wish.rule, *wish.asking, wish.cell, wish.place, wish.state, as);
       if (target) event.target = target->place;
@@ -207,11 +212,13 @@ Result<std::vector<MetaEvent>> commit_meta(Network& network, NetworkSession& ses
   if (!session.runs(network)) return fail(Code::InvalidState, "the session runs another network");
   std::vector<Wish> wishes;
   take_wishes(network, session.metas(), wishes);
-  const Preparation as{[&](Network& n) { return n.prepare(input); },
-                       [&](const Network& n, std::size_t cell) { return cell == 0 ? input : n.shape_after(cell - 1); }};
+  const Preparation as{
+      [&](Network& n) { return n.prepare(input); },
+      [&](const Network& n, std::size_t cell) { return cell == 0 ? input : n.plan()->shape_after(cell - 1); },
+      [](const Network& n, std::size_t cell) { return n.plan()->shape_after(cell); }};
   bool changed = false;
   LOOM_TRY(auto events, grant(network, wishes, as, changed));
-  if (changed) LOOM_TRY_VOID(session.adopt());
+  if (changed) LOOM_TRY_VOID(session.use_new_plan());
   return events;
 }
 
@@ -222,13 +229,14 @@ Result<std::vector<MetaEvent>> commit_meta(Network& network, StepMesh& mesh, std
       return fail(Code::InvalidState, "commands are granted between two ticks of one step mesh");
   std::vector<Wish> wishes;
   for (StepState* state : states) take_wishes(network, state->metas(), wishes);
-  const Shape input = network.step_input();
+  const Shape input = mesh.plan().input();
   // A layer that takes the place of a link that feeds reads the predecessor alone.
   const Preparation as{[&](Network& n) { return n.prepare_steps(input); },
-                       [](const Network& n, std::size_t cell) { return n.step_cells()[cell].source; }};
+                       [](const Network& n, std::size_t cell) { return n.step_plan()->cells()[cell].source; },
+                       [](const Network& n, std::size_t cell) { return n.step_plan()->cells()[cell].output; }};
   bool changed = false;
   LOOM_TRY(auto events, grant(network, wishes, as, changed));
-  if (changed) LOOM_TRY_VOID(mesh.adopt(states));
+  if (changed) LOOM_TRY_VOID(mesh.use_new_plan(states));
   return events;
 }
 

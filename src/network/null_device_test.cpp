@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "layers/tween.h"
-#include "network/golden.h"
-#include "network/network_session.h"
+#include "verify/golden_layers.h"
+#include "network/session/network_session.h"
 #include "support/null_device.h"
 
 namespace loom {

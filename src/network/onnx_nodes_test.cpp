@@ -8,7 +8,7 @@ namespace {
 class OnnxNodes : public ::testing::TestWithParam<std::string> {};
 
 // Forward only, and the values there are f32.
-TEST_P(OnnxNodes, L_02_equals_the_node_cases) {
+TEST_P(OnnxNodes, equals_the_node_cases) {  // L-02
   const Json file = golden_file(test::source_path("tests/golden/onnx/") + GetParam() + ".json");
   ASSERT_GT(file["cases"].size(), 5u);
   for (const Json& j : file["cases"]) {

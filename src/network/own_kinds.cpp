@@ -1,7 +1,7 @@
 #include "network/own_kinds.h"
 
 #include "core/json.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 

@@ -8,8 +8,8 @@
 #include "backend/cpu/isa.h"
 #include "layers/all.h"
 #include "layers/tween.h"
-#include "network/clone.h"
-#include "network/network_session.h"
+#include "network/spec/clone.h"
+#include "network/session/network_session.h"
 #include "support/divided.h"
 #include "support/network.h"
 #include "support/null_device.h"
@@ -27,7 +27,7 @@ std::string swiglu_spec(std::string_view kind, std::string_view more = "") {
       kind, more);
 }
 
-// What a pass and its backward leave, as bytes.
+// Results of a pass and its backward, as bytes.
 struct Left {
   std::vector<std::byte> y, dx;
   std::vector<std::vector<std::byte>> gradients;
@@ -120,8 +120,8 @@ TEST(OwnKinds, every_op_has_one_result_on_any_threads_and_instruction_set) {
       const test::ExpectDivided divided(threads);
       EXPECT_TRUE(run(network, input, options, extras) == expected) << name(isa) << " " << threads;
     }
-  // Part of a batch has the bits that it has in the whole: dropout counts its samples from there.
-  options.input_gradient = false;  // what is for the gradient of the input alone is left out
+  // Without the gradient of the input, the gradients of weights have the same bits.
+  options.input_gradient = false;  // work that only the input's gradient needs is left out
   const Left weights_alone = [&] {
     EXPECT_TRUE(network.prepare(input));
     auto session = NetworkSession::create(network, options).value();
@@ -140,6 +140,7 @@ TEST(OwnKinds, every_op_has_one_result_on_any_threads_and_instruction_set) {
   EXPECT_TRUE(weights_alone == expected);
 }
 
+// Dropout counts samples from the beginning of the whole batch.
 TEST(OwnKinds, part_of_a_batch_has_the_bits_of_the_whole) {
   test::register_own_kinds();
   Network network = read(R"({"seed":3,"layers":[{"type":"own_everything","width":6}]})");

@@ -4,8 +4,8 @@
 
 #include "core/json.h"
 #include "layers/all.h"
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 namespace {
@@ -15,7 +15,7 @@ std::string grid(const std::string& layers, const std::string& more = "") {
 }
 const std::string kCell = R"("z":0,"y":0,"x":0,"l":0)";
 
-TEST(Network, V_01_index_order_and_its_inverse) {
+TEST(Network, index_order_and_its_inverse) {  // V-01
   const Network network = Network::create({2, 3, 4, 5}).value();
   ASSERT_EQ(network.num_cells(), 120u);
   std::size_t next = 0;
@@ -29,7 +29,7 @@ TEST(Network, V_01_index_order_and_its_inverse) {
         }
 }
 
-TEST(Kinds, L_01_every_id_and_name_of_the_table) {
+TEST(Kinds, every_id_and_name_of_the_table) {  // L-01
   const std::vector<std::string_view> names = {"dense",
                                                "mha",
                                                "swiglu",
@@ -71,7 +71,7 @@ TEST(Kinds, L_01_every_id_and_name_of_the_table) {
   }
 }
 
-TEST(Kinds, J_20_spellings) {
+TEST(Kinds, spellings) {  // J-20
   const std::pair<const char*, const char*> spellings[] = {{"Linear", "dense"},
                                                            {"MultiHeadAttention", "mha"},
                                                            {"multi_head-attention", "mha"},
@@ -96,7 +96,7 @@ TEST(Kinds, J_20_spellings) {
   }
 }
 
-TEST(Spec, J_10_J_16_placement_is_for_cells_and_hints_change_nothing) {
+TEST(Spec, placement_is_for_cells_and_hints_change_nothing) {  // J-10, J-16
   const std::string dense = R"("type":"dense","input_height":3,"output_height":3)";
   EXPECT_FALSE(network_from_json(grid("{" + dense + "}")));
   const auto child =
@@ -112,7 +112,7 @@ TEST(Spec, J_10_J_16_placement_is_for_cells_and_hints_change_nothing) {
   EXPECT_EQ(dump_json(network_to_json(plain->network)), dump_json(network_to_json(hinted->network)));
 }
 
-TEST(Shapes, S_03_one_vector_is_no_sequence) {
+TEST(Shapes, one_vector_is_no_sequence) {  // S-03
   for (const char* layer :
        {R"({"type":"rnn","input_height":4,"output_height":4})", R"({"type":"lstm","input_height":4,"output_height":4})",
         R"({"type":"gru","input_height":4,"output_height":4})", R"({"type":"mha","d_model":4,"num_heads":1})",

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/json.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "support/small_stack.h"
 
 namespace loom {
@@ -22,7 +22,7 @@ std::string outcome_of_spec(const std::string& text) {
   return dump_json(network_to_json(spec->network));
 }
 
-TEST(SmallStack, J_23_specs_that_nest_deeply_are_read_or_refused) {
+TEST(SmallStack, specs_that_nest_deeply_are_read_or_refused) {  // J-23
   for (const int depth : {1, 8, 20, 40, 63, 64, 65, 120})
     for (const auto& [before, behind] :
          {std::pair(R"("type":"sequential","sequential_layers":[)", "]}"),

@@ -55,7 +55,7 @@ LOOM_INLINE F64x16 splat_at(const double* p) {
   return v;
 }
 
-// Where the panel begins that is read behind this one, and how far apart its columns are.
+// The start of the panel that is read after this one, and the distance of its columns.
 struct NextPanel {
   const std::byte* from = nullptr;
   std::size_t column_bytes = 0;
@@ -96,7 +96,7 @@ template <class T, int N, bool kRuns = false, bool kAsks = false>
 template <class T, int P>
 inline constexpr int kTileOf = P == 1 ? kTile<T> : 8;
 
-// add_chain() for P panels, each `apart` numbers behind the one before, and their totals, `totals_apart` behind.
+// add_chain() for P panels, `apart` numbers from each other, and their totals, `totals_apart` numbers from each other.
 template <class T, int N, int P, bool kRuns = false, bool kAsks = false>
 [[gnu::noinline]] void add_chains(const T* panels, std::size_t apart, Factor<T> a, std::size_t terms, T* totals,
                                   std::size_t totals_apart, std::size_t run = kChain, NextPanel next = {}) {

@@ -14,7 +14,7 @@ namespace {
 struct Kept {
   std::string name, body;
 };
-constexpr std::size_t kLongRow = 8192;  // from here on a row is shared by workgroups
+constexpr std::size_t kLongRow = 8192;  // from this length on workgroups share a row
 constexpr std::size_t kManyElements = std::size_t{1} << 17;
 
 const Kept& kept(const std::string& name, bool by_rows, bool guarded, std::size_t numbers,

@@ -1,5 +1,5 @@
 #pragma once
-// What is done to each element alone, on a graphics card: the text of such a kernel is recorded from the CPU's own
+// Operations on each element alone, on a graphics card: the text of such a kernel is recorded from the CPU's own
 // (simd/record), so that a formula is written once.
 
 #include <functional>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kFaultRows = 5, kFaultCols = 70;
 
-// A norm and an add behind it, as often as `times` says.
+// A norm followed by an add, `times` times.
 Result<std::vector<float>> normed(Device* device, int times = 2) {
   auto pool = ThreadPool::create(1).value();
   Arena arena(device);
@@ -104,7 +104,7 @@ TEST(GpuFaults, the_last_kernel_before_a_loss_is_named) {
   card->faults->lost_at_submit = 0;
   const auto got = normed(card->device.get());
   ASSERT_FALSE(got);
-  EXPECT_NE(got.error().text().find(" behind add: a fault of the test"), std::string::npos) << got.error().text();
+  EXPECT_NE(got.error().text().find(" after add: a fault of the test"), std::string::npos) << got.error().text();
 }
 
 TEST(GpuFaults, a_read_that_never_comes_ends_as_a_loss) {
@@ -150,8 +150,8 @@ TEST(GpuFaults, memory_that_is_not_to_be_had_is_told_and_the_card_goes_on) {
   EXPECT_NE(beyond.error().text().find("in one piece"), std::string::npos) << beyond.error().text();
 }
 
-// Bits of the CPU, with kernels that the report says to be computed here.
-void expect_computed_here(const test::Faults& faults, std::string_view refused, std::string_view said) {
+// Bits of the CPU, with kernels that the report lists as computed on the host.
+void expect_computed_on_host(const test::Faults& faults, std::string_view refused, std::string_view said) {
   auto card = test::open_faulty_card(faults);
   ASSERT_TRUE(card) << card.error().text();
   if (card->device == nullptr) GTEST_SKIP() << "no graphics card";
@@ -167,22 +167,22 @@ void expect_computed_here(const test::Faults& faults, std::string_view refused, 
   EXPECT_NE(report.problems[0].find(said), std::string::npos) << report.problems[0];
 }
 
-TEST(GpuFaults, a_kernel_that_does_not_compile_is_computed_here) {
+TEST(GpuFaults, a_kernel_that_does_not_compile_is_computed_on_host) {
   test::Faults faults;
   faults.broken_pipeline = "rms_norm";
-  expect_computed_here(faults, "rms_norm ", "the shader rms_norm does not compile");
+  expect_computed_on_host(faults, "rms_norm ", "the shader rms_norm does not compile");
   faults.broken_pipeline = "add";  // the two as one shader have that name too
-  expect_computed_here(faults, "add ", "the shader add does not compile");
+  expect_computed_on_host(faults, "add ", "the shader add does not compile");
 }
 
-TEST(GpuFaults, a_kernel_that_the_limits_are_too_small_for_is_computed_here) {
+TEST(GpuFaults, a_kernel_that_the_limits_are_too_small_for_is_computed_on_host) {
   test::Faults faults;
   faults.limits = test::kDefaultLimits;
   faults.limits->threads = 64;
-  expect_computed_here(faults, "rms_norm add ", "needs 256 threads in a workgroup, the device runs 64");
+  expect_computed_on_host(faults, "rms_norm add ", "needs 256 threads in a workgroup, the device runs 64");
   faults.limits = test::kDefaultLimits;
   faults.limits->storage_buffers = 0;
-  expect_computed_here(faults, "rms_norm add ", "storage buffers, the device binds 0");
+  expect_computed_on_host(faults, "rms_norm add ", "storage buffers, the device binds 0");
 }
 
 // Only the trial after a thousand uses sees a compiler that has passed and errs then.

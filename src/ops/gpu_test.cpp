@@ -48,7 +48,7 @@ TEST(Gpu, rope_turns_as_the_cpu_does) {
   }
 }
 
-// Ids that were uploaded before a batch was full are still there for a kernel of the next one.
+// Ids that were uploaded before a batch was full are still valid for a kernel of the next one.
 TEST(Gpu, uploads_last_until_their_kernels_have_run) {
   LOOM_NEEDS_GPU_DEVICE(device);
   const std::size_t rows = 64, cols = 48, turns = 100;
@@ -134,7 +134,7 @@ TEST(Gpu, products_and_rows_of_fp4_in_groups_have_the_bits_of_the_cpu) {
       const auto weights = values<float>(outputs * cols, 5);
       const auto matrix = Matrix::from_quantized(quantize(DType::fp4, weights, outputs, cols, span).value()).value();
       Values inputs[] = {{rows, cols, values<float>(rows * cols, 6, 2)}, {1, outputs, values<float>(outputs, 7)}};
-      if (rows > 1) inputs[0].numbers[2 * cols - 1] = __builtin_inff();  // read for columns behind the last one too
+      if (rows > 1) inputs[0].numbers[2 * cols - 1] = __builtin_inff();  // read for columns after the last one too
       expect_equal(*device, inputs, rows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {
         const MatmulJob job{&matrix, y, in[1].as(), 0};
         matmul(exec, in[0], {&job, 1});
@@ -189,7 +189,7 @@ TEST(Gpu, products_of_few_rows_begin_with_the_kernels_before_them) {
             if (exec.gpu() != nullptr && !exec.rehearsal()) dispatches = exec.gpu()->counters().dispatches - before;
             if (in_place) copy(exec, sum, kept);
           });
-        if (!test::compiler_errs()) {  // what it spoils is computed here
+        if (!test::compiler_errs()) {  // the host computes the kernels that it spoils
           EXPECT_EQ(dispatches, in_place ? 2u : 1u);
         }
       }

@@ -1,5 +1,5 @@
 #pragma once
-// Tests of ops on a graphics card: an op is called there and here, and the bits must be the same.
+// Tests of ops on a graphics card: an op runs on the device and on the host, and the bits must be equal.
 
 #include <functional>
 
@@ -30,7 +30,7 @@ class Parts {
   float* at_;
 };
 
-// What an op writes when it runs on a device, or here where there is none.
+// Returns the output of an op that runs on a device, or on the host for null.
 inline std::vector<float> run(Device* device, std::span<const Values> inputs, std::size_t rows, std::size_t cols,
                               const Op& op) {
   auto pool = ThreadPool::create(2).value();

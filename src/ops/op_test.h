@@ -36,7 +36,7 @@ std::vector<T> values(std::size_t n, std::uint32_t site, double size = 1) {
   }
   return v;
 }
-// The same with what is no ordinary number here and there.
+// Like values(), with some special values: infinities, NaN, signed zeros, subnormals.
 template <class T>
 std::vector<T> special_values(std::size_t n, std::uint32_t site, double size = 1) {
   using L = std::numeric_limits<T>;
@@ -93,7 +93,7 @@ ConstTensor tensor(const std::vector<T>& v, std::size_t rows, std::size_t cols) 
   return {v.data(), rows, cols, element_of<T>};
 }
 
-// The same bits, of every NaN too; where it is not so, the first that differs.
+// Succeeds for equal bits, of every NaN too; a failure names the first number that differs.
 template <class T>
 ::testing::AssertionResult same(const std::vector<T>& found, const std::vector<T>& wanted) {
   using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;

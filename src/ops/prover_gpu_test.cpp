@@ -1,7 +1,9 @@
-// What a graphics card has to show before its results count (backend/webgpu/prover.h).
+// Proofs that a graphics card has to pass before its results count (backend/webgpu/prover.h).
 #include <array>
 
+#include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/elementwise_gpu.h"
 #include "ops/gpu_test.h"
 #include "ops/norm/norm.h"
 #include "support/files.h"
@@ -11,7 +13,7 @@ namespace {
 
 constexpr std::size_t kRows = 7, kCols = 300;
 
-// A norm and an add behind it: two kernels by rows, which become one.
+// A norm followed by an add: two kernels by rows, which become one.
 void norm_and_add(gpu::GpuDevice& device, std::size_t rows = kRows) {
   const Values x{rows, kCols, values<float>(rows * kCols, 1)}, gains{1, kCols, values<float>(kCols, 2)};
   expect_equal(device, std::array{x, gains}, rows, kCols, [](const Exec& exec, Inputs in, Tensor y) {
@@ -41,6 +43,39 @@ TEST(GpuProof, a_shader_is_tried_once_and_again_for_other_sizes_and_after_a_thou
   EXPECT_EQ(test::refused_kernels(*device), "");
 }
 
+TEST(GpuProof, ATrialCallsTheHostWithAnExecOfItsOwn) {
+  const auto device = test::make_gpu_device({});
+  if (device == nullptr) GTEST_SKIP() << "no graphics card";
+  const auto pool = ThreadPool::create(1).value();
+  Arena arena(device.get());
+  const Exec exec{*pool, *kernels_for(best_isa()).value(), arena};
+  Memory memory = Memory::create(device.get(), 2 * kCols * 4).value();
+  const std::vector<float> numbers = values<float>(2 * kCols, 1);
+  memory.write(0, std::as_bytes(std::span(numbers)));
+  const Tensor x{memory.data(), 1, kCols, Element::f32}, y{memory.data() + kCols * 4, 1, kCols, Element::f32};
+  int trials = 0;
+  const auto add_on = [&](const Exec& on) {
+    for (const Exec& host : dispatch(on, [&] { gpu::add(on, x, y, y); })) {
+      EXPECT_EQ(on.arena.device(), device.get()) << "the arena of the call stays";
+      EXPECT_EQ(host.arena.device(), nullptr);
+      EXPECT_EQ(host.gpu(), nullptr);
+      EXPECT_EQ(host.rehearsal(), on.rehearsal());
+      add(host, x, y, y);
+      trials += host.rehearsal() ? 0 : 1;
+      host.status = Error{Code::OutOfRange, "an error of the host"};
+    }
+  };
+  arena = Arena::measuring(device.get());
+  add_on(exec);
+  EXPECT_EQ(trials, 0);
+  EXPECT_EQ(exec.status->message, "an error of the host");
+  exec.status.reset();
+  arena = Arena(device.get());
+  add_on(exec);
+  EXPECT_EQ(trials, 1);
+  EXPECT_EQ(exec.status->message, "an error of the host");
+}
+
 TEST(GpuProof, passes_are_kept_in_a_file_that_may_hold_anything) {
   gpu::GpuOptions options;
   const test::TempFolder folder;
@@ -63,7 +98,7 @@ TEST(GpuProof, passes_are_kept_in_a_file_that_may_hold_anything) {
   EXPECT_GE(trials_of_a_run(), 2u);
 }
 
-TEST(GpuProof, a_kernel_that_fails_is_refused_by_name_and_its_op_computed_here) {
+TEST(GpuProof, a_kernel_that_fails_is_refused_by_name_and_its_op_computed_on_host) {
   gpu::GpuOptions options;
   options.alter = [](std::string_view text) {  // errs in kernels, not in what is tried when a device is opened
     constexpr std::string_view kSnap = "fn snap(x: f32) -> f32 {";
@@ -77,7 +112,7 @@ TEST(GpuProof, a_kernel_that_fails_is_refused_by_name_and_its_op_computed_here) 
   if (device == nullptr) GTEST_SKIP() << "no graphics card";
   for (int i = 0; i < 3; ++i) norm_and_add(*device);
   EXPECT_NE(test::refused_kernels(*device).find("rms_norm"), std::string::npos);
-  EXPECT_GE(device->prover().report().calls_here, 2u);
+  EXPECT_GE(device->prover().report().calls_on_host, 2u);
 }
 
 TEST(GpuMemory, addresses_are_handed_out_again_when_there_are_no_more) {

@@ -1,5 +1,5 @@
-// What kernels write down as shaders. That these compute the kernels' bits is tested on devices; here, that a text is
-// complete, and that the lint of shaders finds nothing in it.
+// The texts of shaders that are recorded from kernels. Tests on devices compare their bits with the kernels'; these
+// tests check that a text is complete, and that the lint of shaders finds nothing in it.
 
 #include "ops/recorded.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 // Long operations look at the cancel of their pass between parts of their work, so that Ctrl-C is answered within some
-// tenths of a second whatever the sizes. What is left out then holds no result, and the pass ends with Cancelled: only
+// tenths of a second whatever the sizes. Parts that are skipped have no result, and the pass ends with Cancelled: only
 // for work whose results nothing reads as an index.
 
 #include "ops/for_rows.h"

@@ -229,7 +229,7 @@ struct LaneAngle {
   std::int32_t quadrant;
 };
 // Payne and Hanek 1983, for a finite x >= 2^11: x = m * 2^k, and only the bits of 2/pi that reach below 4 after the
-// product with m matter: 96 of them from the right place leave 70 bits behind the point.
+// product with m matter: 96 of them from the right place leave 70 bits after the point.
 inline LaneAngle reduce_large_angle(float x) {
   // 32 zero bits, then 2/pi.
   constexpr std::uint32_t kTwoOverPi[9] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
@@ -385,7 +385,7 @@ LOOM_MATH F32x16 pow(const F32x16& x, const F32x16& y) {
   const I32x16 kind = detail::integer_kind(y);
   const detail::Pair log2 = detail::log2_pair(select(x_zero | x_infinite, one, a));
 
-  // p = y log2 |x|; lanes far outside the range take 0 here and are settled below. log2 is 0 or at
+  // p = y log2 |x|; lanes far outside the range take 0 and are settled below. log2 is 0 or at
   // least 2^-24 in size, so what the exact product loses to subnormals is too small to matter.
   const F32x16 coarse = y * select(x_zero, negate(infinity), select(x_infinite, infinity, log2.high));
   const I32x16 inside = abs(coarse) < splat(200.0f);

@@ -81,8 +81,8 @@ inline double pow(float x, float y) {
       std::pow(static_cast<long double>(std::copysign(input(x), x)), static_cast<long double>(input(y))));
 }
 
-// The i-th pair of samples from 128 random bits, in turn: any bits; results over the whole range; bases near 1; small
-// fractions and integers of either sign.
+// The i-th pair of samples from 128 random bits. The kind of pair depends on i: any bits; results over the whole range;
+// bases near 1; small fractions and integers of either sign.
 inline void pow_sample(std::size_t i, std::uint64_t r, std::uint64_t s, float& x, float& y) {
   const auto unit = [](std::uint64_t v) { return static_cast<double>(static_cast<std::int32_t>(v)) * 0x1p-31; };
   x = std::bit_cast<float>(static_cast<std::uint32_t>(r));

@@ -95,7 +95,7 @@ class EveryFunction : public ::testing::TestWithParam<reference::Function> {};
 INSTANTIATE_TEST_SUITE_P(Math, EveryFunction, ::testing::ValuesIn(reference::kFunctions),
                          [](const auto& p) { return p.param.name; });
 
-TEST_P(EveryFunction, N_3_two_ulp_over_samples) {
+TEST_P(EveryFunction, two_ulp_over_samples) {  // numerics 3
   std::vector<float> x(1 << 16);
   for (std::uint32_t i = 0; i < 1u << 24;) {
     for (float& v : x) v = real(i++ * 257u);
@@ -104,9 +104,10 @@ TEST_P(EveryFunction, N_3_two_ulp_over_samples) {
   }
 }
 
-TEST_P(EveryFunction, N_3_two_ulp_at_boundaries) { expect_within_two_ulp(GetParam(), boundaries()); }
+// numerics 3
+TEST_P(EveryFunction, two_ulp_at_boundaries) { expect_within_two_ulp(GetParam(), boundaries()); }
 
-TEST_P(EveryFunction, N_1_2_flushing_changes_no_bit) {
+TEST_P(EveryFunction, flushing_changes_no_bit) {  // numerics 1.2
   if (!FlushSubnormals::kWorks) GTEST_SKIP() << "no flush mode on this machine kind";
   std::vector<float> x = boundaries();
   for (std::uint32_t i = 0; i < 1u << 20; ++i) x.push_back(real(i * 4097u));
@@ -137,7 +138,7 @@ TEST_P(EveryFunction, Lengths_and_places_do_not_matter) {
   }
 }
 
-TEST(Math, N_5_same_bits_on_every_target) {
+TEST(Math, same_bits_on_every_target) {  // numerics 5
   for (const MathKernels* kernels : runnable_math_kernels()) {
     const auto digests = math_digests(*kernels);
     ASSERT_EQ(digests.size(), golden_math_digests().size());
@@ -152,7 +153,7 @@ TEST(Math, N_5_same_bits_on_every_target) {
 
 constexpr std::uint32_t kNan = 0x7fc00000, kInf = 0x7f800000, kOne = 0x3f800000, kSign = 0x80000000;
 
-TEST(Math, N_3_special_values) {
+TEST(Math, special_values) {  // numerics 3
   const struct {
     const char* name;
     std::uint32_t x, y;
@@ -225,8 +226,8 @@ TEST(Math, N_3_special_values) {
       EXPECT_EQ(word(evaluate(best().*f.kernel, {real(nan)})[0]), kNan) << f.name;
 }
 
-TEST(Math, N_3_shape_of_the_functions) {
-  std::vector<float> x;  // ascending
+TEST(Math, shape_of_the_functions) {  // numerics 3
+  std::vector<float> x;               // ascending
   for (std::uint32_t i = 0; i < 1u << 17; ++i) x.push_back(real(0xff7fffffu - (i * ((0xff7fffffu - kSign) >> 17))));
   for (std::uint32_t i = 0; i < 1u << 17; ++i) x.push_back(real(i * (0x7f7fffffu >> 17)));
   for (const char* name : {"exp", "expm1", "log1p", "tanh", "sigmoid", "erf", "log"}) {
@@ -245,7 +246,7 @@ TEST(Math, N_3_shape_of_the_functions) {
   for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], m[i]) << "cos is even: " << x[i];
 }
 
-TEST(Math, N_3_pow_within_two_ulp) {
+TEST(Math, pow_within_two_ulp) {  // numerics 3
   constexpr std::size_t kCount = 1 << 21;
   std::vector<float> a(kCount), b(kCount), y(kCount), flushed(kCount);
   for (std::uint32_t i = 0; i < kCount; ++i) {
@@ -269,7 +270,7 @@ TEST(Math, N_3_pow_within_two_ulp) {
 
 // Every pair of these, by the rules of IEEE 754-2019 9.2.1 as libm follows them; ours gives +0 for -0 and counts
 // subnormals as 0.
-TEST(Math, N_3_pow_special_values) {
+TEST(Math, pow_special_values) {  // numerics 3
   const float inf = real(kInf);
   const std::vector<float> values = {
       0.0f,        -0.0f,       1.0f,       -1.0f,       2.0f,       -2.0f,        3.0f,
@@ -331,7 +332,7 @@ std::vector<double> inputs64() {
   return x;
 }
 
-TEST(Math64, N_3_two_ulp_over_samples_and_boundaries) {
+TEST(Math64, two_ulp_over_samples_and_boundaries) {           // numerics 3
   static_assert(LDBL_MANT_DIG >= 64 || LDBL_MANT_DIG == 53);  // with 53 bits the reference itself adds half an ulp
   const std::vector<double> x = inputs64();
   for (const auto& f : reference::kFunctions64)
@@ -341,7 +342,7 @@ TEST(Math64, N_3_two_ulp_over_samples_and_boundaries) {
     }
 }
 
-TEST(Math64, N_1_2_flushing_changes_no_bit) {
+TEST(Math64, flushing_changes_no_bit) {  // numerics 1.2
   if (!FlushSubnormals::kWorks) GTEST_SKIP() << "no flush mode on this machine kind";
   std::vector<double> x = inputs64();
   // where subnormals would come from: the smallest normals and the subnormals
@@ -361,7 +362,7 @@ TEST(Math64, N_1_2_flushing_changes_no_bit) {
   expect_same("pow64", [&](std::size_t i) { return pow64(x[i], x[(i * 40503 + 7) % x.size()]); });
 }
 
-TEST(Math64, N_3_special_values) {
+TEST(Math64, special_values) {  // numerics 3
   const double inf = INFINITY, tiny = 0x0.8p-1022, least = 0x1p-1022;
   const struct {
     double (*f)(double);
@@ -423,7 +424,7 @@ TEST(Math64, N_3_special_values) {
       EXPECT_EQ(word64(f.run(real64(nan))), kNan64) << f.name;
 }
 
-TEST(Math64, N_3_shape_of_the_functions) {
+TEST(Math64, shape_of_the_functions) {  // numerics 3
   std::vector<double> x = inputs64();
   std::erase_if(x, [](double v) { return v != v; });
   std::sort(x.begin(), x.end());
@@ -445,7 +446,7 @@ TEST(Math64, N_3_shape_of_the_functions) {
   }
 }
 
-TEST(Math64, N_3_pow_for_rotary_angles_and_special_values) {
+TEST(Math64, pow_for_rotary_angles_and_special_values) {  // numerics 3
   for (const double theta : {100.0, 10000.0, 500000.0, 1e6, 5e6})
     for (const int rotary : {16, 64, 80, 96, 128, 256})
       for (int i = 0; i < rotary / 2; ++i) {

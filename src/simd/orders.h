@@ -2,12 +2,12 @@
 // The contract of docs/internals/numerics.md in code, its only copy: what every stored value passes (snap) and the two
 // orders of sums (chain64, lanes16). For one number at a time everywhere; simd.h, simd64.h and rows.h have the same
 // names for sixteen lanes. A kernel that keeps an order in a loop of its own, for its tiles' sake, takes the constants
-// from here.
+// from this file.
 
 #include <cstddef>
 #include <cstdint>
 
-// Functions that kernels include too lie in an inline namespace named after the target, so that objects compiled with
+// Functions that kernels include too are in an inline namespace named after the target, so that objects compiled with
 // different instruction sets can be linked together. Other files see the plain ones.
 #ifndef LOOM_TARGET
 #define LOOM_TARGET host

@@ -4,8 +4,8 @@
 // a target's registers are.
 //
 // Included by kernels only: everything lives in an inline namespace named after the target, so that objects compiled
-// with different instruction sets can be linked together. No std containers or algorithms here or in kernels for the
-// same reason.
+// with different instruction sets can be linked together. For the same reason, neither this header nor kernels use std
+// containers or algorithms.
 
 #include "simd/orders.h"
 

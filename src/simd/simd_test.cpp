@@ -168,7 +168,7 @@ LaneInput sample(std::uint32_t round) {
   return in;
 }
 
-TEST(Simd, N_1_every_operation_as_in_plain_cpp_on_every_target) {
+TEST(Simd, every_operation_as_in_plain_cpp_on_every_target) {  // numerics 1
   const auto list = runnable_lane_probes();
   ASSERT_GE(list.count, 1u);
   for (const LaneProbes* table : list) {
@@ -187,7 +187,7 @@ TEST(Simd, N_1_every_operation_as_in_plain_cpp_on_every_target) {
   }
 }
 
-TEST(Simd, N_1_2_snap_at_its_threshold) {
+TEST(Simd, snap_at_its_threshold) {  // numerics 1.2
   for (const LaneProbes* table : runnable_lane_probes())
     for (std::size_t p = 0; p < table->count; ++p) {
       if (std::string(table->probes[p].name) != "snap") continue;

@@ -20,7 +20,7 @@ namespace loom {
 
 namespace {
 
-// CPUID is asked here: the runtime of Zig, which builds wheels, leaves __builtin_cpu_supports() without an answer.
+// This file reads CPUID itself: the runtime of Zig, which builds wheels, does not support __builtin_cpu_supports().
 enum Word { kLeaf1C, kLeaf7B, kLeaf7C, kWords };
 constexpr unsigned kYmm = 0x06, kZmm = 0xe6;  // registers that the system must save, as bits of XCR0
 constexpr struct Feature {
@@ -49,7 +49,7 @@ Processor ask() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(1, &a, &b, &c, &d) == 0) return p;
   p.words[kLeaf1C] = c;
-  constexpr unsigned kSystemSaves = 1u << 27;  // and tells what, OSXSAVE
+  constexpr unsigned kSystemSaves = 1u << 27;  // and XGETBV shows which: OSXSAVE
   if ((c & kSystemSaves) != 0) asm volatile("xgetbv" : "=a"(p.saved), "=d"(d) : "c"(0));
 #if defined(__APPLE__)
   if ((p.saved & kYmm) == kYmm) p.saved |= kZmm;  // macOS saves these from their first use on, and says so then

@@ -1,5 +1,5 @@
 #pragma once
-// This header lists the SIMD targets and tells which of them this CPU can run. Tables of kernels lie in the namespace
+// This header lists the SIMD targets and says which of them this CPU can run. Tables of kernels are in the namespace
 // named after their target; LOOM_COMPILED_TARGETS(X) of "loom_targets.h", which the build writes, expands X(name) for
 // each that was compiled in, weakest first.
 

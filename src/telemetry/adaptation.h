@@ -1,5 +1,5 @@
 #pragma once
-// Adaptation measures how fast a network that learns while it runs finds back after its task changed (engine E-43).
+// Measures how fast the accuracy of a network that learns while it runs recovers after its task changes (engine E-43).
 // Time comes from a clock that the caller gives, so results are exact in tests.
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct AdaptationWindow {
 struct TaskChange {
   double at_ms = 0;  // since start
   std::string task;
-  double accuracy_before = 0;  // mean of the last three full windows that lie before it, fewer where there are fewer
+  double accuracy_before = 0;  // mean of the last three full windows before it, fewer where there are fewer
   // from the change to the end of the first window that begins after it with at least 0.9 of that
   double recovery_ms = -1;
   std::int64_t recovery_outputs = -1;  // outputs from the change to that end; -1: never

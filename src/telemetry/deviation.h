@@ -1,6 +1,7 @@
 #pragma once
-// Deviations measure how far outputs lie from what was expected (engine E-42). That of one value is |a - e| / |e| * 100
-// percent, or |a - e| * 100 where |e| is below 1e-10. What is not finite, unless equal, deviates without bound.
+// Deviations measure how far outputs are from the expected values (engine E-42). That of one value is 100 * |a - e| /
+// |e| percent, or 100 * |a - e| where |e| is below 1e-10. A value that is not finite, unless equal, deviates
+// infinitely.
 
 #include <array>
 #include <cstdint>

@@ -97,7 +97,7 @@ std::uint64_t LineQueue::dropped() const { return shared_->dropped.load(std::mem
 
 struct LineQueue::Shared {};
 Result<std::unique_ptr<LineQueue>> LineQueue::create(std::size_t, std::function<bool(const std::string&)>) {
-  return fail(Code::Unsupported, "there are no threads here, which a queue needs");
+  return fail(Code::Unsupported, "a queue of lines is unavailable: this system has no threads");
 }
 LineQueue::~LineQueue() = default;
 bool LineQueue::offer(std::string) { return false; }

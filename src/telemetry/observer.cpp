@@ -2,6 +2,7 @@
 
 #include "backend/rehearsal.h"
 #include "dtypes/dtype.h"
+#include "layers/share/share.h"
 #include "ops/all.h"
 
 namespace loom {
@@ -27,18 +28,19 @@ std::unique_ptr<Observer> ObserverHub::remove(std::size_t number) {
   return std::move(observers_[number].observer);
 }
 
-void ObserverHub::begin(PassKind kind, std::uint64_t step) {
-  kind_ = kind, step_ = step;
+void ObserverHub::begin(PassKind kind, std::uint64_t step, const Wiring& wiring) {
+  kind_ = kind, step_ = step, wiring_ = &wiring;
   for (const Entry& entry : observers_)
     if (entry.observer) entry.observer->begin(kind);
 }
 
 void ObserverHub::after_forward(const Layer& layer, const ConstView& /*x*/, const ConstView& y) {
-  if (active_ != 0) tell(layer, kind_ == PassKind::Tick ? "tick" : "forward", y);
+  if (active_ != 0) report(layer, kind_ == PassKind::Tick ? PassKind::Tick : PassKind::Forward, y);
 }
 
 void ObserverHub::after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) {
-  if (active_ != 0) tell(layer, kind_ == PassKind::Tween ? "tween" : "backward", dx.data != nullptr ? dx : dy);
+  const PassKind pass = kind_ == PassKind::Tween ? PassKind::Tween : PassKind::Backward;
+  if (active_ != 0) report(layer, pass, dx.data != nullptr ? dx : dy);
 }
 
 // Zeros where memory lacks.
@@ -52,16 +54,18 @@ TensorStats ObserverHub::figures_of(const ConstView& tensor) {
   return TensorStats::read(figures);
 }
 
-void ObserverHub::tell(const Layer& layer, std::string_view type, const ConstView& tensor) {
+void ObserverHub::report(const Layer& layer, PassKind pass, const ConstView& tensor) {
   const auto place = places_.find(&layer);
   if (place == places_.end() || tensor.data == nullptr) return;
   LayerEvent event;
   event.mode = kind_ == PassKind::Tween ? "tween" : kind_ == PassKind::Tick ? "step" : "plain";
-  event.type = type;
+  event.pass = pass;
   event.index = place->second.cell, event.cell = network_->address_of(event.index);
   event.path = place->second.path, event.layer_type = layer.kind(), event.dtype = name(layer.common.encoding.dtype);
   event.stats = figures_of(tensor);
   event.step_count = step_, event.model_id = network_->settings.id, event.tensor = tensor, event.layer = &layer;
+  const Share* const share = layer_as<Share>(layer);
+  event.runs_target = share != nullptr && share->target_in(wiring_) != nullptr;
   for (Entry& entry : observers_) {
     if (!entry.observer) continue;
     auto done = entry.observer->observe(event);

@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "network/network.h"
-#include "network/pass_watch.h"
+#include "network/session/pass_watch.h"
 #include "ops/statistics/statistics.h"
 
 namespace loom {
 
 // Event of one layer; views and texts are valid during the call.
 struct LayerEvent {
-  std::string_view mode;        // "plain", "step", "tween": what drives the pass
-  std::string_view type;        // "forward", "backward", "tick", "tween"
+  std::string_view mode;  // "plain", "step", "tween": what drives the pass
+  PassKind pass = PassKind::Forward;
   Address cell;                 // of the grid cell that holds the operation; of a shared one, its owner
   std::size_t index = 0;        // flat
   std::string_view path;        // "layers.3.sequential_layers.0"
@@ -26,10 +26,11 @@ struct LayerEvent {
   TensorStats stats;            // of `tensor`
   std::uint64_t step_count = 0;
   std::string_view model_id;  // the network's id
-  // forward, tick: the output; backward, tween: the gradient or target of the input, of the output where that is not
-  // wanted
+  // forward, tick: the output; backward, tween: the gradient or target of the input, of the output where that of the
+  // input is not computed
   ConstView tensor;
   const Layer* layer = nullptr;
+  bool runs_target = false;  // a link that has run another cell's operation
 };
 
 class Observer {
@@ -57,7 +58,7 @@ class ObserverHub final : public PassWatch {
   // Observers that returned an error, in that order.
   const std::vector<Detached>& detached() const { return detached_; }
 
-  void begin(PassKind kind, std::uint64_t step) override;
+  void begin(PassKind kind, std::uint64_t step, const Wiring& wiring) override;
   void after_forward(const Layer& layer, const ConstView& x, const ConstView& y) override;
   void after_backward(const Layer& layer, const ConstView& dy, const ConstView& dx) override;
 
@@ -72,7 +73,7 @@ class ObserverHub final : public PassWatch {
   };
   ObserverHub() = default;
   TensorStats figures_of(const ConstView& tensor);
-  void tell(const Layer& layer, std::string_view type, const ConstView& tensor);
+  void report(const Layer& layer, PassKind pass, const ConstView& tensor);
 
   const Network* network_ = nullptr;
   std::map<const Layer*, Place> places_;  // looked up, never walked: addresses have no order that means anything
@@ -84,6 +85,7 @@ class ObserverHub final : public PassWatch {
   Arena arena_;  // scratch of figures, for the largest tensor so far
   PassKind kind_ = PassKind::Forward;
   std::uint64_t step_ = 0;
+  const Wiring* wiring_ = nullptr;  // of the plan of the pass
 };
 
 }  // namespace loom

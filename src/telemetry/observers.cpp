@@ -17,7 +17,7 @@ Json number(double value) {
 
 Result<void> ConsoleObserver::observe(const LayerEvent& e) {
   const std::string line =
-      fmt::format("{} {} {} {} {} {} avg {:.6g} std {:.6g} min {:.6g} max {:.6g} active {:.0f}/{:.0f}\n", e.type,
+      fmt::format("{} {} {} {} {} {} avg {:.6g} std {:.6g} min {:.6g} max {:.6g} active {:.0f}/{:.0f}\n", name(e.pass),
                   e.step_count, e.path, e.layer_type, e.dtype, e.tensor.shape.text(), e.stats.avg, e.stats.std,
                   e.stats.min, e.stats.max, e.stats.active, e.stats.total);
   if (std::fwrite(line.data(), 1, line.size(), to_) != line.size())
@@ -51,7 +51,7 @@ WindowFigures AggregatingObserver::current() const {
 
 Json event_json(const LayerEvent& e) {
   return Json{{"mode", e.mode},
-              {"type", e.type},
+              {"type", name(e.pass)},
               {"z", e.cell.z},
               {"y", e.cell.y},
               {"x", e.cell.x},

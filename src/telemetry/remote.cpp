@@ -51,7 +51,7 @@ std::int64_t TanhiObserver::began(const LayerEvent& e) {
   // The operation that a link runs has ended just before the link itself: under the path of the cell that owns it,
   // which is another one or this one.
   const Share* const share = layer_as<Share>(*e.layer);
-  if (share != nullptr && !ended_.empty() && (share->target() != nullptr || ended_.back().first == path)) take();
+  if (share != nullptr && !ended_.empty() && (e.runs_target || ended_.back().first == path)) take();
   while (!ended_.empty() && ended_.back().first.size() > path.size() && ended_.back().first.starts_with(path) &&
          ended_.back().first[path.size()] == '.')
     take();
@@ -81,7 +81,7 @@ class ParallelKeys final : public QuietFieldVisitor {
 }  // namespace
 
 Result<void> TanhiObserver::observe(const LayerEvent& e) {
-  const bool backward = e.type == "backward" || e.type == "tween";
+  const bool backward = e.pass == PassKind::Backward || e.pass == PassKind::Tween;
   const std::int64_t from = began(e), to = clock_() - start_;
   std::size_t weights = 0;
   const_cast<Layer*>(e.layer)->visit_all_weights([&](const Weight& w) { weights += w.elements(); });

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "core/json.h"
-#include "network/network_session.h"
-#include "network/spec.h"
-#include "network/step_mesh.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
+#include "network/mesh/step_mesh.h"
 #include "telemetry/adaptation.h"
 #include "telemetry/audit.h"
 #include "telemetry/blueprint.h"
@@ -56,8 +56,8 @@ class Recorder final : public Observer {
   explicit Recorder(Seen& seen, std::size_t fail_at = ~std::size_t{0}) : seen_(seen), fail_at_(fail_at) {}
   Result<void> observe(const LayerEvent& e) override {
     if (seen_.lines.size() == fail_at_) return fail(Code::IoError, "no more");
-    seen_.lines.push_back(
-        fmt::format("{} {} {} {} {} {} {}", e.mode, e.type, e.path, e.layer_type, e.dtype, e.step_count, e.model_id));
+    seen_.lines.push_back(fmt::format("{} {} {} {} {} {} {}", e.mode, name(e.pass), e.path, e.layer_type, e.dtype,
+                                      e.step_count, e.model_id));
     seen_.paths.emplace_back(e.path);
     seen_.threads.push_back(std::this_thread::get_id());
     EXPECT_EQ(e.stats.total, static_cast<double>(e.tensor.shape.elements()));
@@ -81,7 +81,7 @@ Network watched() {
 }
 const std::vector<float> kX = {1, -2, 3, 0.5f, -1, 2, 0, 1};
 
-TEST(Telemetry, E_40_G_88_every_layer_that_ran_in_order_on_the_calling_thread) {
+TEST(Telemetry, every_layer_that_ran_in_order_on_the_calling_thread) {  // E-40, G-88
   const Network network = watched();
   const auto session = NetworkSession::create(network, {3, std::nullopt, true}).value();
   const auto plain = session->forward({kX.data(), Shape::of({2, 4})}).value();
@@ -108,7 +108,7 @@ TEST(Telemetry, E_40_G_88_every_layer_that_ran_in_order_on_the_calling_thread) {
   EXPECT_TRUE(seen.lines.empty());
 }
 
-TEST(Telemetry, E_40_ticks_of_the_step_mesh) {
+TEST(Telemetry, ticks_of_the_step_mesh) {  // E-40
   Network network = watched();
   ASSERT_TRUE(network.prepare_steps(Shape::of({2, 4})));
   const auto mesh = StepMesh::create(network, {.threads = 4}).value();
@@ -133,7 +133,46 @@ TEST(Telemetry, E_40_ticks_of_the_step_mesh) {
   EXPECT_TRUE(seen.lines.empty());
 }
 
-TEST(Telemetry, E_40_an_observer_that_fails_is_detached_and_reported) {
+// The links that have run another cell's operation, by path.
+class LinksSeen final : public Observer {
+ public:
+  explicit LinksSeen(std::vector<std::string>& paths) : paths_(paths) {}
+  Result<void> observe(const LayerEvent& e) override {
+    if (e.runs_target) paths_.emplace_back(e.path);
+    return {};
+  }
+
+ private:
+  std::vector<std::string>& paths_;
+};
+
+// The network was prepared for no pass: each session has a plan of its own.
+TEST(Telemetry, LinksAreThoseOfThePlanThatRuns) {
+  const Network network = std::move(network_from_json(std::string_view(kSpec))->network);
+  const Shape shape = Shape::of({2, 4});
+  const std::vector<std::string> expected = {"layers.2.sequential_layers.1.parallel_branches.1"};
+  std::vector<std::string> paths;
+  const auto hub = ObserverHub::create(network).value();
+  hub->add("links", std::make_unique<LinksSeen>(paths));
+  const auto session =
+      NetworkSession::create(network, {.threads = 1, .backward = true}, ForwardPlan::create(network, shape).value())
+          .value();
+  session->observe(hub.get());
+  ASSERT_TRUE(session->forward({kX.data(), shape}));
+  EXPECT_EQ(paths, expected);
+  paths.clear();
+  ASSERT_TRUE(session->backward({kX.data(), shape}));
+  EXPECT_EQ(paths, expected);
+  const auto mesh = StepMesh::create(network, {.threads = 1}, StepPlan::create(network, shape).value()).value();
+  StepState state = mesh->create_state().value();
+  ASSERT_TRUE(state.set_input({kX.data(), shape}));
+  mesh->watch(hub.get());
+  paths.clear();
+  for (int t = 0; t < 4; ++t) ASSERT_TRUE(mesh->step(state));
+  EXPECT_EQ(paths, (std::vector<std::string>{expected[0], expected[0]}));  // cell 2 starts two ticks after cell 0
+}
+
+TEST(Telemetry, an_observer_that_fails_is_detached_and_reported) {  // E-40
   const Network network = watched();
   const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
   const auto hub = ObserverHub::create(network).value();
@@ -149,7 +188,7 @@ TEST(Telemetry, E_40_an_observer_that_fails_is_detached_and_reported) {
   EXPECT_EQ(hub->detached()[0].error.message, "no more");
 }
 
-TEST(Telemetry, E_40_console_and_windows) {
+TEST(Telemetry, console_and_windows) {  // E-40
   const Network network = watched();
   const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
   const auto hub = ObserverHub::create(network).value();
@@ -185,7 +224,7 @@ TEST(Telemetry, E_40_console_and_windows) {
   }
 }
 
-TEST(Telemetry, E_40_figures_of_a_window_by_hand) {
+TEST(Telemetry, figures_of_a_window_by_hand) {  // E-40
   WindowFigures full;
   AggregatingObserver o(2, [&](const WindowFigures& w) -> Result<void> { return full = w, Result<void>(); });
   LayerEvent e;
@@ -249,7 +288,7 @@ class Local {
   int handle_;
 };
 
-TEST(Telemetry, E_44_tanhi_lines) {
+TEST(Telemetry, tanhi_lines) {  // E-44
   const Local local(SOCK_DGRAM);
   const Network network = watched();
   const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
@@ -287,7 +326,7 @@ TEST(Telemetry, E_44_tanhi_lines) {
   EXPECT_EQ(TanhiObserver::kDefaultPort, 17481);
 }
 
-TEST(Telemetry, E_44_a_full_queue_drops_and_never_blocks) {
+TEST(Telemetry, a_full_queue_drops_and_never_blocks) {  // E-44
   std::atomic<bool> open{false};
   const auto queue = LineQueue::create(kTelemetryQueue, [&](const std::string&) {
                        while (!open) std::this_thread::yield();
@@ -304,12 +343,11 @@ TEST(Telemetry, E_44_a_full_queue_drops_and_never_blocks) {
   EXPECT_EQ(queue->sent(), taken);
 }
 
-TEST(Telemetry, E_40_http_posts_and_gives_up_after_100_ms) {
+TEST(Telemetry, http_posts_and_gives_up_after_100_ms) {  // E-40
   const Local local(SOCK_STREAM);
   const auto observer = HttpObserver::create(fmt::format("http://127.0.0.1:{}/events", local.port)).value();
   LayerEvent e;
-  e.mode = "plain", e.type = "forward", e.path = "layers.0", e.layer_type = "dense", e.dtype = "float32",
-  e.model_id = "m";
+  e.mode = "plain", e.path = "layers.0", e.layer_type = "dense", e.dtype = "float32", e.model_id = "m";
   e.stats.avg = std::numeric_limits<double>::quiet_NaN();
   std::uint64_t late = 0;  // on a busy machine this thread may answer after the 100 ms
   for (;; ++late) {
@@ -342,7 +380,7 @@ TEST(Telemetry, E_40_http_posts_and_gives_up_after_100_ms) {
   EXPECT_EQ(parse_http_url("https://a/").error().code, Code::Unsupported);
 }
 
-TEST(Telemetry, E_41_blueprint_counts_nested_weights) {
+TEST(Telemetry, blueprint_counts_nested_weights) {  // E-41
   const Network network = watched();
   const NetworkBlueprint b = blueprint(network);
   ASSERT_EQ(b.layers.size(), 7u);
@@ -366,7 +404,7 @@ TEST(Telemetry, E_41_blueprint_counts_nested_weights) {
   EXPECT_EQ(*as_string(to_json(b)["layers"][0]["weights"][0]["shape"]), "[4, 4]");
 }
 
-TEST(Telemetry, E_42_deviation_by_hand) {
+TEST(Telemetry, deviation_by_hand) {  // E-42
   EXPECT_EQ(DeviationMetrics::deviation(11, 10), 10);
   EXPECT_EQ(DeviationMetrics::deviation(-5, 10), 150);
   EXPECT_EQ(DeviationMetrics::deviation(0.25, 0), 25);
@@ -385,7 +423,7 @@ TEST(Telemetry, E_42_deviation_by_hand) {
   EXPECT_EQ(m.add(a, e).error().code, Code::ShapeMismatch);
 }
 
-TEST(Telemetry, E_43_G_88_recovery_with_an_injected_clock) {
+TEST(Telemetry, recovery_with_an_injected_clock) {  // E-43, G-88
   double now = 5000;
   auto made = AdaptationTracker::create(100, 1000, [&] { return now; }, "chase");
   ASSERT_TRUE(made);
@@ -420,7 +458,7 @@ TEST(Telemetry, E_43_G_88_recovery_with_an_injected_clock) {
   EXPECT_EQ(t.outputs(), 90u);
 }
 
-TEST(Telemetry, E_43_no_recovery_and_changes_inside_a_window) {
+TEST(Telemetry, no_recovery_and_changes_inside_a_window) {  // E-43
   double now = 0;
   AdaptationTracker t = AdaptationTracker::create(100, 500, [&] { return now; }).value();
   for (; now < 150; now += 10) t.record(true);
@@ -436,7 +474,7 @@ TEST(Telemetry, E_43_no_recovery_and_changes_inside_a_window) {
   EXPECT_FALSE(AdaptationTracker::create(1, 100, {}));
 }
 
-TEST(Telemetry, E_45_G_89_audit_tells_addresses_only_when_asked) {
+TEST(Telemetry, audit_tells_addresses_only_when_asked) {  // E-45, G-89
   const Json plain = system_audit();
   for (const char* key : {"os", "cpu", "caches", "memory", "gpus", "disks", "isas"})
     EXPECT_TRUE(plain.contains(key)) << key;

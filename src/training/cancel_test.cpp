@@ -1,5 +1,5 @@
-// A step that is cancelled behind any layer, forward or backward, leaves everything as it was, and the training goes on
-// to the bits of one that nobody cancelled.
+// A step that is cancelled after any layer, forward or backward, leaves everything as it was, and the training goes on
+// to the bits of one that was not cancelled.
 
 #include <limits>
 
@@ -62,7 +62,7 @@ Json dense(std::size_t in, std::size_t out, const char* type = "float32") {
   return {{"type", "dense"}, {"input_height", in}, {"output_height", out}, {"activation", "tanh"}, {"dtype", type}};
 }
 
-// Two whole steps, a third that is cancelled behind every layer in turn until there is none, and a fourth.
+// Two whole steps, a third that is cancelled after each layer until none is left, and a fourth.
 void expect_no_trace(const Json& layers, const Json& training, std::size_t least) {
   SCOPED_TRACE(dump_json(training) + " " + dump_json(layers));
   Learner undisturbed(layers, training), disturbed(layers, training);
@@ -91,7 +91,7 @@ void expect_no_trace(const Json& layers, const Json& training, std::size_t least
 
 Json chain(const char* type = "float32") { return {dense(5, 8, type), dense(8, 7, type), dense(7, 3, type)}; }
 
-TEST(Cancel, N_12_a_step_by_gradients_that_is_cancelled_leaves_no_trace) {
+TEST(Cancel, a_step_by_gradients_that_is_cancelled_leaves_no_trace) {  // N-12
   const Json recurrent = {
       dense(5, 4), {{"type", "lstm"}, {"input_height", 4}, {"output_height", 4}, {"stateful", true}}, dense(4, 2)};
   const Json measuring = {dense(5, 4), {{"type", "batchnorm"}, {"input_height", 6}}, dense(4, 2)};
@@ -105,13 +105,13 @@ TEST(Cancel, N_12_a_step_by_gradients_that_is_cancelled_leaves_no_trace) {
   expect_no_trace(chain(), {{"optimizer", "adam"}, {"tbptt_steps", 2}}, 15);
 }
 
-TEST(Cancel, N_12_a_step_of_lbfgs_that_is_cancelled_leaves_no_trace) {
+TEST(Cancel, a_step_of_lbfgs_that_is_cancelled_leaves_no_trace) {  // N-12
   expect_no_trace(chain(), {{"optimizer", {{"name", "lbfgs"}, {"history", 4}}}}, 10);
   // So long a step that the search along the line does not end before its last try.
   expect_no_trace(chain(), {{"optimizer", {{"name", "lbfgs"}, {"history", 4}}}, {"learning_rate", 1e9}}, 130);
 }
 
-TEST(Cancel, N_12_a_step_by_targets_that_is_cancelled_leaves_no_trace) {
+TEST(Cancel, a_step_by_targets_that_is_cancelled_leaves_no_trace) {  // N-12
   for (const char* mode : {"chain", "layerwise"})
     for (const bool undo : {false, true})
       expect_no_trace(chain(), {{"tween", {{"mode", mode}, {"momentum", 0.9}}}, {"undo", undo}}, 5);
@@ -121,7 +121,7 @@ TEST(Cancel, N_12_a_step_by_targets_that_is_cancelled_leaves_no_trace) {
 }
 
 // A step that is not finite lets velocities restart, whether or not somebody might have cancelled it.
-TEST(Cancel, N_12_a_flag_that_nobody_sets_changes_no_bit) {
+TEST(Cancel, a_flag_that_nobody_sets_changes_no_bit) {  // N-12
   const std::atomic<bool> flag = false;
   Learner plain(chain(), {{"tween", {{"mode", "chain"}, {"momentum", 0.9}}}}),
       watched(chain(), {{"tween", {{"mode", "chain"}, {"momentum", 0.9}}}});
@@ -141,7 +141,7 @@ TEST(Cancel, N_12_a_flag_that_nobody_sets_changes_no_bit) {
   }
 }
 
-TEST(Cancel, N_12_a_run_drops_the_step_that_is_cancelled_and_resumes_to_the_same_bits) {
+TEST(Cancel, a_run_drops_the_step_that_is_cancelled_and_resumes_to_the_same_bits) {  // N-12
   const training_test::Folder folder;
   folder.write("blobs.csv", training_test::blobs(200, 8, 4));
   const Json config = training_test::small_config();
@@ -153,16 +153,16 @@ TEST(Cancel, N_12_a_run_drops_the_step_that_is_cancelled_and_resumes_to_the_same
     run->trainer().session().watch(&watch);
     const auto result = run->run();
     ASSERT_TRUE(result) << result.error().text();
-    EXPECT_EQ(result->stop_reason, "stopped");
+    EXPECT_EQ(result->stop_reason, TrainingStop::Stopped);
     EXPECT_EQ(result->steps, 9u);  // of three layers and their gradients each
   }
   options.start = RunStart::resume, options.cancel = nullptr;
   EXPECT_EQ(training_test::run_all(config, folder, options).hash, wanted);
 }
 
-// Wherever the flag is set, in the validation behind an epoch and in the last one too, the run stops there, and goes on
-// to the same weights, figures and journal.
-TEST(Cancel, N_12_a_validation_that_is_cancelled_runs_again_when_the_run_is_resumed) {
+// Wherever the flag is set, in the validation after an epoch and in the last one too, the run stops at once, and goes
+// on to the same weights, figures and journal.
+TEST(Cancel, a_validation_that_is_cancelled_runs_again_when_the_run_is_resumed) {  // N-12
   const training_test::Folder folder;
   folder.write("blobs.csv", training_test::blobs(200, 8, 4));
   Json config = training_test::small_config();
@@ -179,8 +179,8 @@ TEST(Cancel, N_12_a_validation_that_is_cancelled_runs_again_when_the_run_is_resu
       run->trainer().session().watch(&watch);
       const auto result = run->run();
       ASSERT_TRUE(result) << result.error().text();
-      if (result->stop_reason == "finished") break;
-      ASSERT_EQ(result->stop_reason, "stopped");
+      if (result->stop_reason == TrainingStop::Finished) break;
+      ASSERT_EQ(result->stop_reason, TrainingStop::Stopped);
       in_validations += result->steps == 10 || result->steps == 20;
       in_the_last += result->loss_history.size() == 2;
     }

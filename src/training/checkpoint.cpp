@@ -158,7 +158,7 @@ void add_way_on(Error& error, const Trainer& trainer, std::optional<std::uint64_
   const bool is_of_card = error.code == Code::DeviceLost || error.code == Code::OutOfMemory;
   if (is_of_card && trainer.device() != nullptr && saved_step)
     error.message += fmt::format(
-        "; the checkpoint of step {} is intact: --resume goes on from there, with {} too", *saved_step,
+        "; the checkpoint of step {} is intact: --resume goes on from it, with {} too", *saved_step,
         precision_of(trainer.device()) == Precision::Strict ? "--device cpu" : "another card and --precision fast");
 }
 
@@ -197,7 +197,7 @@ Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const Ru
     carried.push_back(state.size());
     bytes.insert(bytes.end(), state.begin(), state.end());
   }
-  if (trainer.device() != nullptr) LOOM_TRY_VOID(trainer.device()->check());  // of what was read there
+  if (trainer.device() != nullptr) LOOM_TRY_VOID(trainer.device()->check());  // of the reads above
   LOOM_TRY(const JournalMark mark, journal.sync());
   Json train{{"identity", identity},
              {"journal", to_json(mark)},

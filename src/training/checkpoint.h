@@ -1,6 +1,6 @@
 #pragma once
 // A training between two steps in one .entity file (engine T-60): the network with its masters, section "optim" with
-// the optimiser's slots one behind the other and what sessions carry from batch to batch, section "train" with
+// the optimiser's concatenated slots and the states that sessions keep from batch to batch, section "train" with
 // everything else as JSON. Written atomically; every section is hashed, so that a torn file is never read. A training
 // that leaves most of a network as it is keeps the masters of the rest alone, as slots before the optimiser's.
 
@@ -24,7 +24,7 @@ struct RunPosition {
   std::uint64_t validations = 0, bad_validations = 0;
   std::optional<double> best;  // of early stopping
   std::string best_hash;       // of the weights in best.entity
-  // by tween: what the journal says of each cell after the last step, as the text that it has there
+  // by tween: the journal's text about each cell after the last step
   std::string cells;
   std::optional<double> first_validation;  // loss before the first step, where it was measured
 };
@@ -37,9 +37,8 @@ void add_precision(Json& to, Precision precision);
 // Adds to the error of a run whose card was lost or is full where it can go on; nothing to others.
 void add_way_on(Error& error, const Trainer& trainer, std::optional<std::uint64_t> saved_step);
 
-// `identity`: what a run is a function of, which must not change before it goes on: config, hashes of data and
-// networks. The journal's lines are on the disk before the file that counts on them. DiskFull, IoError: the file that
-// stood there before is unharmed.
+// `identity`: the inputs of a run, which must not change before it goes on: config, hashes of data and networks. The
+// journal's lines are on the disk before the file that counts on them. DiskFull, IoError: the old file is unharmed.
 Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const RunPosition& position,
                              const Json& identity, Journal& journal, Keep keep = Keep::network);
 
@@ -65,7 +64,7 @@ Result<void> check_identity(const std::string& path, const Checkpoint& checkpoin
 Result<void> check_identity(const std::string& path, const Json* said, Json identity,
                             std::span<const std::string_view> changeable = {});
 
-// The clock tells when the next checkpoint is due. A disk takes a tenth of a second to keep a file and a small step a
+// The clock decides when the next checkpoint is due. A disk takes a tenth of a second to keep a file and a small step a
 // thousandth to run, so writing takes at most a twentieth of a run's time.
 class CheckpointClock {
  public:

@@ -3,7 +3,7 @@
 
 #include "core/json.h"
 #include "io/entity/entity_reseal.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "training/checkpoint.h"
 
 namespace {

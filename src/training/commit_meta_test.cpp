@@ -6,7 +6,7 @@
 namespace loom::training_test {
 namespace {
 
-// The rule holds from the third call on and fires once: behind the third step, of two in an epoch.
+// The rule holds from the third call on and fires once: after the third step, of two in an epoch.
 Json changing_config(const std::string& command) {
   Json config = small_config();
   const Json dense{{"type", "dense"}, {"input_height", 16}, {"output_height", 16}, {"bias", true}};
@@ -32,7 +32,7 @@ std::map<std::string, bool> moments(const Trainer& trainer) {
   return rests;
 }
 
-TEST(CommitMeta, L_151_T_01_changes_come_behind_a_step_and_state_stays_by_path) {
+TEST(CommitMeta, changes_come_behind_a_step_and_state_stays_by_path) {  // L-151, T-01
   const Folder folder;
   folder.write("blobs.csv", blobs(40, 8, 4));
   for (const bool wanted : {false, true})
@@ -61,7 +61,7 @@ TEST(CommitMeta, L_151_T_01_changes_come_behind_a_step_and_state_stays_by_path) 
     }
 }
 
-TEST(CommitMeta, L_151_T_60_a_run_that_was_cut_changes_and_ends_as_a_whole_one) {
+TEST(CommitMeta, a_run_that_was_cut_changes_and_ends_as_a_whole_one) {  // L-151, T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(40, 8, 4));
   for (const std::string mode : {"", "chain", "layerwise", "mirror", "dtp"}) {
@@ -94,7 +94,7 @@ TEST(CommitMeta, L_151_T_60_a_run_that_was_cut_changes_and_ends_as_a_whole_one) 
 }
 
 // The best network is one from before the change: its layers come back with its weights.
-TEST(CommitMeta, L_151_T_50_the_best_network_comes_back_with_its_layers) {
+TEST(CommitMeta, the_best_network_comes_back_with_its_layers) {  // L-151, T-50
   const Folder folder;
   folder.write("blobs.csv", blobs(40, 8, 4));
   for (const std::string mode : {"", "dtp"})
@@ -114,7 +114,7 @@ TEST(CommitMeta, L_151_T_50_the_best_network_comes_back_with_its_layers) {
         return Continue::yes;
       });
       ASSERT_TRUE(done) << done.error().text();
-      EXPECT_EQ(done->stop_reason, "early_stop");
+      EXPECT_EQ(done->stop_reason, TrainingStop::EarlyStop);
       EXPECT_EQ(last, "rmsnorm");
       EXPECT_EQ(observed_kind(run->network()), "dense");
       EXPECT_EQ(done->hash, first);
@@ -122,7 +122,7 @@ TEST(CommitMeta, L_151_T_50_the_best_network_comes_back_with_its_layers) {
     }
 }
 
-TEST(CommitMeta, L_151_T_24_what_it_does_not_go_with_is_said) {
+TEST(CommitMeta, what_it_does_not_go_with_is_said) {  // L-151, T-24
   const Folder folder;
   folder.write("blobs.csv", blobs(40, 8, 4));
   Json json = small_config();

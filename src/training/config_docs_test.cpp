@@ -10,12 +10,12 @@
 namespace loom {
 namespace {
 
-TEST(ConfigDocs, T_01_every_key_stands_in_the_manual_with_its_default) {
+TEST(ConfigDocs, every_key_stands_in_the_manual_with_its_default) {  // T-01
   test::expect_documented(train_schema(), "docs/guide/training.md", 100);
   test::expect_described(train_schema());
 }
 
-TEST(ConfigDocs, T_01_every_shipped_training_fits_the_schema_and_what_the_reader_refuses_does_not) {
+TEST(ConfigDocs, every_shipped_training_fits_the_schema_and_what_the_reader_refuses_does_not) {  // T-01
   const Json schema = train_schema();
   const auto fits = [&](const char* text) { return test::SchemaCheck(schema).fits(parse_json(text).value(), schema); };
   EXPECT_GE(test::expect_examples_fit(schema, "examples/training",

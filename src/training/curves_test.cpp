@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "learning/test_data.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "training/trainer.h"
 
 namespace loom {
@@ -190,7 +190,8 @@ class Curves : public testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(Curves, T_01_T_20_T_21_T_22_T_25_T_30_T_40_T_41_fifty_steps_as_in_PyTorch) { compare(); }
+// T-01, T-20, T-21, T-22, T-25, T-30, T-40, T-41
+TEST_P(Curves, fifty_steps_as_in_PyTorch) { compare(); }
 
 INSTANTIATE_TEST_SUITE_P(Models, Curves, testing::Values("mlp", "cnn", "lstm", "transformer"),
                          [](const auto& info) { return info.param; });

@@ -63,7 +63,7 @@ void source_fields(ConfigVisitor& visit, DataConfig& c) {
     visit({"path", "csv, npz, text, series: the file; images: the folder"}, c.path);
   if (visit.describes() || c.has_arrays()) {
     visit({"inputs", "idx, npy: the file; npz: the array"}, c.inputs);
-    visit({"targets", "The same for targets"}, c.targets);
+    visit({"targets", "Like data.inputs, for targets"}, c.targets);
   }
   if (visit.describes() || c.has_arrays() || c.is(Format::Memory))
     visit({"classes", "idx, npy, npz: how many; 0: the greatest label and one"}, c.arrays.classes, kAnySize);
@@ -169,7 +169,7 @@ Result<void> check(const DataConfig& c) {
   return {};
 }
 
-// Arrays of one type and shape with the same bytes have one hash, whatever they are called and wherever they lie.
+// Arrays of one type and shape with the same bytes have one hash, whatever their names and files are.
 Digest hash_of(const SampleArrays& arrays) {
   Sha256 hash;
   for (const RawArray* array : {&arrays.inputs, &arrays.targets}) {

@@ -20,7 +20,7 @@ struct TrainingData {
   bool validates() const { return !validation_samples.empty(); }
 };
 
-// What the training does with its samples.
+// How the training uses its samples.
 struct DataUse {
   std::uint64_t seed = 0;  // of a shuffled split
   // the loss's ignore_index, which labels may be outside of the classes: -100 as in PyTorch
@@ -41,9 +41,10 @@ struct TrainingArrays {
   SampleArrays training;
   std::optional<SampleArrays> validation = {};  // in place of the config's own
 };
-// The same over arrays: `config` then has the keys that say how samples are read, split, normalised and augmented
-// (classes, class_names, shape, target_kind, limit...), but neither format nor paths. A data set's SHA-256 is that of
-// its arrays' types, shapes and bytes. Errors also of dataset_of(); Unsupported for elements of less than a byte.
+// Like open_training_data(), over arrays: `config` has the keys that say how samples are read, split, normalised and
+// augmented (classes, class_names, shape, target_kind, limit...), but neither format nor paths. A data set's SHA-256 is
+// that of its arrays' types, shapes and bytes. Errors also of dataset_of(); Unsupported for elements of less than a
+// byte.
 Result<TrainingData> training_data_of(TrainingArrays arrays, const Json& config, const std::string& folder,
                                       const DataUse& use);
 

@@ -10,7 +10,7 @@
 #include "ops/all.h"
 #include "support/divided.h"
 #include "support/paths.h"
-#include "training/golden.h"
+#include "verify/golden_trainings.h"
 
 namespace loom {
 namespace {
@@ -48,7 +48,7 @@ const std::vector<GoldenTraining>& trainings() {
       }
     for (const DType type : {DType::float64, DType::int8, DType::ternary, DType::binary})
       for (GoldenTraining t : plain)
-        if (t.tween != "" && t.tween != "chain")
+        if (t.tween && t.tween != TweenMode::Chain)
           t.dtype = type, t.name += " " + std::string(name(type)), list.push_back(t);
     for (const auto& [mixed, label] : {std::pair{Mixed::bf16, "bf16"}, {Mixed::f16, "f16"}, {Mixed::fp8, "fp8"}})
       for (GoldenTraining t : {plain[0], plain.back()}) {
@@ -56,9 +56,11 @@ const std::vector<GoldenTraining>& trainings() {
         list.push_back(t);
       }
     // Weights that threads divide; the others are too small for that.
-    for (const char* mode : {"", "chain", "layerwise", "mirror", "dtp"})
+    for (const std::optional<TweenMode> mode :
+         {std::optional<TweenMode>(), std::optional(TweenMode::Chain), std::optional(TweenMode::Layerwise),
+          std::optional(TweenMode::Mirror), std::optional(TweenMode::Dtp)})
       list.push_back(
-          {.name = std::string("training wide mlp ") + mode,
+          {.name = fmt::format("training wide mlp {}", mode ? name(*mode) : ""),
            .layer =
                R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":190,"output_height":180,"bias":true,"activation":"gelu"},
                           {"type":"dense","input_height":180,"output_height":5,"bias":true}]})",
@@ -73,7 +75,7 @@ const std::vector<GoldenTraining>& trainings() {
 
 class SameBits : public testing::TestWithParam<GoldenTraining> {};
 
-TEST_P(SameBits, N_05_T_41_T_70_T_71_threads_targets_and_micro_batches) {
+TEST_P(SameBits, threads_targets_and_micro_batches) {  // N-05, T-41, T-70, T-71
   const GoldenTraining& t = GetParam();
   const std::string want = digest(t, {});
   ASSERT_EQ(want.size(), 64u) << want;
@@ -83,7 +85,7 @@ TEST_P(SameBits, N_05_T_41_T_70_T_71_threads_targets_and_micro_batches) {
       EXPECT_EQ(digest(t, {isa, threads, 0}), want) << name(isa) << ", threads " << threads;
     }
   // Mixed fp8 has one scale per tensor, which a part of a batch does not know; targets know no micro-batches.
-  if (t.mixed == Mixed::fp8 || !t.tween.empty()) return;
+  if (t.mixed == Mixed::fp8 || t.tween) return;
   for (const std::size_t micro : {16u, 64u, 1000u})
     for (const int threads : {1, 3})
       EXPECT_EQ(digest(t, {best_isa(), threads, micro}), want) << "micro-batch " << micro << ", threads " << threads;
@@ -110,7 +112,7 @@ TEST(TrainingTable, another_batch_optimizer_or_number_of_steps_gives_other_bits)
   EXPECT_NE(digest(other, {}), want);
 }
 
-TEST(TrainingTable, N_05_the_lines_that_loom_verify_knows) {
+TEST(TrainingTable, the_lines_that_verify_golden_knows) {  // N-05
   const auto table = read_text_file(test::source_path("tests/determinism/training.tsv"));
   ASSERT_TRUE(table) << table.error().text();
   Sha256 hash;

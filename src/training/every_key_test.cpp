@@ -1,4 +1,4 @@
-// Every key of a training's config changes a training, or stands here with the reason why it does not.
+// Every key of a training's config changes a training, or is listed in this file with the reason why it does not.
 
 #include <map>
 
@@ -21,7 +21,7 @@ void keys_of(const Json& schema, const std::string& before, std::vector<std::str
   }
 }
 
-// What a training shows: its weights, losses, metrics, end and number of checkpoints; or why it is refused.
+// The results of a training: its weights, losses, metrics, end and number of checkpoints; or why it is refused.
 std::string outcome(const Json& config, const Folder& folder) {
   auto read = read_train_config(config, folder.path);
   if (!read) return "refused: " + read.error().text();
@@ -35,7 +35,7 @@ std::string outcome(const Json& config, const Folder& folder) {
     return Continue::yes;
   });
   if (!done) return "refused: " + done.error().text();
-  std::string out = fmt::format("{} {} {} {} {}", to_hex(done->hash), done->stop_reason, done->steps, checkpoints,
+  std::string out = fmt::format("{} {} {} {} {}", to_hex(done->hash), name(done->stop_reason), done->steps, checkpoints,
                                 fmt::join(done->loss_history, " "));
   if (done->validation) out += dump_json(done->validation->to_json());
   const auto journal = read_text_file(folder.file("run/journal.jsonl"));
@@ -184,7 +184,7 @@ const std::map<std::string, std::string>& other_keys() {
   return keys;
 }
 
-// Formats beside csv have their own tests (src/data), and refuse the keys of others; augment's are tested there too.
+// Formats beside csv have their own tests (src/data), and refuse the keys of others; src/data tests augment's too.
 bool is_of_another_format(const std::string& key) {
   static const std::vector<std::string> keys{"data.inputs", "data.targets",   "data.classes", "data.columns",
                                              "data.length", "data.stride",    "data.scale",   "data.channels",

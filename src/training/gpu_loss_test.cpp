@@ -1,5 +1,5 @@
-// A training whose graphics card is lost, or full, ends with an error; its last checkpoint goes on to the files of a
-// run that nothing has happened to, here or on another card.
+// A training whose graphics card is lost, or full, ends with an error; its last checkpoint goes on to the files of an
+// undisturbed run, on the CPU or on another card.
 
 #include "support/faulty_driver.h"
 #include "training/checkpoint.h"
@@ -36,7 +36,7 @@ class Runs : public Folder {
   }
 };
 
-// What stands in "run" goes on to the files of "whole".
+// The run in "run" goes on to the files of "whole".
 void expect_goes_on(const Runs& folder, Device* device) {
   const auto checkpoint = read_checkpoint(folder.file("run/checkpoint.entity"));
   ASSERT_TRUE(checkpoint) << checkpoint.error().text();
@@ -46,7 +46,7 @@ void expect_goes_on(const Runs& folder, Device* device) {
 }
 
 // Runs with faults; returns whether it has ended by itself.
-bool runs_with(const test::Faults& faults, const Runs& folder, Code code, bool goes_on_here) {
+bool runs_with(const test::Faults& faults, const Runs& folder, Code code, bool continues_on_host) {
   std::filesystem::remove_all(folder.file("run"));
   auto card = test::open_faulty_card();
   EXPECT_TRUE(card) << card.error().text();
@@ -77,7 +77,7 @@ bool runs_with(const test::Faults& faults, const Runs& folder, Code code, bool g
     EXPECT_NE(text.find("--resume goes on"), std::string::npos) << text;
   }
   EXPECT_EQ(set.calls_after_told, 0u);
-  if (goes_on_here) {
+  if (continues_on_host) {
     expect_goes_on(folder, nullptr);
   } else {
     const auto other = test::open_faulty_card();
@@ -89,12 +89,12 @@ bool runs_with(const test::Faults& faults, const Runs& folder, Code code, bool g
 
 TEST(GpuTrainingLoss, a_run_whose_card_is_lost_goes_on_from_its_checkpoint_to_the_same_files) {
   const Runs folder;
-  bool goes_on_here = false;
+  bool continues_on_host = false;
   for (std::uint64_t n = 0; n < 5000; n += 23) {
     SCOPED_TRACE(n);
     test::Faults faults;
     faults.lost_at_submit = n;
-    if (runs_with(faults, folder, Code::DeviceLost, goes_on_here = !goes_on_here)) return;
+    if (runs_with(faults, folder, Code::DeviceLost, continues_on_host = !continues_on_host)) return;
   }
   ADD_FAILURE() << "no run has ended";
 }
@@ -110,7 +110,7 @@ TEST(GpuTrainingLoss, a_run_whose_card_is_full_says_so_and_goes_on_from_its_chec
   ADD_FAILURE() << "no run has ended";
 }
 
-// Weights that a card had moved are not those here, whatever is asked for next.
+// When a card that has updated weights is lost, the host's copies are stale: every later request for them fails.
 TEST(GpuTrainingLoss, weights_of_a_lost_card_are_not_given_out) {
   auto card = test::open_faulty_card();
   ASSERT_TRUE(card);

@@ -4,7 +4,7 @@
 
 #include "learning/tween/mesh_tween.h"
 #include "support/gpu.h"
-#include "training/golden.h"
+#include "verify/golden_trainings.h"
 #include "training/training_test.h"
 
 namespace loom {
@@ -14,7 +14,7 @@ namespace {
 std::vector<GoldenTraining> gpu_trainings() {
   std::vector<GoldenTraining> list;
   for (const GoldenTraining& t : golden_trainings())
-    if (t.tween.empty()) list.push_back(t);
+    if (!t.tween) list.push_back(t);
   GoldenTraining& decoder = list.emplace_back();
   decoder.name = "training decoder";
   decoder.layer =
@@ -75,7 +75,7 @@ TEST(GpuTraining, losses_of_rows_against_rows_end_with_the_weights_of_the_cpu) {
 
 TEST(GpuTraining, targets_in_place_of_gradients_end_with_the_weights_of_the_cpu) {
   for (GoldenTraining training : golden_trainings()) {
-    if (training.tween.empty()) continue;
+    if (!training.tween) continue;
     expect_the_weights_of_the_cpu(training);
     training.dtype = DType::int8;
     expect_the_weights_of_the_cpu(training, 4);
@@ -95,7 +95,7 @@ TEST(GpuTraining, long_trainings_end_with_the_weights_of_the_cpu) {
     expect_the_weights_of_the_cpu(training, steps);
   }
   for (const GoldenTraining& training : golden_trainings())
-    if (!training.tween.empty()) expect_the_weights_of_the_cpu(training, steps);
+    if (training.tween) expect_the_weights_of_the_cpu(training, steps);
 }
 
 constexpr DType kEncodedThere[] = {DType::int8,   DType::ternary, DType::bfloat16, DType::float16, DType::int4,
@@ -119,9 +119,9 @@ TEST(GpuTraining, quantised_weights_and_mixed_precision_end_with_the_weights_of_
   }
 }
 
-// The weights of a network as they lie on a device, or here where there is none: panels, scales and zero points of
+// The stored weights of a network on a device, or on the host where there is none: panels, scales and zero points of
 // matrices, values of vectors, in their order.
-std::vector<std::vector<std::byte>> weights_as_they_lie(Network& network, Device* device) {
+std::vector<std::vector<std::byte>> stored_weights(Network& network, Device* device) {
   std::vector<std::vector<std::byte>> all;
   const auto add = [&](const std::shared_ptr<const void>& token, const void* from, std::size_t bytes) {
     if (from == nullptr) return;
@@ -186,7 +186,7 @@ Trained trained(
   }
   EXPECT_TRUE((*trainer)->fetch_weights());
   out.carried = (*trainer)->carried();
-  out.weights = weights_as_they_lie(network, device), out.fetched = weights_as_they_lie(network, nullptr);
+  out.weights = stored_weights(network, device), out.fetched = stored_weights(network, nullptr);
   out.hash = to_hex(weight_hash(network));
   return out;
 }
@@ -317,13 +317,13 @@ TEST(GpuTraining, a_step_that_is_skipped_names_the_layer_that_the_cpu_names) {
   EXPECT_NE(why(device, 1e25f).find("every layer's output is"), std::string::npos) << why(device, 1e25f);
 }
 
-// What a step mesh leaves in 20 ticks of two states: outputs of every tick, the gradients of every fifth one, by which
-// weights move, then weights and states.
+// The results of a step mesh in 20 ticks of two states: outputs of every tick, the gradients of every fifth one, which
+// change weights, then weights and states.
 struct Ticked {
   std::vector<std::uint32_t> bits;
   std::string weights, states;
 };
-Ticked twenty_ticks(Device* device, const Json& layers, const Shape& input, const std::string& mode) {
+Ticked twenty_ticks(Device* device, const Json& layers, const Shape& input, TweenMode mode) {
   Ticked out;
   const auto see = [&](const ConstView& view) {
     out.bits.resize(out.bits.size() + view.shape.elements());
@@ -347,7 +347,7 @@ Ticked twenty_ticks(Device* device, const Json& layers, const Shape& input, cons
   EXPECT_TRUE(mesh);
   TweenConfig config;
   config.mode = mode;
-  auto tween = MeshTween::create(network, **mesh, config, {.ticks = mode == "chain" ? std::size_t{3} : 0});
+  auto tween = MeshTween::create(network, **mesh, config, {.ticks = mode == TweenMode::Chain ? std::size_t{3} : 0});
   EXPECT_TRUE(tween);
   StepState a = (*mesh)->create_state().value(), b = (*mesh)->create_state().value();
   StepState* const both[] = {&a, &b};
@@ -402,8 +402,8 @@ TEST(GpuTraining, ticks_of_a_step_mesh_leave_what_those_of_the_cpu_leave) {
   } cases[] = {{{dense(70, 130, "gelu"), back, dense(33, 130, "relu")}, Shape::of({67, 70})},
                {{lstm, {{"type", "dropout"}, {"rate", 0.3}}, dense(37, 5, "linear")}, Shape::of({6, 5, 19})}};
   for (const auto& [layers, input] : cases)
-    for (const std::string mode : {"layerwise", "chain"}) {
-      SCOPED_TRACE(input.text() + " " + mode);
+    for (const TweenMode mode : {TweenMode::Layerwise, TweenMode::Chain}) {
+      SCOPED_TRACE(fmt::format("{} {}", input.text(), name(mode)));
       const Ticked wanted = twenty_ticks(nullptr, layers, input, mode), got = twenty_ticks(device, layers, input, mode);
       EXPECT_GT(wanted.bits.size(), 40'000u);
       EXPECT_EQ(got.bits, wanted.bits);

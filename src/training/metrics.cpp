@@ -49,12 +49,15 @@ double Metrics::r2() const {
   return total > 0 ? 1 - residual_ / total : 0;
 }
 
-double Metrics::named(std::string_view name) const {
-  return name == "accuracy" ? accuracy()
-         : name == "top_5"  ? top_5()
-         : name == "mae"    ? mae()
-         : name == "r2"     ? r2()
-                            : loss();
+double Metrics::value(Metric metric) const {
+  switch (metric) {
+    case Metric::Loss: return loss();
+    case Metric::Accuracy: return accuracy();
+    case Metric::Top5: return top_5();
+    case Metric::Mae: return mae();
+    case Metric::R2: return r2();
+  }
+  return loss();
 }
 
 Json Metrics::to_json() const {

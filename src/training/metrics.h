@@ -1,13 +1,22 @@
 #pragma once
 // Metrics tell how good outputs are (engine T-50). They are collected batch by batch in the order of the samples.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "core/json_fwd.h"
 #include "training/trainer.h"
 
 namespace loom {
+
+// A figure of validation samples that a rule follows, and its name.
+enum class Metric : std::uint8_t { Loss, Accuracy, Top5, Mae, R2 };
+inline constexpr std::array<std::string_view, 5> kMetrics = {"loss", "accuracy", "top_5", "mae", "r2"};
+constexpr std::string_view name(Metric metric) { return kMetrics[static_cast<std::size_t>(metric)]; }
+constexpr bool is_better_higher(Metric metric) { return metric != Metric::Loss && metric != Metric::Mae; }
 
 class Metrics {
  public:
@@ -28,9 +37,8 @@ class Metrics {
   // 1 - residual / total sum of squares, all outputs together, each about its own mean (scikit-learn's
   // variance_weighted); 0 where the targets do not vary.
   double r2() const;
-  // By name: loss, accuracy, top_5, mae, r2.
-  double named(std::string_view name) const;
-  // [wanted][given], flat; empty for values and for too many classes.
+  double value(Metric metric) const;
+  // [target][output], flat; empty for values and for too many classes.
   const std::vector<std::uint64_t>& confusion() const { return confusion_; }
   std::size_t classes() const { return classes_; }
   Json to_json() const;

@@ -1,5 +1,5 @@
-// The mixers of examples/networks, which put most kinds of layers behind one another: they run, learn, and come back
-// from a file to the bit.
+// The mixers of examples/networks, which chain most kinds of layers: they run, learn, and come back from a file to the
+// bit.
 
 #include <cstring>
 
@@ -39,7 +39,7 @@ std::vector<std::uint32_t> bits_of(Network& network, const Volumes& volumes) {
 
 class Mixers : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(Mixers, F_04_learn_and_come_back_from_a_file_to_the_bit) {
+TEST_P(Mixers, learn_and_come_back_from_a_file_to_the_bit) {  // F-04
   const Volumes volumes;
   auto loaded = load_network(test::source_path("examples/networks/") + GetParam() + ".json");
   ASSERT_TRUE(loaded) << loaded.error().text();
@@ -82,8 +82,8 @@ TEST_P(Mixers, F_04_learn_and_come_back_from_a_file_to_the_bit) {
 INSTANTIATE_TEST_SUITE_P(Examples, Mixers, ::testing::Values("mixer_v1", "mixer_v2"),
                          [](const auto& info) { return info.param; });
 
-// The tokens take the place of what the convolutions made, so that nothing behind them asks anything of those.
-TEST(Mixers, V_22_tokens_replace_the_volume_s_half) {
+// The tokens replace the output of the convolutions, so that no layer after them asks for their gradients.
+TEST(Mixers, tokens_replace_the_volume_s_half) {  // V-22
   const Volumes volumes;
   Network network = load_network(test::source_path("examples/networks/mixer_v2.json")).value().network;
   ASSERT_TRUE(network.prepare(volumes.in));

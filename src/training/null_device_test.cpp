@@ -56,7 +56,7 @@ void three_steps(const Net& net, TrainerConfig config) {
   }
 }
 
-TEST(NullDevice, T_01_three_steps_by_gradients_ask_for_no_value) {
+TEST(NullDevice, three_steps_by_gradients_ask_for_no_value) {  // T-01
   for (const Net& net : nets())
     for (const std::string name : {"sgd", "momentum", "adam", "rmsprop", "adagrad", "lion"}) {
       SCOPED_TRACE(fmt::format("{} {}", net.name, name));
@@ -69,7 +69,7 @@ TEST(NullDevice, T_01_three_steps_by_gradients_ask_for_no_value) {
     }
 }
 
-TEST(NullDevice, T_41_T_70_T_80_T_81_steps_in_parts_ask_for_no_value) {
+TEST(NullDevice, steps_in_parts_ask_for_no_value) {  // T-41, T-70, T-80, T-81
   for (const Net& net : nets()) {
     SCOPED_TRACE(net.name);
     TrainerConfig config;
@@ -91,9 +91,9 @@ TEST(NullDevice, T_41_T_70_T_80_T_81_steps_in_parts_ask_for_no_value) {
 
 TEST(NullDevice, three_steps_by_targets_ask_for_no_value) {
   for (const Net& net : nets())
-    for (const std::string mode : {"chain", "layerwise"})
+    for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise})
       for (const bool undo : {false, true}) {
-        SCOPED_TRACE(fmt::format("{} {}", net.name, mode));
+        SCOPED_TRACE(fmt::format("{} {}", net.name, name(mode)));
         TrainerConfig config;
         config.tween.emplace().mode = mode, config.tween->undo_velocities = undo;
         three_steps(net, config);
@@ -102,7 +102,7 @@ TEST(NullDevice, three_steps_by_targets_ask_for_no_value) {
       }
 }
 
-TEST(NullDevice, T_24_W_60_what_a_device_does_not_run_is_said) {
+TEST(NullDevice, what_a_device_does_not_run_is_said) {  // T-24, W-60
   Network network = network_of({{"seed", 1}, {"layers", nets()[0].layers}});
   ASSERT_TRUE(network.prepare(nets()[0].input));
   test::NullDevice device;
@@ -112,7 +112,7 @@ TEST(NullDevice, T_24_W_60_what_a_device_does_not_run_is_said) {
 }
 
 // Ticks of a step mesh, their backward passes and its learning.
-TEST(NullDevice, M_10_M_11_ticks_of_a_mesh_ask_for_no_value) {
+TEST(NullDevice, ticks_of_a_mesh_ask_for_no_value) {  // M-10, M-11
   const Json lstm{{"type", "lstm"}, {"input_height", 4}, {"output_height", 4}, {"stateful", true}};
   const Json dense{{"type", "dense"}, {"input_height", 4}, {"output_height", 4}, {"activation", "tanh"}};
   Json back = dense;
@@ -141,7 +141,7 @@ TEST(NullDevice, M_10_M_11_ticks_of_a_mesh_ask_for_no_value) {
   const auto gradients = (*mesh)->backward(*a, dy);
   ASSERT_TRUE(gradients) << gradients.error().message;
   for (const std::size_t ticks : {std::size_t{0}, std::size_t{3}})
-    for (const std::string mode : {"chain", "layerwise"}) {
+    for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise}) {
       TweenConfig config;
       config.mode = mode;
       auto tween = MeshTween::create(network, **mesh, config, {.ticks = ticks});

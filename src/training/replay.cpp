@@ -3,7 +3,7 @@
 namespace loom {
 namespace {
 
-// Extent of a journal. A resumed run may have been prolonged: then its last epoch lies behind the configuration's,
+// Extent of a journal. A resumed run may have been prolonged: then its last epoch comes after the configuration's,
 // whole or in part.
 struct Told {
   std::uint64_t epochs = 0;
@@ -42,7 +42,7 @@ Result<ReplayReport> replay(const std::string& journal, const std::string& folde
   read->cpu_fallback = true;  // the bits of any device prove it
   read->source = journal, read->epochs = std::max(read->epochs, all.epochs);
   LOOM_TRY(const auto run, TrainingRun::create(std::move(*read), {.session = session}, std::move(input)));
-  // A run that was stopped before its end line says nothing of what comes behind its last one.
+  // A run that was stopped before its end line proves nothing about later lines.
   run->on_journal(
       [&](const Json& line) { return proof.complete() && !all.ended ? Result<void>() : proof.compare(line); });
   LOOM_TRY(const TrainResult result, run->run([&](const TrainProgress& progress) -> Result<Continue> {

@@ -17,7 +17,7 @@ class Replica {
   // Takes over the weights of a step and opens its batch. ShapeMismatch for masters of another network, OutOfRange for
   // a batch that the data do not have.
   Result<void> begin(const ShardRequest& request);
-  // Of the step that was begun, as Trainer::shard_sum(); InvalidState before any.
+  // Like Trainer::shard_sum(), for the step that was begun; InvalidState before any.
   Result<ShardSum> sum(std::size_t first, std::size_t count);
   const TrainingRun& run() const { return *run_; }
   std::size_t gradient_bytes() const { return run_->trainer().gradient_bytes(); }

@@ -9,7 +9,7 @@
 namespace loom::training_test {
 namespace {
 
-// What one replica gave, kept beyond its next call.
+// The sums of one replica, kept after its next call.
 struct KeptSum {
   ShardSum sum;
   std::vector<std::byte> gradients;
@@ -78,13 +78,13 @@ TrainResult expect_one_hash(const Json& config, const std::vector<std::size_t>& 
   return whole;
 }
 
-TEST(Replica, T_41_any_number_of_owners_gives_the_bits_of_one_process) {
+TEST(Replica, any_number_of_owners_gives_the_bits_of_one_process) {  // T-41
   Json config = small_config();
   config["epochs"] = 2, config["shards"] = 5;
   expect_one_hash(config, {1, 2, 3, 5});
 }
 
-TEST(Replica, T_41_schedules_clipping_accumulation_and_mixed_precision_divide_too) {
+TEST(Replica, schedules_clipping_accumulation_and_mixed_precision_divide_too) {  // T-41
   Json config = small_config();
   config["epochs"] = 2, config["shards"] = 6;
   config["schedule"] = {{"name", "cosine"}, {"warmup_steps", 3}};
@@ -98,14 +98,14 @@ TEST(Replica, T_41_schedules_clipping_accumulation_and_mixed_precision_divide_to
   expect_one_hash(config, {4});
 }
 
-TEST(Replica, T_04_a_step_that_is_not_finite_is_skipped_as_in_one_process) {
+TEST(Replica, a_step_that_is_not_finite_is_skipped_as_in_one_process) {  // T-04
   Json config = small_config();
   config["epochs"] = 1, config["shards"] = 4, config["max_skipped"] = 100;
   config["optimizer"] = {{"name", "sgd"}, {"learning_rate", 1e12}};
   EXPECT_GT(expect_one_hash(config, {3}).skipped_batches, 0u);
 }
 
-TEST(Replica, T_41_what_cannot_be_divided_is_refused_by_name) {
+TEST(Replica, what_cannot_be_divided_is_refused_by_name) {  // T-41
   const Folder folder;
   folder.write("blobs.csv", blobs(64, 8, 4));
   const auto refusal = [&](const Json& json) -> std::string {
@@ -123,7 +123,7 @@ TEST(Replica, T_41_what_cannot_be_divided_is_refused_by_name) {
   EXPECT_NE(refusal(config).find("lbfgs"), std::string::npos);
 }
 
-TEST(Replica, T_41_sums_that_do_not_fit_are_errors) {
+TEST(Replica, sums_that_do_not_fit_are_errors) {  // T-41
   const Folder folder;
   folder.write("blobs.csv", blobs(64, 8, 4));
   Json config = small_config();

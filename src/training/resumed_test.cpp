@@ -26,19 +26,19 @@ Json stopping_config(bool restore_best) {
   return config;
 }
 
-TEST(Resumed, T_50_T_60_a_run_that_stopped_early_stays_stopped) {
+TEST(Resumed, a_run_that_stopped_early_stays_stopped) {  // T-50, T-60
   for (const bool restore_best : {false, true}) {
     const Folder folder;
     folder.write("blobs.csv", blobs(200, 8, 4));
     const TrainResult first = run_all(stopping_config(restore_best), folder, {.out = folder.file("run")});
-    ASSERT_EQ(first.stop_reason, "early_stop");
+    ASSERT_EQ(first.stop_reason, TrainingStop::EarlyStop);
     const auto journal = read_text_file(journal_of(folder, "run")),
                model = read_text_file(folder.file("run/model.entity"));
     // as after a kill between the last checkpoint and the end
     std::filesystem::remove(folder.file("run/model.entity"));
     const TrainResult again =
         run_all(stopping_config(restore_best), folder, {.out = folder.file("run"), .start = RunStart::resume});
-    EXPECT_EQ(again.stop_reason, "early_stop");
+    EXPECT_EQ(again.stop_reason, TrainingStop::EarlyStop);
     EXPECT_EQ(again.hash, first.hash);
     EXPECT_EQ(again.loss_history.size(), first.loss_history.size());
     EXPECT_EQ(*read_text_file(journal_of(folder, "run")), *journal);
@@ -49,7 +49,7 @@ TEST(Resumed, T_50_T_60_a_run_that_stopped_early_stays_stopped) {
 
 // The callback stops the run after the last batch of an epoch, whose line about the cells is written by the process
 // that goes on.
-TEST(Resumed, T_60_W_41_the_line_of_an_epochs_cells_outlives_a_stop) {
+TEST(Resumed, the_line_of_an_epochs_cells_outlives_a_stop) {  // T-60, W-41
   for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"}) {
     SCOPED_TRACE(mode);
     const Folder folder;
@@ -65,14 +65,14 @@ TEST(Resumed, T_60_W_41_the_line_of_an_epochs_cells_outlives_a_stop) {
           return p.event == TrainEvent::BatchEnd && p.step == 14 ? Continue::stop
                                                                  : Continue::yes;  // two epochs of seven
         });
-    ASSERT_EQ(stopped.stop_reason, "stopped");
+    ASSERT_EQ(stopped.stop_reason, TrainingStop::Stopped);
     run_all(config, folder, {.out = folder.file("run"), .start = RunStart::resume});
     EXPECT_EQ(*read_text_file(journal_of(folder, "run")), *read_text_file(journal_of(folder, "whole")));
     expect_replays(folder, "run");
   }
 }
 
-TEST(Resumed, T_60_a_prolonged_run_is_replayed_to_its_end) {
+TEST(Resumed, a_prolonged_run_is_replayed_to_its_end) {  // T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(100, 8, 4));
   Json config = small_config();
@@ -91,7 +91,7 @@ TEST(Resumed, T_60_a_prolonged_run_is_replayed_to_its_end) {
 }
 
 // Rates that fall over all epochs are those of no undisturbed run once there are more.
-TEST(Resumed, T_60_T_30_epochs_that_shape_the_rates_stay) {
+TEST(Resumed, epochs_that_shape_the_rates_stay) {  // T-60, T-30
   const Folder folder;
   folder.write("blobs.csv", blobs(100, 8, 4));
   for (const bool total : {false, true}) {
@@ -110,7 +110,7 @@ TEST(Resumed, T_60_T_30_epochs_that_shape_the_rates_stay) {
 }
 
 // Classes by name come in another order in the file that validates; the ids must be those of the training set.
-TEST(Resumed, T_42_T_50_names_of_a_validation_set_stand_for_the_training_sets_classes) {
+TEST(Resumed, names_of_a_validation_set_stand_for_the_training_sets_classes) {  // T-42, T-50
   const Folder folder;
   const std::string rows = blobs(200, 8, 4);
   std::vector<std::string> lines;
@@ -146,7 +146,7 @@ TEST(Resumed, T_42_T_50_names_of_a_validation_set_stand_for_the_training_sets_cl
   EXPECT_EQ(TrainingRun::create(*read_train_config(config, folder.path), {}).error().code, Code::InvalidConfig);
 }
 
-TEST(Resumed, T_50_columns_of_a_validation_table_are_those_of_the_training_table) {
+TEST(Resumed, columns_of_a_validation_table_are_those_of_the_training_table) {  // T-50
   const Folder folder;
   folder.write("train.csv", "x,y,t\n1,2,0\n2,1,1\n3,0,0\n");
   folder.write("held.csv", "y,x,t\n2,1,0\n1,2,1\n");
@@ -166,7 +166,7 @@ TEST(Resumed, T_50_columns_of_a_validation_table_are_those_of_the_training_table
   }
 }
 
-TEST(Resumed, T_42_T_50_characters_of_a_validation_text_have_the_training_texts_ids) {
+TEST(Resumed, characters_of_a_validation_text_have_the_training_texts_ids) {  // T-42, T-50
   const Folder folder;
   std::string text, held;
   for (int i = 0; i < 200; ++i) text += "abcdefgh", held += "bcdefgh";
@@ -181,13 +181,13 @@ TEST(Resumed, T_42_T_50_characters_of_a_validation_text_have_the_training_texts_
   config["data"] = {{"format", "text"}, {"path", "train.txt"}, {"unit", "characters"}, {"length", 8}};
   config["data"]["validation"] = {{"format", "text"}, {"path", "held.txt"}, {"unit", "characters"}, {"length", 8}};
   config["optimizer"]["learning_rate"] = 0.1;
-  EXPECT_GT(run_all(config, folder).validation->accuracy(), 0.8);  // every letter but h, after which comes b there
+  EXPECT_GT(run_all(config, folder).validation->accuracy(), 0.8);  // every letter but h, which b follows
   config["data"]["validation"]["path"] = "other.txt";
   EXPECT_FALSE(TrainingRun::create(*read_train_config(config, folder.path), {}));
 }
 
 // The answer to an image of one value is that value times the sum of the weights that see the image.
-TEST(Resumed, T_43_T_50_images_that_validate_are_cropped_in_the_middle) {
+TEST(Resumed, images_that_validate_are_cropped_in_the_middle) {  // T-43, T-50
   const Folder folder;
   std::string images = "\x93NUMPY", targets = images;
   const auto header = [](const std::string& shape) {

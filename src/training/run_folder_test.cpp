@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "io/entity/entity.h"
-#include "training/report.h"
+#include "training/run_page.h"
 #include "training/training_test.h"
 
 namespace loom::training_test {
@@ -27,7 +27,7 @@ void expect_refused(const Json& json, const Folder& folder, Code code, const std
   EXPECT_NE(run.error().text().find(named), std::string::npos) << run.error().text();
 }
 
-// A run of small_config() that was stopped behind some steps.
+// A run of small_config() that was stopped after some steps.
 TrainResult stopped_at(const Json& json, const Folder& folder, std::uint64_t step, RunStart start = RunStart::fresh) {
   return run_all(json, folder, {.out = folder.file("run"), .start = start},
                  [&](const TrainProgress& p) -> Result<Continue> {
@@ -59,7 +59,7 @@ void rewrite(const std::string& path, const std::function<void(Json& train, std:
   ASSERT_TRUE(writer.write(path));
 }
 
-TEST(RunFolder, T_60_a_best_network_of_fewer_weights_or_of_another_run_is_refused) {
+TEST(RunFolder, a_best_network_of_fewer_weights_or_of_another_run_is_refused) {  // T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   const TrainResult whole = run_all(best_config(), folder, {.out = folder.file("run")});
@@ -93,7 +93,7 @@ TEST(RunFolder, T_60_a_best_network_of_fewer_weights_or_of_another_run_is_refuse
   folder.write("run/best.entity", own);
 }
 
-TEST(RunFolder, T_60_pairs_of_lbfgs_in_a_checkpoint_of_adam_are_refused) {
+TEST(RunFolder, pairs_of_lbfgs_in_a_checkpoint_of_adam_are_refused) {  // T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   stopped_at(small_config(), folder, 7);
@@ -104,7 +104,7 @@ TEST(RunFolder, T_60_pairs_of_lbfgs_in_a_checkpoint_of_adam_are_refused) {
   expect_refused(small_config(), folder, Code::ShapeMismatch, "pairs of L-BFGS");
 }
 
-TEST(RunFolder, T_60_one_process_writes_a_folder_at_a_time) {
+TEST(RunFolder, one_process_writes_a_folder_at_a_time) {  // T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   stopped_at(small_config(), folder, 7);
@@ -134,7 +134,7 @@ TEST(RunFolder, T_60_one_process_writes_a_folder_at_a_time) {
   EXPECT_EQ(late.error().code, Code::InvalidArgument) << late.error().text();
 }
 
-TEST(RunFolder, T_60_data_or_a_network_file_that_changed_are_refused) {
+TEST(RunFolder, data_or_a_network_file_that_changed_are_refused) {  // T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   folder.write("held_out.csv", blobs(50, 8, 4));
@@ -160,7 +160,7 @@ TEST(RunFolder, T_60_data_or_a_network_file_that_changed_are_refused) {
   EXPECT_TRUE(replay(folder.file("run/journal.jsonl"), "", NetworkSessionOptions()));
 }
 
-TEST(RunFolder, T_60_a_journal_ahead_of_its_checkpoint_is_cut_back_and_one_behind_it_or_of_another_run_refused) {
+TEST(RunFolder, a_journal_ahead_of_its_checkpoint_is_cut_back_and_one_behind_it_or_of_another_run_refused) {  // T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(400, 8, 4));
   const TrainResult whole = run_all(small_config(), folder, {.out = folder.file("whole")});
@@ -182,7 +182,7 @@ TEST(RunFolder, T_60_a_journal_ahead_of_its_checkpoint_is_cut_back_and_one_behin
   EXPECT_EQ(*read_text_file(path), *read_text_file(folder.file("whole/journal.jsonl")));
 }
 
-TEST(RunFolder, T_60_without_a_checkpoint_no_journal_is_lost) {
+TEST(RunFolder, without_a_checkpoint_no_journal_is_lost) {  // T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   const TrainResult whole = run_all(small_config(), folder, {.out = folder.file("run"), .start = kResume});
@@ -191,7 +191,7 @@ TEST(RunFolder, T_60_without_a_checkpoint_no_journal_is_lost) {
   expect_refused(small_config(), folder, Code::CorruptData, "checkpoint.entity is missing");
   // A plain start says the same: --resume is no way on.
   expect_refused(small_config(), folder, Code::InvalidArgument,
-                 "holds a run, but checkpoint.entity is missing: --overwrite begins anew", RunStart::fresh);
+                 "holds a run, but checkpoint.entity is missing: --overwrite starts a new run", RunStart::fresh);
   EXPECT_EQ(*read_text_file(path), journal);
   // Killed before the first checkpoint: there is nothing to lose.
   folder.write("run/journal.jsonl", journal.substr(0, journal.find('\n') + 1));
@@ -199,7 +199,7 @@ TEST(RunFolder, T_60_without_a_checkpoint_no_journal_is_lost) {
   EXPECT_EQ(*read_text_file(path), journal);
 }
 
-TEST(RunFolder, T_60_beginning_anew_takes_the_old_run_away_first) {
+TEST(RunFolder, beginning_anew_takes_the_old_run_away_first) {  // T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   run_all(best_config(), folder, {.out = folder.file("run")});
@@ -218,7 +218,7 @@ TEST(RunFolder, T_60_beginning_anew_takes_the_old_run_away_first) {
   EXPECT_TRUE(opened(other, folder).value()->run());
 }
 
-TEST(RunFolder, T_03_a_result_says_what_the_run_and_its_epochs_took) {
+TEST(RunFolder, a_result_says_what_the_run_and_its_epochs_took) {  // T-03
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   const TrainResult result = run_all(small_config(), folder);
@@ -235,7 +235,7 @@ TEST(RunFolder, T_03_a_result_says_what_the_run_and_its_epochs_took) {
   EXPECT_EQ(opened(small_config(), folder).value()->run()->epoch_times_ms.size(), 4u);
 }
 
-TEST(RunFolder, T_10_crossentropy_behind_a_softmax_is_told_by_any_of_its_names) {
+TEST(RunFolder, crossentropy_behind_a_softmax_is_told_by_any_of_its_names) {  // T-10
   const Folder folder;
   folder.write("blobs.csv", blobs(100, 8, 4));
   const auto warnings = [&](const char* loss, const char* last) {
@@ -259,7 +259,7 @@ TEST(RunFolder, T_10_crossentropy_behind_a_softmax_is_told_by_any_of_its_names) 
 
 // Codes of a few bits beside exact masters; the limits of masters and frozen scales are those of the beginning,
 // whenever a run goes on.
-TEST(RunFolder, G_69_D_36_D_37_a_run_in_a_few_bits_by_gradients_goes_on_with_the_same_bits) {
+TEST(RunFolder, a_run_in_a_few_bits_by_gradients_goes_on_with_the_same_bits) {  // G-69, D-36, D-37
   const Folder folder;
   folder.write("blobs.csv", blobs(400, 8, 4));
   Digest before{};
@@ -315,7 +315,7 @@ TEST(RunFolder, ReportsOfLongRunsAreThinned) {
 }
 
 // A journal of more than any text that is read whole.
-TEST(RunFolder, T_60_journals_beyond_256_megabytes_are_read_line_by_line) {
+TEST(RunFolder, journals_beyond_256_megabytes_are_read_line_by_line) {  // T-60
   const Folder folder;
   const std::string path = folder.file("journal.jsonl");
   JournalMark mark;

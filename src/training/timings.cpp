@@ -99,7 +99,7 @@ void Timings::warn(std::uint64_t step, const std::string& text) {
   write({{"event", "warning"}, {"step", step}, {"text", text}});
 }
 
-void Timings::end(std::uint64_t step, const std::string& stop_reason) {
+void Timings::end(std::uint64_t step, std::string_view stop_reason) {
   flush(step);
   write({{"event", "end"},
          {"step", step},

@@ -1,5 +1,5 @@
 #pragma once
-// Times and progress of a run, for people: nothing here is proved by replay, and nothing reads it but the report.
+// Times and progress of a run, for people: replay proves none of it, and only the report reads it.
 // timings.jsonl, one JSON object per line:
 //   {"event":"begin", "step", "time", "threads", "samples", "batch", "machine":{..}}          once per start or resume
 //   {"event":"steps", "step", "count", "loss", "low", "high", "learning_rate", "samples", "seconds"}   of the last
@@ -9,6 +9,8 @@
 //   {"event":"end", "step", "stop_reason", "seconds"}                                         of this start
 
 #include <chrono>
+#include <string>
+#include <string_view>
 
 #include "core/journal.h"
 
@@ -34,12 +36,12 @@ class LossWatch {
 class Timings {
  public:
   Timings() = default;
-  // Opens the log at `path`; lines beyond `step` are cut off when the run is resumed from there. `begin` is the first
+  // Opens the log at `path`; cuts off lines after `step` when the run is resumed from that step. `begin` is the first
   // line without event and time.
   void open(const std::string& path, bool resumed, std::uint64_t step, std::uint64_t all_steps, const Json& begin);
   void observe(const TrainProgress& progress);
   void warn(std::uint64_t step, const std::string& text);
-  void end(std::uint64_t step, const std::string& stop_reason);
+  void end(std::uint64_t step, std::string_view stop_reason);
   const std::string& error() const { return error_; }
 
  private:

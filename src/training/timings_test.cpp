@@ -7,7 +7,7 @@
 namespace loom {
 namespace {
 
-TEST(LossWatch, T_04_tells_once_that_the_loss_runs_away) {
+TEST(LossWatch, tells_once_that_the_loss_runs_away) {  // T-04
   LossWatch watch;
   for (int i = 0; i < 100; ++i) EXPECT_EQ(watch.observe(2.0 / (1 + i), 0.1), "");
   int told = 0;
@@ -19,7 +19,7 @@ TEST(LossWatch, T_04_tells_once_that_the_loss_runs_away) {
   EXPECT_NE(text.find("learning rate (0.25) may be too high"), std::string::npos) << text;
 }
 
-TEST(LossWatch, T_04_noise_and_numbers_that_are_none_are_no_explosion) {
+TEST(LossWatch, noise_and_numbers_that_are_none_are_no_explosion) {  // T-04
   LossWatch steady, tiny, negative;
   for (int i = 0; i < 1000; ++i) {
     EXPECT_EQ(steady.observe(1 + 0.9 * std::sin(i * 1.7), 0.1), "");

@@ -58,11 +58,9 @@ Result<ComputeMode> compute_mode(const Json& given) {
   return fail(Code::InvalidConfig, "{}", expected("a name, as \"cpu\", or a number from 0 to 5", given));
 }
 
-constexpr std::array<std::string_view, 5> kMetrics = {"loss", "accuracy", "top_5", "mae", "r2"};
-
 void early_stop_fields(ConfigVisitor& visit, EarlyStop& stop) {
   enum class Mode : std::uint8_t { ByMetric, Min, Max } mode = Mode::ByMetric;
-  std::size_t metric = 0;
+  Metric metric = Metric::Loss;
   visit.choice({"metric",
                 "A metric of the validation samples: loss; for classes accuracy, top_5 (with more than five); for "
                 "values mae, r2 (each output "
@@ -72,11 +70,11 @@ void early_stop_fields(ConfigVisitor& visit, EarlyStop& stop) {
   visit({"min_delta", "The least change that counts as better"}, stop.min_delta);
   visit.choice({"mode", "min or max; empty: by the metric"}, mode, {"", "min", "max"}, Code::InvalidConfig);
   visit({"restore_best", "End with the weights of the best validation"}, stop.restore_best);
-  stop.metric = kMetrics[metric];
-  stop.higher_is_better = mode == Mode::ByMetric ? stop.metric != "loss" && stop.metric != "mae" : mode == Mode::Max;
+  stop.metric = metric;
+  stop.higher_is_better = mode == Mode::ByMetric ? is_better_higher(metric) : mode == Mode::Max;
 }
 
-// The types that matrices may be trained in, behind "" for their own.
+// "" for their own type, then the types that matrices may be trained in.
 std::vector<std::string_view> dtype_names() {
   std::vector<std::string_view> names = {""};
   for (std::size_t i = 0; i < kNumTypes; ++i) names.push_back(loom::name(static_cast<DType>(i)));
@@ -97,7 +95,7 @@ void size_fields(ConfigVisitor& visit, TrainConfig& c) {
         t.shards, {1, 4096});
   visit({"workers", "Sessions side by side that compute the shards. Same bits. Not with `tween`"}, t.workers, {1, 256});
   visit({"checkpoint_every",
-         "Cells of a segment that backward computes anew, for less memory; 0: off. Same bits. Not with `tween`"},
+         "Cells of a segment that backward computes again, for less memory; 0: off. Same bits. Not with `tween`"},
         t.session.checkpoint_every, {0, 1 << 24});
   visit(
       {"tbptt_steps", "Steps of a sequence after which gradients stop; 0: they go through all of it. Not with `tween`"},
@@ -154,7 +152,7 @@ void train_fields(ConfigVisitor& visit, TrainConfig& c, GivenJson& given) {
              given.clamp);
   visit.choice(
       {"qat_scale",
-       "Scales of quantised types are estimated anew after every update; `\"frozen\"`: they stay as training began"},
+       "Scales of quantised types are estimated again after every update; `\"frozen\"`: they stay as training began"},
       t.frozen_scales, {"dynamic", "frozen"});
   visit.choice({"mixed", "Rounding between layers: none, bf16, f16, fp8. Not with `tween`"}, t.session.mixed,
                {"none", "bf16|bfloat16", "f16|float16", "fp8"});
@@ -190,7 +188,7 @@ Result<void> check(const TrainConfig& c) {
   return {};
 }
 
-// What a whole training needs beside its steps.
+// Checks the settings of a whole training beside those of its steps.
 Result<void> check_run(const TrainConfig& c) {
   if (c.held.network && !c.network.is_null())
     return fail_at({"network"}, Code::InvalidConfig, "given beside a network in memory");

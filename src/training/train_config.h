@@ -6,32 +6,33 @@
 
 #include "core/json.h"
 #include "dtypes/dtype.h"
+#include "training/metrics.h"
 #include "training/trainer.h"
 
 namespace loom {
 
 struct EarlyStop {
-  std::string metric;          // empty: never; loss, accuracy, top_5, mae, r2 of the validation samples
-  std::uint64_t patience = 5;  // validations without a better value
-  double min_delta = 0;        // what counts as better
+  std::optional<Metric> metric;  // of the validation samples; none: never
+  std::uint64_t patience = 5;    // validations without a better value
+  double min_delta = 0;          // what counts as better
   bool higher_is_better = false;
   bool restore_best = true;  // the final weights are those of the best validation
 };
 
-// A training computes in one of these modes (engine T-02), with the same bits. Those of a GPU want a session's device.
+// A training computes in one of these modes (engine T-02), with the same bits. Modes of a GPU need a session's device.
 enum class ComputeMode : std::uint8_t { Cpu, CpuTiled, CpuParallel, Gpu, GpuTiled, GpuParallel };
 constexpr bool is_gpu(ComputeMode mode) { return mode >= ComputeMode::Gpu; }
 
-// What a program holds in memory and gives to the run beside its config (training/training_run.h): the config then has
-// no "network", and its "data" no format and paths.
+// Inputs that a program holds in memory and gives to the run beside its config (training/training_run.h): the config
+// then has no "network", and its "data" no format and paths.
 struct HeldInMemory {
   bool network = false, samples = false;
 };
 
 struct TrainConfig {
   Json json;                                    // as it was given, for journals
-  std::string folder;                           // relative paths start here
-  std::string source;                           // the file that it is from, for errors of what it says of the network
+  std::string folder;                           // relative paths start in it
+  std::string source;                           // the file that it is from, for errors in its settings of the network
   Json network, data;                           // a path or a spec; engine 6 and training/data_config.h
   ComputeMode mode = ComputeMode::CpuParallel;  // Cpu and CpuTiled run on one thread
   bool cpu_fallback = false;                    // a mode of a GPU may be one of the CPU, with a warning

@@ -42,7 +42,7 @@ Json dense(std::size_t in, std::size_t out) {
 }
 
 // Gradients near 1e28 are numbers; their squares are none, nor is a step of them times 1e12.
-TEST(Trainer, T_04_L_07_an_update_that_is_not_finite_changes_nothing) {
+TEST(Trainer, an_update_that_is_not_finite_changes_nothing) {  // T-04, L-07
   for (const std::string name : {"sgd", "adam", "adamw", "rmsprop", "adagrad"}) {
     TrainerConfig config;
     config.optimizer.name = name, config.schedule.learning_rate = name == "sgd" ? 1e12 : 0.01;
@@ -60,7 +60,7 @@ TEST(Trainer, T_04_L_07_an_update_that_is_not_finite_changes_nothing) {
 }
 
 // Clipping by value would make a finite number of it.
-TEST(Trainer, T_04_T_40_an_infinite_gradient_is_not_clipped_to_a_finite_one) {
+TEST(Trainer, an_infinite_gradient_is_not_clipped_to_a_finite_one) {  // T-04, T-40
   for (const bool by_norm : {false, true}) {
     TrainerConfig config;
     config.loss.name = "mae", config.clip_value = 1, config.clip_norm = by_norm ? 1 : 0;
@@ -77,7 +77,7 @@ TEST(Trainer, T_04_T_40_an_infinite_gradient_is_not_clipped_to_a_finite_one) {
 }
 
 // The limit of masters is no reason to move them in a step that did not.
-TEST(Trainer, D_36_T_24_a_skipped_step_of_lbfgs_clamps_nothing) {
+TEST(Trainer, a_skipped_step_of_lbfgs_clamps_nothing) {  // D-36, T-24
   TrainerConfig config;
   config.lbfgs_history = 5, config.clamp_master = {MasterClamp::Rule::Limit, 0.01};
   Json layer = dense(3, 2);
@@ -93,7 +93,7 @@ TEST(Trainer, D_36_T_24_a_skipped_step_of_lbfgs_clamps_nothing) {
 
 // Two axes may be samples of features or one sequence: a trainer has batches, so that a layer of sequences or images
 // refuses them.
-TEST(Trainer, V_12_a_batch_of_rows_is_not_taken_for_one_sequence_or_image) {
+TEST(Trainer, a_batch_of_rows_is_not_taken_for_one_sequence_or_image) {  // V-12
   const std::vector<std::pair<Json, Shape>> cases = {
       {{{"type", "lstm"}, {"input_height", 4}, {"output_height", 2}}, Shape::of({3, 4})},
       {{{"type", "mha"}, {"d_model", 4}, {"num_heads", 2}}, Shape::of({3, 4})},
@@ -107,7 +107,7 @@ TEST(Trainer, V_12_a_batch_of_rows_is_not_taken_for_one_sequence_or_image) {
     for (const bool tween : {false, true})
       for (const bool nested : {false, true}) {
         TrainerConfig config;
-        if (tween) config.tween.emplace().mode = "layerwise";
+        if (tween) config.tween.emplace().mode = TweenMode::Layerwise;
         const Json outer = nested ? Json{{"type", "sequential"}, {"sequential_layers", Json::array({layer})}} : layer;
         Network checked = network_of({{"seed", 1}, {"layers", {outer}}});
         ASSERT_TRUE(checked.prepare(input)) << dump_json(layer);
@@ -122,7 +122,7 @@ TEST(Trainer, V_12_a_batch_of_rows_is_not_taken_for_one_sequence_or_image) {
 }
 
 // When a batch turns out not to be finite, the statistics and states of its forward passes are discarded.
-TEST(Trainer, T_04_L_62_a_skipped_step_leaves_states_and_statistics_as_they_were) {
+TEST(Trainer, a_skipped_step_leaves_states_and_statistics_as_they_were) {  // T-04, L-62
   const Json norm{{"type", "batchnorm"}, {"input_height", 3}};
   for (const bool micro : {false, true}) {  // parts of a batch have no states to hand on
     const Json lstm{
@@ -151,15 +151,15 @@ TEST(Trainer, T_04_L_62_a_skipped_step_leaves_states_and_statistics_as_they_were
   }
 }
 
-// The same for a step that ends with an error, in the last part or by targets.
-TEST(Trainer, T_01_L_62_a_step_that_failed_leaves_states_and_statistics_as_they_were) {
+// A step that ends with an error, in the last part or by targets.
+TEST(Trainer, a_step_that_failed_leaves_states_and_statistics_as_they_were) {  // T-01, L-62
   const Json lstm{{"type", "lstm"}, {"input_height", 2}, {"output_height", 3}, {"return_sequence", false}};
   const Json norm{{"type", "batchnorm"}, {"input_height", 3}};
   for (const bool targets : {false, true}) {
     TrainerConfig config;
     config.loss.name = "softmax_crossentropy";
     if (targets)
-      config.tween.emplace().mode = "chain";
+      config.tween.emplace().mode = TweenMode::Chain;
     else
       config.micro_batch = 16;
     Learner run({{"seed", 1}, {"layers", {lstm, norm, dense(3, 2)}}}, Shape::of({targets ? std::size_t{32} : 16, 4, 2}),
@@ -178,11 +178,12 @@ TEST(Trainer, T_01_L_62_a_step_that_failed_leaves_states_and_statistics_as_they_
   }
 }
 
-TEST(Trainer, T_04_targets_and_lbfgs_skip_what_is_not_finite_and_count_it) {
-  for (const std::string tween : {"chain", "layerwise", "mirror", "dtp", ""}) {
+TEST(Trainer, targets_and_lbfgs_skip_what_is_not_finite_and_count_it) {  // T-04
+  for (const TweenMode tween :
+       {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp, TweenMode::ByChainRule}) {
     TrainerConfig config;
     config.schedule.learning_rate = 0.5;
-    if (!tween.empty())
+    if (tween != TweenMode::ByChainRule)
       config.tween.emplace().mode = tween;
     else
       config.lbfgs_history = 3;
@@ -194,21 +195,21 @@ TEST(Trainer, T_04_targets_and_lbfgs_skip_what_is_not_finite_and_count_it) {
     const Digest before = weight_hash(run.network);
     x[3] = kInfinite;
     const auto report = run.trainer->step(samples);
-    ASSERT_TRUE(report) << tween << report.error().text();
-    EXPECT_TRUE(report->skipped) << tween;
-    EXPECT_EQ(weight_hash(run.network), before) << tween;
+    ASSERT_TRUE(report) << name(tween) << report.error().text();
+    EXPECT_TRUE(report->skipped) << name(tween);
+    EXPECT_EQ(weight_hash(run.network), before) << name(tween);
     EXPECT_EQ(run.trainer->state().skipped, 1u);
     x[3] = 4;
     const auto next = run.trainer->step(samples);
     ASSERT_TRUE(next) << next.error().text();
     EXPECT_FALSE(next->skipped);
     EXPECT_EQ(run.trainer->state().skipped_in_a_row, 0u);
-    EXPECT_NE(weight_hash(run.network), before) << tween;
+    EXPECT_NE(weight_hash(run.network), before) << name(tween);
   }
 }
 
 // A vector alone is one sample of a forward pass, but no batch: its features are no samples to be divided.
-TEST(Trainer, T_01_a_batch_without_a_batch_axis_is_refused) {
+TEST(Trainer, a_batch_without_a_batch_axis_is_refused) {  // T-01
   std::vector<TrainerConfig> ways(4);
   ways[1].shards = 3, ways[2].micro_batch = 2, ways[3].clip_norm = 1;
   for (const TrainerConfig& config : ways) {
@@ -225,7 +226,7 @@ TEST(Trainer, T_01_a_batch_without_a_batch_axis_is_refused) {
   }
 }
 
-TEST(Trainer, T_71_L_62_T_12_parts_of_a_batch_are_refused_where_they_would_change_the_result) {
+TEST(Trainer, parts_of_a_batch_are_refused_where_they_would_change_the_result) {  // T-71, L-62, T-12
   const Json lstm{{"type", "lstm"}, {"input_height", 2}, {"output_height", 3}, {"stateful", true}};
   Network stateful = network_of({{"seed", 1}, {"layers", {lstm}}}),
           plain = network_of({{"seed", 1}, {"layers", {dense(4, 3)}}});
@@ -243,7 +244,7 @@ TEST(Trainer, T_71_L_62_T_12_parts_of_a_batch_are_refused_where_they_would_chang
 }
 
 // Counts are summed before the loss looks at its call: that must not read beyond what was given.
-TEST(Trainer, T_10_T_12_classes_and_weights_of_another_number_are_refused) {
+TEST(Trainer, classes_and_weights_of_another_number_are_refused) {  // T-10, T-12
   struct Call {
     std::size_t weights, classes;
     std::int32_t first;
@@ -266,7 +267,7 @@ TEST(Trainer, T_10_T_12_classes_and_weights_of_another_number_are_refused) {
 
 // The auxiliary loss of a gate has the same gradient whatever factor keeps f16 from underflow, and in two parts as in
 // one.
-TEST(Trainer, V_37_T_70_the_balance_of_gates_is_scaled_with_the_loss) {
+TEST(Trainer, the_balance_of_gates_is_scaled_with_the_loss) {  // V-37, T-70
   const auto moved = [](double weight, Mixed mixed, std::size_t micro) {
     const Json branch = dense(4, 3);
     const Json layer{{"type", "parallel"},
@@ -305,7 +306,7 @@ TEST(Trainer, V_37_T_70_the_balance_of_gates_is_scaled_with_the_loss) {
   EXPECT_GT(largest, 0.03);
 }
 
-TEST(Trainer, T_24_lbfgs_refuses_clipping_and_f16) {
+TEST(Trainer, lbfgs_refuses_clipping_and_f16) {  // T-24
   Network network = network_of({{"seed", 1}, {"layers", Json::array({dense(4, 3)})}});
   ASSERT_TRUE(network.prepare(Shape::of({2, 4})));
   const auto refused = [&](auto change, const char* named) {
@@ -325,29 +326,29 @@ TEST(Trainer, T_24_lbfgs_refuses_clipping_and_f16) {
   EXPECT_TRUE(Trainer::create(network, config)) << "bf16 has no loss scale";
 }
 
-TEST(Trainer, W_63_targets_refuse_what_they_would_not_read) {
+TEST(Trainer, targets_refuse_what_they_would_not_read) {  // W-63
   Network network = network_of({{"seed", 1}, {"layers", {dense(4, 3), dense(3, 2)}}});
   ASSERT_TRUE(network.prepare(Shape::of({2, 4})));
-  const auto made = [&](const char* mode, auto change) {
+  const auto made = [&](TweenMode mode, auto change) {
     TrainerConfig config = on_one_thread();
     config.tween.emplace().mode = mode;
     change(config);
     const auto trainer = Trainer::create(network, config);
     return trainer ? std::string() : trainer.error().text();
   };
-  for (const char* mode : {"chain", "layerwise"}) {
+  for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise}) {
     const std::string refusal = "tween: its mode has an update rule of its own, only mirror and dtp have an optimizer";
     EXPECT_EQ(made(mode, [](TrainerConfig& c) { c.optimizer.name = "adam"; }), refusal);
     EXPECT_EQ(made(mode, [](TrainerConfig& c) { c.optimizer.weight_decay = 0.1; }), refusal);
     EXPECT_EQ(made(mode, [](TrainerConfig& c) { c.optimizer.momentum = 0.9; }), refusal);
     EXPECT_EQ(made(mode, [](TrainerConfig& c) { c.optimizer.name = "SGD"; }), "");
   }
-  EXPECT_EQ(made("dtp", [](TrainerConfig& c) { c.optimizer.name = "adam"; }), "");
-  for (const char* mode : {"chain", "layerwise", "mirror", "dtp"})
-    EXPECT_NE(made(mode, [](TrainerConfig& c) { c.workers = 2; }).find("workers"), std::string::npos) << mode;
+  EXPECT_EQ(made(TweenMode::Dtp, [](TrainerConfig& c) { c.optimizer.name = "adam"; }), "");
+  for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp})
+    EXPECT_NE(made(mode, [](TrainerConfig& c) { c.workers = 2; }).find("workers"), std::string::npos) << name(mode);
 }
 
-TEST(Trainer, T_70_the_loss_scale_doubles_after_2000_good_steps) {
+TEST(Trainer, the_loss_scale_doubles_after_2000_good_steps) {  // T-70
   TrainerConfig config;
   config.session.mixed = Mixed::f16, config.schedule.learning_rate = 1e-4;
   Learner run({{"seed", 1}, {"layers", Json::array({dense(2, 1)})}}, Shape::of({1, 2}), config);
@@ -370,7 +371,7 @@ TEST(Trainer, T_70_the_loss_scale_doubles_after_2000_good_steps) {
 }
 
 // (E(w + h) - E(w - h)) / 2h of every weight in f64.
-TEST(Trainer, G_67_gradients_of_dense_softmax_and_crossentropy_are_those_of_differences) {
+TEST(Trainer, gradients_of_dense_softmax_and_crossentropy_are_those_of_differences) {  // G-67
   Json layer = dense(4, 3);
   layer["bias"] = true;
   TrainerConfig config;
@@ -411,7 +412,7 @@ TEST(Trainer, G_67_gradients_of_dense_softmax_and_crossentropy_are_those_of_diff
   EXPECT_EQ(compared, 15u);
 }
 
-TEST(Metrics, T_50_accuracy_and_top_5_by_hand) {
+TEST(Metrics, accuracy_and_top_5_by_hand) {  // T-50
   // Seven classes. Rows: right; second best; sixth best; a tie, which the lower class wins; ignored.
   const std::vector<float> y = {9, 1, 2, 3, 4, 5, 6,  //
                                 9, 8, 1, 2, 3, 4, 5,  //
@@ -432,7 +433,7 @@ TEST(Metrics, T_50_accuracy_and_top_5_by_hand) {
 
 // Two columns far from each other: each varies about its own mean (1 and 101; 2 + 2 in all). One pooled mean would see
 // 20 004.
-TEST(Metrics, T_50_r2_of_several_outputs_takes_each_about_its_own_mean) {
+TEST(Metrics, r2_of_several_outputs_takes_each_about_its_own_mean) {  // T-50
   Metrics metrics;
   const std::vector<float> y = {1, 101, 1, 101}, t = {0, 100, 2, 102};
   metrics.add({y.data(), Shape::of({2, 2})}, {{}, {}, {t.data(), Shape::of({2, 2})}}, {4, 4});
@@ -463,14 +464,15 @@ struct Pulled {
   std::vector<float> x = std::vector<float>(5 * 40), t = std::vector<float>(5 * 3, 30.0f);
 };
 
-TEST(Trainer, D_36_masters_of_binary_and_ternary_matrices_stay_within_their_limits) {
+TEST(Trainer, masters_of_binary_and_ternary_matrices_stay_within_their_limits) {  // D-36
   using Rule = MasterClamp::Rule;
-  for (const std::string mode : {"", "chain", "layerwise", "mirror", "dtp"})
+  for (const TweenMode mode :
+       {TweenMode::ByChainRule, TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp})
     for (const std::string dtype : {"binary", "ternary", "int8", "float32"}) {
-      SCOPED_TRACE(mode + " " + dtype);
+      SCOPED_TRACE(fmt::format("{} {}", name(mode), dtype));
       TrainerConfig config;
       config.schedule.learning_rate = 0.2;
-      if (!mode.empty()) config.tween.emplace().mode = mode;
+      if (mode != TweenMode::ByChainRule) config.tween.emplace().mode = mode;
       const auto reached = [&](MasterClamp clamp) {
         config.clamp_master = clamp;
         Pulled pulled(dtype, config);
@@ -486,8 +488,8 @@ TEST(Trainer, D_36_masters_of_binary_and_ternary_matrices_stay_within_their_limi
     }
 }
 
-// By L-BFGS too; a master of zeros has no size to be held to; what a checkpoint says of a limit is checked.
-TEST(Trainer, D_36_limits_of_lbfgs_of_zeros_and_of_checkpoints) {
+// By L-BFGS too; a master of zeros has no size to be held to; the limit in a checkpoint is checked.
+TEST(Trainer, limits_of_lbfgs_of_zeros_and_of_checkpoints) {  // D-36
   TrainerConfig config;
   config.lbfgs_history = 3;
   Pulled pulled("binary", config);
@@ -535,7 +537,7 @@ TEST(Trainer, SettingsThatNoTypeReadsAreRefused) {
   }
 }
 
-TEST(Trainer, D_37_scales_follow_the_masters_or_stay_as_they_were) {
+TEST(Trainer, scales_follow_the_masters_or_stay_as_they_were) {  // D-37
   for (std::size_t t = 0; t < kNumTypes; ++t) {
     const std::string dtype(name(static_cast<DType>(t)));
     SCOPED_TRACE(dtype);
@@ -558,7 +560,7 @@ TEST(Trainer, D_37_scales_follow_the_masters_or_stay_as_they_were) {
   }
 }
 
-TEST(Trainer, D_36_D_37_settings_that_are_none_are_refused) {
+TEST(Trainer, settings_that_are_none_are_refused) {  // D-36, D-37
   const auto refused = [](const char* key, const Json& value) {
     Json config = small_config();
     config[key] = value;
@@ -576,7 +578,7 @@ TEST(Trainer, D_36_D_37_settings_that_are_none_are_refused) {
   EXPECT_TRUE(read->trainer.frozen_scales);
 }
 
-TEST(Metrics, T_10_T_50_rows_of_the_ignored_class_are_no_part_of_accuracy) {
+TEST(Metrics, rows_of_the_ignored_class_are_no_part_of_accuracy) {  // T-10, T-50
   Metrics metrics;
   metrics.ignore(1);
   const std::vector<float> y = {2, 0, 2, 0, 0, 2};
@@ -586,7 +588,7 @@ TEST(Metrics, T_10_T_50_rows_of_the_ignored_class_are_no_part_of_accuracy) {
   EXPECT_EQ(metrics.confusion(), (std::vector<std::uint64_t>{1, 1, 0, 0}));
 }
 
-TEST(Metrics, T_50_mae_and_r2_by_hand) {
+TEST(Metrics, mae_and_r2_by_hand) {  // T-50
   // Targets 1, 2, 3, 6 (mean 3, total 14), outputs off by 0.5, 0, -1, 0.5: residual 1.5, distance 2.
   const std::vector<float> y = {1.5f, 2}, more = {2, 6.5f}, t = {1, 2}, rest = {3, 6};
   Metrics metrics;
@@ -597,7 +599,7 @@ TEST(Metrics, T_50_mae_and_r2_by_hand) {
   EXPECT_EQ(metrics.mae(), 0.5);
   EXPECT_EQ(metrics.r2(), 1 - 1.5 / 14);
   EXPECT_EQ(metrics.loss(), 0.375);
-  EXPECT_EQ(metrics.named("r2"), metrics.r2());
+  EXPECT_EQ(metrics.value(Metric::R2), metrics.r2());
   // Targets that do not vary have nothing to explain.
   Metrics flat;
   const std::vector<float> same = {2, 2};

@@ -11,8 +11,9 @@
 #include "core/numerics_version.h"
 #include "io/network_file.h"
 #include "io/onnx/graph_file.h"
-#include "network/spec.h"
-#include "training/report.h"
+#include "network/plan/forward_plan.h"
+#include "network/spec/spec.h"
+#include "training/run_page.h"
 #include "training/weight_hash.h"
 
 namespace loom {
@@ -153,19 +154,21 @@ Result<void> TrainingRun::open_checkpoint() {
 // A rule that could never act, or by a number that never moves.
 Result<void> TrainingRun::check_early_stop(const Shape& output) {
   const DatasetInfo& data = data_.training->info();
-  const std::string& metric = config_.early_stop.metric;
-  if (metric.empty()) return {};
+  if (!config_.early_stop.metric) return {};
+  const Metric metric = *config_.early_stop.metric;
   if (!validation_)
     return fail_at({"early_stop"}, Code::InvalidConfig,
                    "no samples to validate; expected /data/validation or /data/validation_split");
-  const bool counts_right = metric == "accuracy" || metric == "top_5", of_classes = data.targets == TargetKind::classes;
-  if (metric != "loss" && counts_right != of_classes)
+  const bool counts_right = metric == Metric::Accuracy || metric == Metric::Top5,
+             of_classes = data.targets == TargetKind::classes;
+  if (metric != Metric::Loss && counts_right != of_classes)
     return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "expected {} of {}, got {}",
                    of_classes ? "loss, accuracy or top_5" : "loss, mae or r2", of_classes ? "classes" : "values",
-                   metric);
+                   name(metric));
   if (counts_right && output.rows() != data.target.elements())
-    return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "expected loss of several heads, got {}", metric);
-  if (metric == "top_5" && output.cols() <= 5)
+    return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "expected loss of several heads, got {}",
+                   name(metric));
+  if (metric == Metric::Top5 && output.cols() <= 5)
     return fail_at({"early_stop", "metric"}, Code::InvalidConfig, "top_5 of {} classes is always 1", output.cols());
   return {};
 }
@@ -248,7 +251,7 @@ Result<void> TrainingRun::start_trainer() {
   auto created = Trainer::create(*network_, trainer);
   const bool falls_back = !created && created.error().code == Code::Unsupported && wants_card && config_.cpu_fallback &&
                           trainer.session.device != nullptr;
-  if (falls_back) why_here_ = created.error().text(), trainer.session.device = nullptr;
+  if (falls_back) why_on_host_ = created.error().text(), trainer.session.device = nullptr;
   auto made = falls_back ? Trainer::create(*network_, trainer) : std::move(created);
   if (!made) return at(config_.source, std::move(made).error());
   trainer_ = std::move(*made);
@@ -290,15 +293,15 @@ Result<void> TrainingRun::check_effect() {
 // Warns of settings that are no error, but may not be what was meant.
 Result<void> TrainingRun::look_over_settings() {
   if (is_gpu(config_.mode) && trainer_->device() == nullptr)
-    warnings_.push_back(fmt::format("a mode of a GPU is asked for, training runs on the CPU: {}", why_here_));
+    warnings_.push_back(fmt::format("a mode of a GPU is asked for, training runs on the CPU: {}", why_on_host_));
   LOOM_TRY(const Loss loss, Loss::create(config_.trainer.loss));
   const std::size_t last = network_->num_cells();
   for (std::size_t i = last; i-- > 0;)
     if (network_->cell(i).runs()) {
-      if (loss.name() == "softmax_crossentropy" && network_->cell(i).gives_distribution())
+      if (loss.name() == "softmax_crossentropy" && network_->plan()->gives_distribution(i))
         warnings_.push_back(
             "softmax_crossentropy takes logits: the network ends in a softmax, which is then applied twice");
-      if (loss.name() == "crossentropy" && network_->cell(i).gives_distribution())
+      if (loss.name() == "crossentropy" && network_->plan()->gives_distribution(i))
         warnings_.push_back(
             "crossentropy after a softmax is differentiated through its Jacobian: softmax_crossentropy on logits is "
             "exact and faster");
@@ -403,10 +406,10 @@ void TrainingRun::begin_timings() {
   for (std::size_t i = 0; i < warnings_.size() && !resumed_; ++i) timings_.warn(step, warnings_[i]);
 }
 
-// The weights are saved by now: errors from here on are only warnings.
+// The weights are saved before this call, so its errors are only warnings.
 void TrainingRun::end_timings(TrainResult& result) {
   if (options_.out.empty()) return;
-  timings_.end(result.steps, result.stop_reason);
+  timings_.end(result.steps, name(result.stop_reason));
   if (!timings_.error().empty()) result.warnings.push_back(timings_.error());
   if (auto written = write_report(options_.out); !written)
     result.warnings.push_back("no report: " + written.error().text());
@@ -426,7 +429,7 @@ Result<TrainResult> TrainingRun::train(const Callback& callback) {
   TrainResult result;
   // a checkpoint of that epoch, before or after the end
   const bool stopped_before = position_.bad_validations > config_.early_stop.patience;
-  result.stop_reason = stopped_before ? "early_stop" : "finished";
+  result.stop_reason = stopped_before ? TrainingStop::EarlyStop : TrainingStop::Finished;
   LOOM_TRY(Continue going, tell(callback, {.event = TrainEvent::TrainBegin}));
   if (!resumed_ && !options_.out.empty()) LOOM_TRY_VOID(save_state());
   while (going == Continue::yes && position_.epoch < config_.epochs && !stopped_before) {
@@ -435,11 +438,12 @@ Result<TrainResult> TrainingRun::train(const Callback& callback) {
     LOOM_TRY(going, epoch(callback, result));
     if (position_.epoch != before) result.epoch_times_ms.push_back(milliseconds_since(epoch_begun));
   }
-  if (going == Continue::stop && result.stop_reason == "finished") result.stop_reason = "stopped";
+  if (going == Continue::stop && result.stop_reason == TrainingStop::Finished)
+    result.stop_reason = TrainingStop::Stopped;
   LOOM_TRY_VOID(finish(result));
   end_timings(result);
   result.total_time_ms = milliseconds_since(begun);
-  LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::TrainEnd, .loss = result.final_loss}));
+  LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::TrainEnd, .loss = result.final_loss, .stop = result.stop_reason}));
   return result;
 }
 
@@ -460,7 +464,7 @@ Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& resul
     auto step = this->step(samples);
     if (!step && step.error().code == Code::Cancelled) return Continue::stop;
     if (!step && step.error().code == Code::NonFinite) {
-      result.stop_reason = "diverged", result.message = step.error().text();
+      result.stop_reason = TrainingStop::Diverged, result.message = step.error().text();
       return Continue::stop;
     }
     if (!step) return tl::make_unexpected(std::move(step).error());
@@ -494,7 +498,7 @@ Result<Continue> TrainingRun::epoch(const Callback& callback, TrainResult& resul
                                                    .learning_rate = step->learning_rate,
                                                    .report = &*step}));
     if (trainer_->state().skipped_in_a_row >= config_.trainer.max_skipped) {
-      result.stop_reason = "diverged";
+      result.stop_reason = TrainingStop::Diverged;
       result.message = fmt::format("{} batches in a row up to step {} were not finite: {} (learning rate {})",
                                    config_.trainer.max_skipped, steps, step->why, step->learning_rate);
       return Continue::stop;
@@ -535,18 +539,18 @@ Result<Continue> TrainingRun::end_epoch(const Callback& callback, TrainResult& r
   LOOM_TRY(const Continue going,
            tell(callback, {.event = TrainEvent::EpochEnd, .loss = loss, .validation = metrics ? &*metrics : nullptr}));
   ++position_.epoch, position_.samples = 0, position_.loss_sum = 0, position_.loss_batches = 0;
-  // Checkpoints by steps may lie inside an epoch; then every epoch has its own, so that none goes on from further back
-  // than one.
+  // Checkpoints by steps may be inside an epoch; then every epoch also ends with one, so that a resumed run repeats at
+  // most one epoch.
   const bool asked = config_.checkpoint_steps != 0,
              last = early || going == Continue::stop || position_.epoch == config_.epochs;
   if (!options_.out.empty() && (asked || last || clock_.due())) {
     LOOM_TRY_VOID(save_state());
     LOOM_TRY_VOID(tell(callback, {.event = TrainEvent::Checkpoint}));
   }
-  if (early) result.stop_reason = "early_stop";
+  if (early) result.stop_reason = TrainingStop::EarlyStop;
   // A short run may end before as many are skipped in a row as stop a long one.
   if (const auto& state = trainer_->state(); position_.epoch == config_.epochs && state.skipped == state.steps) {
-    result.stop_reason = "diverged", result.message = "none of its batches was finite";
+    result.stop_reason = TrainingStop::Diverged, result.message = "none of its batches was finite";
     return Continue::stop;
   }
   return early ? Continue::stop : going;
@@ -586,8 +590,8 @@ Result<Metrics> TrainingRun::validate() {
 Result<bool> TrainingRun::stops_early(const Metrics& metrics) {
   const EarlyStop& rule = config_.early_stop;
   ++position_.validations;
-  if (rule.metric.empty()) return false;
-  const double value = metrics.named(rule.metric);
+  if (!rule.metric) return false;
+  const double value = metrics.value(*rule.metric);
   const bool better = !position_.best || (rule.higher_is_better ? value > *position_.best + rule.min_delta
                                                                 : value < *position_.best - rule.min_delta);
   if (std::isfinite(value) && better) {
@@ -612,7 +616,7 @@ Result<void> TrainingRun::save_state() {
   return {};
 }
 
-// best.entity is a file beside others: only the weights that this run saved there count.
+// Restores the weights of best.entity only if this run saved them: another program may have replaced the file.
 Result<void> TrainingRun::restore_best() {
   const std::string path = options_.out.empty() ? "the best network" : file("best.entity");
   LOOM_TRY_VOID(trainer_->fetch_weights());
@@ -648,43 +652,46 @@ Result<void> TrainingRun::take_over(Network& best) {
   }
   const Shape batch = Network::with_batch(sample_shape_, config_.batch_size);
   LOOM_TRY_VOID(network_->prepare(batch));
-  LOOM_TRY_VOID(trainer_->session().adopt());
-  return trainer_->adopt(batch, cells);
+  LOOM_TRY_VOID(trainer_->session().use_new_plan());
+  return trainer_->use_new_plan(batch, cells);
 }
 
 Result<void> TrainingRun::finish(TrainResult& result) {
   const EarlyStop& rule = config_.early_stop;
-  if (result.stop_reason != "stopped" && !rule.metric.empty() && rule.restore_best && position_.best) {
+  if (result.stop_reason != TrainingStop::Stopped && rule.metric && rule.restore_best && position_.best) {
     LOOM_TRY_VOID(restore_best());
   }
-  const bool keeps_state = result.stop_reason == "stopped";
+  const bool keeps_state = result.stop_reason == TrainingStop::Stopped;
   if (validation_ && !keeps_state) {
     auto measured = validate();
     if (measured)
       result.validation = std::move(*measured);
     else if (measured.error().code != Code::Cancelled)
       return tl::make_unexpected(std::move(measured).error());
-    else if (result.stop_reason != "diverged")
-      result.stop_reason = "stopped";  // to be resumed from the checkpoint of the last epoch, by this validation
+    else if (result.stop_reason != TrainingStop::Diverged)
+      result.stop_reason =
+          TrainingStop::Stopped;  // to be resumed from the checkpoint of the last epoch, by this validation
   }
   result.loss_history = position_.loss_history;
   result.final_loss = position_.loss_history.empty() ? 0 : position_.loss_history.back();
   result.steps = trainer_->state().steps, result.skipped_batches = trainer_->state().skipped;
   LOOM_TRY_VOID(trainer_->fetch_weights());
   result.hash = weight_hash(*network_);
-  if (result.stop_reason == "stopped") {  // to be resumed
+  if (result.stop_reason == TrainingStop::Stopped) {  // to be resumed
     if (keeps_state && !options_.out.empty()) LOOM_TRY_VOID(save_state());
     return {};
   }
-  Json line{
-      {"event", "end"}, {"stop_reason", result.stop_reason}, {"step", result.steps}, {"hash", to_hex(result.hash)}};
+  Json line{{"event", "end"},
+            {"stop_reason", name(result.stop_reason)},
+            {"step", result.steps},
+            {"hash", to_hex(result.hash)}};
   if (result.validation) {
     line["validation"] = result.validation->to_json();
     if (Json confusion = confusion_json(*result.validation, data_.training->info()); !confusion.is_null())
       line["confusion"] = std::move(confusion);
   }
   LOOM_TRY_VOID(journal_.write(line));
-  if (!options_.out.empty() && result.stop_reason != "diverged")
+  if (!options_.out.empty() && result.stop_reason != TrainingStop::Diverged)
     LOOM_TRY_VOID(save_network(file("model.entity"), *network_, {.keep_master = true}));
   return {};
 }

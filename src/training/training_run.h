@@ -7,9 +7,12 @@
 //   timings.jsonl      what it took, for the report
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/run_folder.h"
 #include "training/checkpoint.h"
@@ -21,13 +24,13 @@
 
 namespace loom {
 
-// What one step of a run asks of whoever computes its gradients: the batch, and what they are a function of.
+// The inputs of the gradients of one step, for the caller that computes them: the batch and the weights.
 struct ShardRequest {
   std::uint64_t epoch = 0, position = 0;  // samples of the epoch before the batch
   std::uint64_t step = 0;
   double loss_scale = 1;
   std::size_t shards = 0, gradient_bytes = 0;
-  std::span<const std::byte> masters{};  // of all weights that are trained, one behind the other
+  std::span<const std::byte> masters{};  // of all weights that are trained, concatenated
 };
 // Gives the sums of all shards, which last until the next call.
 using ShardSource = std::function<Result<std::vector<ShardSum>>(const ShardRequest&)>;
@@ -42,8 +45,8 @@ struct RunOptions {
   ShardSource shards{};  // computes the gradients of every step in place of the run's own trainer
 };
 
-// What a program gives in place of files. A network is trained where it is: nobody else runs or changes it meanwhile.
-// To resume or replay a run it is given as it was when that began.
+// Inputs of a program in place of files. A network is trained in place: nobody else runs or changes it meanwhile. To
+// resume or replay a run it is given as it was when that began.
 struct TrainingInput {
   std::optional<TrainingArrays> samples{};
   std::shared_ptr<Network> network{};
@@ -61,6 +64,11 @@ enum class TrainEvent : std::uint8_t {
   TrainEnd
 };
 
+// Why a run ended, and the names that journals, reports and JSON have for it. A stopped run can be resumed.
+enum class TrainingStop : std::uint8_t { NotYet, Finished, EarlyStop, Stopped, Diverged };
+inline constexpr std::string_view kTrainingStops[] = {"", "finished", "early_stop", "stopped", "diverged"};
+constexpr std::string_view name(TrainingStop stop) { return kTrainingStops[static_cast<std::size_t>(stop)]; }
+
 // Argument of callbacks (T-51).
 struct TrainProgress {
   TrainEvent event = TrainEvent::TrainBegin;
@@ -69,10 +77,11 @@ struct TrainProgress {
   std::uint64_t samples = 0;                       // of this batch
   double loss = 0, learning_rate = 0;              // of the last batch; at EpochEnd the epoch's mean
   std::uint64_t skipped = 0;
-  const StepReport* report = nullptr;   // BatchEnd
-  std::string_view warning{};           // BatchEnd: the loss runs away
-  const Metrics* validation = nullptr;  // ValidationEnd, EpochEnd where there was one
-  const Network* network = nullptr;     // that learns, with its weights as of now
+  const StepReport* report = nullptr;        // BatchEnd
+  std::string_view warning{};                // BatchEnd: the loss runs away
+  const Metrics* validation = nullptr;       // ValidationEnd, EpochEnd where there was one
+  const Network* network = nullptr;          // that learns, with its weights as of now
+  TrainingStop stop = TrainingStop::NotYet;  // TrainEnd
 };
 
 enum class Continue : std::uint8_t { yes, stop };
@@ -83,7 +92,7 @@ struct TrainResult {
   std::vector<double> epoch_times_ms;  // wall clock of the epochs that this call ran to their ends
   double total_time_ms = 0;            // of this call
   std::uint64_t steps = 0, skipped_batches = 0;
-  std::string stop_reason;            // finished, early_stop, stopped, diverged
+  TrainingStop stop_reason = TrainingStop::NotYet;
   std::string message;                // of diverged: what happened where
   std::vector<std::string> warnings;  // of the report, which is no reason to fail
   Digest hash{};
@@ -103,13 +112,13 @@ class TrainingRun {
   static Result<std::unique_ptr<TrainingRun>> create(TrainConfig config, const RunOptions& options,
                                                      TrainingInput input = {});
 
-  // Once. Behind it the folder is free for others.
+  // May be called once. Afterwards the folder is free for others.
   Result<TrainResult> run(const Callback& callback = nullptr);
 
-  // Called with every line of the journal before it is written; an error ends the run. Replay compares there.
+  // Called with every line of the journal before it is written; an error ends the run. Replay compares lines in it.
   void on_journal(std::function<Result<void>(const Json&)> f) { journal_.watch(std::move(f)); }
 
-  // The batch behind so many samples of an epoch, until the next call: for a replica (training/replica.h).
+  // The batch after `position` samples of an epoch, valid until the next call: for a replica (training/replica.h).
   Result<Samples> batch_at(std::uint64_t epoch, std::uint64_t position);
 
   const Network& network() const { return *network_; }
@@ -167,7 +176,7 @@ class TrainingRun {
   Timings timings_;
   LossWatch loss_watch_;
   std::vector<std::string> warnings_;
-  std::string why_here_ = "no graphics card was given";  // to a training in a mode of a GPU
+  std::string why_on_host_ = "no graphics card was given";  // to a training in a mode of a GPU
   Shape sample_shape_;
   std::vector<std::byte> best_;  // the network of the best validation, of runs without a folder
   bool resumed_ = false;

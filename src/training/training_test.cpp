@@ -15,7 +15,7 @@ NetworkSessionOptions on_threads(int threads) {
   return options;
 }
 
-TEST(Training, T_01_learns_blobs_and_reports_what_it_did) {
+TEST(Training, learns_blobs_and_reports_what_it_did) {  // T-01
   const Folder folder;
   folder.write("blobs.csv", blobs(400, 8, 4));
   std::vector<TrainEvent> events;
@@ -24,7 +24,7 @@ TEST(Training, T_01_learns_blobs_and_reports_what_it_did) {
         events.push_back(p.event);
         return Continue::yes;
       });
-  EXPECT_EQ(result.stop_reason, "finished");
+  EXPECT_EQ(result.stop_reason, TrainingStop::Finished);
   ASSERT_EQ(result.loss_history.size(), 4u);
   EXPECT_LT(result.loss_history[3], 0.5 * result.loss_history[0]);
   ASSERT_TRUE(result.validation);
@@ -39,7 +39,7 @@ TEST(Training, T_01_learns_blobs_and_reports_what_it_did) {
   EXPECT_EQ(weight_hash(saved->network), result.hash);
 }
 
-TEST(Training, T_60_a_run_cut_off_anywhere_and_resumed_ends_with_the_same_bits) {
+TEST(Training, a_run_cut_off_anywhere_and_resumed_ends_with_the_same_bits) {  // T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(400, 8, 4));
   Json config = small_config();
@@ -66,7 +66,7 @@ TEST(Training, T_60_a_run_cut_off_anywhere_and_resumed_ends_with_the_same_bits) 
   }
 }
 
-TEST(Training, T_60_one_run_cut_off_twenty_times_at_random_goes_on_each_time_with_other_threads) {
+TEST(Training, one_run_cut_off_twenty_times_at_random_goes_on_each_time_with_other_threads) {  // T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(400, 8, 4));
   Json config = small_config();
@@ -93,8 +93,8 @@ TEST(Training, T_60_one_run_cut_off_twenty_times_at_random_goes_on_each_time_wit
   EXPECT_EQ(*read_text_file(options.out + "/journal.jsonl"), *read_text_file(folder.file("whole/journal.jsonl")));
 }
 
-// Modes of the CPU give the same bits, those of a GPU are refused or told; so is a network that asks for one.
-TEST(Training, T_02_G_70_modes_of_the_cpu_agree_and_those_of_a_gpu_need_the_fallback) {
+// Modes of the CPU give the same bits, those of a GPU are refused or reported; so is a network that asks for one.
+TEST(Training, modes_of_the_cpu_agree_and_those_of_a_gpu_need_the_fallback) {  // T-02, G-70
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   Json config = small_config();
@@ -135,7 +135,7 @@ TEST(Training, T_02_G_70_modes_of_the_cpu_agree_and_those_of_a_gpu_need_the_fall
 }
 
 // Velocities, limits of low-bit masters; in mirror and dtp the optimiser's slots and the feedback weights.
-TEST(Training, T_60_W_63_a_run_by_targets_goes_on_with_the_same_bits) {
+TEST(Training, a_run_by_targets_goes_on_with_the_same_bits) {  // T-60, W-63
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"})
@@ -233,8 +233,8 @@ TEST(Training, SchedulesWithoutTotalEndWithTheRun) {
 }
 
 // State that a stateful layer hands from batch to batch, and memory of a metacognition layer, within an epoch, at its
-// end, and behind a short batch, which begins from zeros.
-TEST(Training, T_60_L_62_states_across_batches_go_on_with_the_same_bits) {
+// end, and after a short batch, which begins from zeros.
+TEST(Training, states_across_batches_go_on_with_the_same_bits) {  // T-60, L-62
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   const auto recurrent = [](const std::string& type, bool both, bool stateful = true) -> Json {
@@ -283,7 +283,7 @@ TEST(Training, T_60_L_62_states_across_batches_go_on_with_the_same_bits) {
 }
 
 // Looking at held-out samples changes nothing of a training whose batches hand on states.
-TEST(Training, T_05_L_62_validation_leaves_the_states_of_batches_alone) {
+TEST(Training, validation_leaves_the_states_of_batches_alone) {  // T-05, L-62
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   folder.write("held_out.csv", blobs(50, 8, 4));
@@ -305,7 +305,7 @@ TEST(Training, T_05_L_62_validation_leaves_the_states_of_batches_alone) {
 }
 
 // W-03 with T-80: a step of 20 cells of 256 at a batch of 64, beside backpropagation with momentum.
-TEST(Trainer, T_80_W_03_L_07_targets_by_segments_take_at_most_sixty_percent_of_the_memory) {
+TEST(Trainer, targets_by_segments_take_at_most_sixty_percent_of_the_memory) {  // T-80, W-03, L-07
   Json layers = Json::array();
   for (int i = 0; i < 20; ++i)
     layers.push_back(
@@ -324,7 +324,7 @@ TEST(Trainer, T_80_W_03_L_07_targets_by_segments_take_at_most_sixty_percent_of_t
     return static_cast<double>((*trainer)->resident_bytes());
   };
   TweenConfig tween;
-  tween.mode = "layerwise";
+  tween.mode = TweenMode::Layerwise;
   const double backprop = bytes({}), tape = bytes(tween);
   tween.recompute_every = 3;
   const double segments = bytes(tween);
@@ -335,7 +335,7 @@ TEST(Trainer, T_80_W_03_L_07_targets_by_segments_take_at_most_sixty_percent_of_t
               segments / 1e6, undo / 1e6);
 }
 
-TEST(Training, T_60_stopping_and_going_on_is_the_whole_run) {
+TEST(Training, stopping_and_going_on_is_the_whole_run) {  // T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(400, 8, 4));
   const TrainResult whole = run_all(small_config(), folder);
@@ -343,12 +343,12 @@ TEST(Training, T_60_stopping_and_going_on_is_the_whole_run) {
   const TrainResult part = run_all(small_config(), folder, options, [](const TrainProgress& p) -> Result<Continue> {
     return p.event == TrainEvent::BatchEnd && p.step == 33 ? Continue::stop : Continue::yes;
   });
-  EXPECT_EQ(part.stop_reason, "stopped");
+  EXPECT_EQ(part.stop_reason, TrainingStop::Stopped);
   EXPECT_EQ(part.steps, 33u);
   EXPECT_EQ(run_all(small_config(), folder, options).hash, whole.hash);
 }
 
-TEST(Training, T_60_a_torn_checkpoint_is_refused_and_so_is_that_of_another_training) {
+TEST(Training, a_torn_checkpoint_is_refused_and_so_is_that_of_another_training) {  // T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(100, 8, 4));
   const RunOptions options{.out = folder.file("run"), .start = RunStart::resume};
@@ -376,7 +376,7 @@ TEST(Training, T_60_a_torn_checkpoint_is_refused_and_so_is_that_of_another_train
   EXPECT_EQ(run_all(longer, folder, options).loss_history.size(), 5u);
 }
 
-TEST(Training, T_60_replay_proves_a_journal_and_finds_a_changed_one) {
+TEST(Training, replay_proves_a_journal_and_finds_a_changed_one) {  // T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   const TrainResult result = run_all(small_config(), folder, {.out = folder.file("run")});
@@ -398,8 +398,8 @@ TEST(Training, T_60_replay_proves_a_journal_and_finds_a_changed_one) {
   EXPECT_NE(other_data.error().text().find("/data/0/sha256"), std::string::npos) << other_data.error().text();
 }
 
-// Killed behind its last epoch, before the line that ends it; the rates of a cosine are spread over the run.
-TEST(Training, E_45_T_60_replay_proves_a_run_that_was_stopped_before_its_end_line) {
+// Killed after its last epoch, before the line that ends it; the rates of a cosine are spread over the run.
+TEST(Training, replay_proves_a_run_that_was_stopped_before_its_end_line) {  // E-45, T-60
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   Json config = small_config();
@@ -414,7 +414,7 @@ TEST(Training, E_45_T_60_replay_proves_a_run_that_was_stopped_before_its_end_lin
 }
 
 // Settings that a run would never act on are refused before it begins, with one line.
-TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
+TEST(Training, settings_that_nothing_reads_are_refused) {  // T-01, T-50
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   const auto refusal = [&](const Json& changes) -> std::string {
@@ -486,7 +486,7 @@ TEST(Training, T_01_T_50_settings_that_nothing_reads_are_refused) {
         << key;
 }
 
-TEST(Training, T_50_early_stop_restores_the_best_weights) {
+TEST(Training, early_stop_restores_the_best_weights) {  // T-50
   const Folder folder;
   folder.write("blobs.csv", blobs(200, 8, 4));
   Json config = small_config();
@@ -499,7 +499,7 @@ TEST(Training, T_50_early_stop_restores_the_best_weights) {
         if (p.event == TrainEvent::ValidationEnd) seen.push_back(p.validation->accuracy());
         return Continue::yes;
       });
-  EXPECT_EQ(result.stop_reason, "early_stop");
+  EXPECT_EQ(result.stop_reason, TrainingStop::EarlyStop);
   EXPECT_LT(seen.size(), 60u);
   EXPECT_EQ(result.validation->accuracy(), *std::ranges::max_element(seen));
   EXPECT_EQ(run_all(config, folder).hash, result.hash);  // a run without a folder ends with the same weights
@@ -509,7 +509,7 @@ TEST(Training, T_50_early_stop_restores_the_best_weights) {
   EXPECT_EQ(std::ranges::max_element(seen) - seen.begin(), static_cast<std::ptrdiff_t>(seen.size()) - 4);
 }
 
-TEST(Training, T_51_an_error_of_a_callback_ends_the_run_with_it) {
+TEST(Training, an_error_of_a_callback_ends_the_run_with_it) {  // T-51
   const Folder folder;
   folder.write("blobs.csv", blobs(100, 8, 4));
   const auto run = open_run(small_config(), folder);
@@ -521,8 +521,8 @@ TEST(Training, T_51_an_error_of_a_callback_ends_the_run_with_it) {
   EXPECT_EQ(result.error().text(), "the caller's own");
 }
 
-// Scales are estimated anew when an updated master is encoded: int8 must not wrap, nor stand still.
-TEST(Training, G_31_D_07_D_37_int8_learns_ten_blobs_as_int16_does) {
+// Scales are estimated again when an updated master is encoded: int8 must not wrap, nor stand still.
+TEST(Training, int8_learns_ten_blobs_as_int16_does) {  // G-31, D-07, D-37
   const Folder folder;
   folder.write("blobs.csv", blobs(1000, 10, 10));
   Json config = small_config();
@@ -574,7 +574,7 @@ struct Bench {
   std::vector<float> t = {1, 0, 0, 1, -1, 0.5f, 0.25f, 0};
 };
 
-TEST(Trainer, T_01_one_step_of_sgd_moves_each_weight_against_its_gradient) {
+TEST(Trainer, one_step_of_sgd_moves_each_weight_against_its_gradient) {  // T-01
   Bench bench;
   const std::vector<float> before = bench.values("layers.1.weight");
   const auto report = bench.trainer->step(bench.batch());
@@ -591,7 +591,7 @@ TEST(Trainer, T_01_one_step_of_sgd_moves_each_weight_against_its_gradient) {
   EXPECT_LT(next->loss, report->loss);
 }
 
-TEST(Trainer, T_06_frozen_layers_keep_their_weights_and_rates_are_scaled) {
+TEST(Trainer, frozen_layers_keep_their_weights_and_rates_are_scaled) {  // T-06
   Bench plain, frozen(Json{{"trainable", false}}), slow(Json{{"learning_rate_scale", 0.5}});
   for (Bench* b : {&plain, &frozen, &slow}) ASSERT_TRUE(b->trainer->step(b->batch()));
   const std::vector<float> start = [] {
@@ -607,7 +607,7 @@ TEST(Trainer, T_06_frozen_layers_keep_their_weights_and_rates_are_scaled) {
 }
 
 // The keys of a cell are those of the operation that the link feeds, not of both.
-TEST(Trainer, T_06_a_fed_cell_scales_its_rate_once) {
+TEST(Trainer, a_fed_cell_scales_its_rate_once) {  // T-06
   const Json none = Json::object(), fed{{"is_remote_link", true}, {"link_mode", "feed"}, {"target_l", 0}};
   Json scaled = fed;
   scaled["learning_rate_scale"] = 0.5;
@@ -620,7 +620,7 @@ TEST(Trainer, T_06_a_fed_cell_scales_its_rate_once) {
   for (std::size_t i = 0; i < at.size(); ++i) EXPECT_NEAR(half[i] - at[i], 0.5 * (moved[i] - at[i]), 6e-8) << i;
 }
 
-TEST(Trainer, T_04_a_batch_that_is_not_finite_is_skipped_and_ten_end_the_training) {
+TEST(Trainer, a_batch_that_is_not_finite_is_skipped_and_ten_end_the_training) {  // T-04
   Bench bench;
   const Digest before = weight_hash(bench.network);
   bench.x[4] = std::numeric_limits<float>::infinity();
@@ -637,7 +637,7 @@ TEST(Trainer, T_04_a_batch_that_is_not_finite_is_skipped_and_ten_end_the_trainin
   EXPECT_EQ(over.error().code, Code::InvalidState);
 }
 
-TEST(Trainer, T_04_names_the_layer_whose_output_is_not_finite_first) {
+TEST(Trainer, names_the_layer_whose_output_is_not_finite_first) {  // T-04
   Bench bench(Json{{"activation", "relu"}});
   std::fill(bench.x.begin(), bench.x.end(), 3e38f);
   const auto report = bench.trainer->step(bench.batch());
@@ -647,7 +647,7 @@ TEST(Trainer, T_04_names_the_layer_whose_output_is_not_finite_first) {
 }
 
 // Forwards that keep no tape are looked at too: what a skipped step says is no matter of memory.
-TEST(Trainer, T_04_T_80_names_the_same_layer_when_activations_are_recomputed) {
+TEST(Trainer, names_the_same_layer_when_activations_are_recomputed) {  // T-04, T-80
   for (const std::size_t cells : {1u, 2u}) {
     TrainerConfig config;
     config.session.checkpoint_every = cells;
@@ -660,7 +660,7 @@ TEST(Trainer, T_04_T_80_names_the_same_layer_when_activations_are_recomputed) {
   }
 }
 
-TEST(Trainer, T_05_evaluating_changes_nothing) {
+TEST(Trainer, evaluating_changes_nothing) {  // T-05
   Network network = network_of({{"seed", 2},
                                 {"layers",
                                  {{{"type", "dense"}, {"input_height", 3}, {"output_height", 6}},
@@ -680,7 +680,7 @@ TEST(Trainer, T_05_evaluating_changes_nothing) {
   EXPECT_EQ(weight_hash(network), before);
 }
 
-TEST(Trainer, T_70_mixed_precision_rounds_what_passes_between_cells) {
+TEST(Trainer, mixed_precision_rounds_what_passes_between_cells) {  // T-70
   for (const Mixed mixed : {Mixed::bf16, Mixed::f16, Mixed::fp8}) {
     TrainerConfig config;
     config.session.mixed = mixed;
@@ -704,7 +704,7 @@ TEST(Trainer, T_70_mixed_precision_rounds_what_passes_between_cells) {
   }
 }
 
-TEST(Trainer, T_70_an_f16_overflow_halves_the_loss_scale_and_skips_the_step) {
+TEST(Trainer, an_f16_overflow_halves_the_loss_scale_and_skips_the_step) {  // T-70
   TrainerConfig config;
   config.session.mixed = Mixed::f16;
   Bench bench(Json::object(), config);
@@ -717,7 +717,7 @@ TEST(Trainer, T_70_an_f16_overflow_halves_the_loss_scale_and_skips_the_step) {
   EXPECT_EQ(weight_hash(bench.network), before);
 }
 
-TEST(Trainer, T_24_lbfgs_lowers_the_loss_of_its_batch) {
+TEST(Trainer, lbfgs_lowers_the_loss_of_its_batch) {  // T-24
   TrainerConfig config;
   config.lbfgs_history = 5, config.schedule.learning_rate = 1;
   Bench bench(Json::object(), config);
@@ -780,7 +780,7 @@ Trained trained(const Json& spec, TrainerConfig config, const Sequences& data = 
   return out;
 }
 
-TEST(Trainer, T_80_recomputed_activations_give_the_same_bits_in_less_memory) {
+TEST(Trainer, recomputed_activations_give_the_same_bits_in_less_memory) {  // T-80
   const Trained plain = trained(deep_spec(), {});
   for (const std::size_t cells : {1u, 2u, 4u, 6u, 100u}) {
     TrainerConfig config;
@@ -794,7 +794,7 @@ TEST(Trainer, T_80_recomputed_activations_give_the_same_bits_in_less_memory) {
   }
 }
 
-TEST(Trainer, T_81_truncated_bptt_with_all_steps_is_the_whole_one_and_with_fewer_another) {
+TEST(Trainer, truncated_bptt_with_all_steps_is_the_whole_one_and_with_fewer_another) {  // T-81
   Json spec = deep_spec();
   spec["layers"].erase(3);  // attention sees the chunk alone
   TrainerConfig config;
@@ -806,7 +806,7 @@ TEST(Trainer, T_81_truncated_bptt_with_all_steps_is_the_whole_one_and_with_fewer
   EXPECT_NE(cut.hash, whole.hash);
 }
 
-TEST(Trainer, T_81_states_go_on_from_chunk_to_chunk) {
+TEST(Trainer, states_go_on_from_chunk_to_chunk) {  // T-81
   // Without dropout the forward pass of chunks is that of the whole: the first step's loss is the same to rounding.
   Json spec = deep_spec();
   spec["layers"].erase(3), spec["layers"].erase(2);
@@ -816,7 +816,7 @@ TEST(Trainer, T_81_states_go_on_from_chunk_to_chunk) {
   EXPECT_NEAR(trained(spec, config, Sequences(), 1).loss, whole.loss, 1e-12);
 }
 
-TEST(Trainer, T_41_shards_give_the_same_bits_on_any_number_of_workers) {
+TEST(Trainer, shards_give_the_same_bits_on_any_number_of_workers) {  // T-41
   TrainerConfig config;
   config.shards = 8;
   const Trained one = trained(deep_spec(), config);
@@ -831,7 +831,7 @@ TEST(Trainer, T_41_shards_give_the_same_bits_on_any_number_of_workers) {
   EXPECT_EQ(trained(deep_spec(), config, Sequences(5)).hash, few.hash);
 }
 
-TEST(Trainer, T_40_T_41_clips_the_norm_when_the_first_worker_has_no_sample) {
+TEST(Trainer, clips_the_norm_when_the_first_worker_has_no_sample) {  // T-40, T-41
   TrainerConfig config;
   config.shards = 8, config.clip_norm = 0.1;
   const Trained one = trained(deep_spec(), config, Sequences(2));
@@ -841,7 +841,7 @@ TEST(Trainer, T_40_T_41_clips_the_norm_when_the_first_worker_has_no_sample) {
   }
 }
 
-TEST(Trainer, T_41_L_62_stateful_layers_are_refused_with_shards_whatever_the_workers) {
+TEST(Trainer, stateful_layers_are_refused_with_shards_whatever_the_workers) {  // T-41, L-62
   Json spec = deep_spec();
   spec["layers"][1]["stateful"] = true;
   for (const std::size_t workers : {1u, 2u, 8u}) {

@@ -8,7 +8,7 @@
 #include "core/file.h"
 #include "core/philox.h"
 #include "io/network_file.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "training/training_run.h"
 #include "training/weight_hash.h"
 

@@ -51,7 +51,7 @@ TEST(TypedTraining, ResumedRunHasTheBitsOfOneThatNeverStopped) {
     const auto stop = [](const TrainProgress& p) -> Result<Continue> {
       return p.event == TrainEvent::BatchEnd && p.step == 5 ? Continue::stop : Continue::yes;
     };
-    ASSERT_EQ(run_all(typed.config, folder, {.out = folder.file(parts)}, stop).stop_reason, "stopped");
+    ASSERT_EQ(run_all(typed.config, folder, {.out = folder.file(parts)}, stop).stop_reason, TrainingStop::Stopped);
     const TrainResult resumed = run_all(typed.config, folder, {.out = folder.file(parts), .start = RunStart::resume});
     EXPECT_EQ(resumed.hash, never.hash);
     EXPECT_EQ(text_of(folder, parts + "/journal.jsonl"), text_of(folder, whole + "/journal.jsonl"));
@@ -71,7 +71,7 @@ TEST(TypedTraining, EarlyStopRestoresTheBestWeights) {
     const std::string out = fmt::format("run{}", run++);
     typed.config["early_stop"] = {{"metric", "loss"}, {"min_delta", 1e9}, {"patience", 1}};  // the first is the best
     const TrainResult on_disk = run_all(typed.config, folder, {.out = folder.file(out)});
-    EXPECT_EQ(on_disk.stop_reason, "early_stop");
+    EXPECT_EQ(on_disk.stop_reason, TrainingStop::EarlyStop);
     const TrainResult in_memory = run_all(typed.config, folder);
     EXPECT_EQ(in_memory.hash, on_disk.hash);
     const auto model = load_network(folder.file(out + "/model.entity"));

@@ -14,7 +14,7 @@ constexpr const char* kRequest =
     R"({"inputs":[[1,2],[3,4]],"native_outputs":[[5],[11]],"payload":{"planet":"here","model_id":"m",)"
     R"("layers":[{"input_dim":2,"output_dim":1,"weights":[1,2]}]}})";
 
-TEST(BridgeCli, F_70_a_request_on_standard_input_is_answered_on_standard_output) {
+TEST(BridgeCli, a_request_on_standard_input_is_answered_on_standard_output) {  // F-70
   const test::TempFolder folder;
   const Outcome run = loom({"stream", "--models", folder / "models", "--page", folder / "page.html"}, kRequest);
   EXPECT_EQ(run.status, 0) << run.err;
@@ -33,7 +33,7 @@ TEST(BridgeCli, F_70_a_request_on_standard_input_is_answered_on_standard_output)
   EXPECT_EQ((*again)["hash"], (*json)["certificate"]["loom_sha256"]);
 }
 
-TEST(BridgeCli, F_70_clients_of_planetbridging_find_a_name_of_their_own) {
+TEST(BridgeCli, clients_of_planetbridging_find_a_name_of_their_own) {  // F-70
   const test::TempFolder folder;
   const std::string request = fmt::format(R"({{"output_path":"{}",)", folder / "m.entity") + (kRequest + 1);
   Program program({test::binary_path("bin/loom-stream")});
@@ -45,7 +45,7 @@ TEST(BridgeCli, F_70_clients_of_planetbridging_find_a_name_of_their_own) {
   EXPECT_TRUE(is_file(folder / "m.entity"));
 }
 
-TEST(BridgeCli, F_70_an_error_is_one_line_and_one_object) {
+TEST(BridgeCli, an_error_is_one_line_and_one_object) {  // F-70
   for (const char* bad :
        {"", "{", "[]", "{\"payload\":3}", R"({"layers":[{"input_dim":2,"output_dim":1,"weights":[1]}]})",
         R"({"planet":"../x","layers":[{"input_dim":1,"output_dim":1,"weights":[1]}]})"}) {
@@ -58,7 +58,7 @@ TEST(BridgeCli, F_70_an_error_is_one_line_and_one_object) {
   }
 }
 
-TEST(BridgeCli, F_71_a_server_says_where_it_is_and_ends_on_a_signal) {
+TEST(BridgeCli, a_server_says_where_it_is_and_ends_on_a_signal) {  // F-71
   const test::TempFolder folder;
   for (const int signal : {SIGINT, SIGTERM}) {
     Program program({test::loom_binary(), "bridge", "serve", "--port", "0", "--models", folder / "models", "--reports",
@@ -72,7 +72,7 @@ TEST(BridgeCli, F_71_a_server_says_where_it_is_and_ends_on_a_signal) {
   }
 }
 
-TEST(BridgeCli, F_71_an_address_that_others_reach_needs_a_token) {
+TEST(BridgeCli, an_address_that_others_reach_needs_a_token) {  // F-71
   const Outcome run = loom({"bridge", "serve", "--bind", "0.0.0.0", "--port", "0"});
   EXPECT_EQ(run.status, 2);
   EXPECT_NE(run.err.find("token"), std::string::npos) << run.err;

@@ -1,5 +1,5 @@
-// The program in a hostile world: signals, files that are cut or made to mislead, streams that are closed. What takes
-// many runs of it stands in tests/outside.
+// The program in a hostile world: signals, files that are cut or made to mislead, streams that are closed. Tests with
+// many runs of it are in tests/outside.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(All, StopSignals, testing::Values(SIGINT, SIGTERM, SIGH
   return info.param == SIGINT ? "INT" : info.param == SIGTERM ? "TERM" : "HUP";
 });
 
-TEST_P(StopSignals, T_60_train_saves_and_can_go_on) {
+TEST_P(StopSignals, train_saves_and_can_go_on) {  // T-60
   const std::string config = training();
   const Outcome run = stopped({"train", config, "-t", "1"}, [&] {
     return read_all(file("c.run/journal.jsonl")).find("\"step\":500") != std::string::npos;
@@ -105,7 +105,7 @@ TEST_P(StopSignals, T_60_train_saves_and_can_go_on) {
   EXPECT_EQ(loom({"replay", file("c.run")}).status, 0);
 }
 
-TEST_P(StopSignals, T_60_finetune_saves_and_can_go_on) {
+TEST_P(StopSignals, finetune_saves_and_can_go_on) {  // T-60
   const Outcome run = stopped(
       finetuning(), [&] { return read_all(file("a/run/journal.jsonl")).find("\"step\":21") != std::string::npos; });
   EXPECT_NE(run.err.find("--resume goes on"), std::string::npos) << run.err;
@@ -113,12 +113,12 @@ TEST_P(StopSignals, T_60_finetune_saves_and_can_go_on) {
   EXPECT_TRUE(is_file(file("a/adapter_model.safetensors")));
 }
 
-TEST_P(StopSignals, E_25_evolve_saves) {
+TEST_P(StopSignals, evolve_saves) {  // E-25
   stopped(breeding(), [&] { return is_file(file("e/best.entity")); });
   EXPECT_TRUE(is_file(file("e/state.json")));
 }
 
-TEST_P(StopSignals, F_03_quantize_and_convert_leave_nothing) {
+TEST_P(StopSignals, quantize_and_convert_leave_nothing) {  // F-03
   for (const char* ending : {"gguf", "entity"}) {
     const std::string out = file(std::string("out.") + ending);
     write_all(out, "");
@@ -129,7 +129,7 @@ TEST_P(StopSignals, F_03_quantize_and_convert_leave_nothing) {
   }
 }
 
-TEST_P(StopSignals, F_03_commands_that_do_not_look_end_too) {
+TEST_P(StopSignals, commands_that_do_not_look_end_too) {  // F-03
   Program program(with_program({"tokenize", tiny(), "--file", "-"}));
   program.start();
   usleep(300000);
@@ -137,7 +137,7 @@ TEST_P(StopSignals, F_03_commands_that_do_not_look_end_too) {
   EXPECT_EQ(program.finish().status, 128 + GetParam());
 }
 
-TEST_F(FilesCli, F_03_chat_ends_with_sigterm_while_it_answers_and_while_it_waits) {
+TEST_F(FilesCli, chat_ends_with_sigterm_while_it_answers_and_while_it_waits) {  // F-03
   for (const bool answers : {true, false}) {
     Program program(with_program({"chat", test::smollm2(), "-n", "100000", "--ignore-eos", "--ctx", "100000"}));
     program.start();
@@ -155,7 +155,7 @@ TEST_F(FilesCli, F_03_chat_ends_with_sigterm_while_it_answers_and_while_it_waits
   }
 }
 
-TEST_F(FilesCli, T_60_what_was_ignored_at_the_start_stays_ignored) {
+TEST_F(FilesCli, what_was_ignored_at_the_start_stays_ignored) {  // T-60
   const std::string config = training();
   Program program(with_program({"train", config, "-t", "1"}));
   program.ignored_signal = SIGHUP;
@@ -167,7 +167,7 @@ TEST_F(FilesCli, T_60_what_was_ignored_at_the_start_stays_ignored) {
   EXPECT_EQ(program.finish().status, 128 + SIGTERM);
 }
 
-TEST_F(FilesCli, F_03_a_model_that_is_cut_while_it_is_read_is_told) {
+TEST_F(FilesCli, a_model_that_is_cut_while_it_is_read_is_told) {  // F-03
   for (const char* command : {"quantize", "convert"}) {
     SCOPED_TRACE(command);
     const std::string model = file("m.gguf"), out = file(command == std::string("convert") ? "o.entity" : "o.gguf");
@@ -194,7 +194,7 @@ TEST_F(FilesCli, F_03_a_model_that_is_cut_while_it_is_read_is_told) {
   }
 }
 
-TEST_F(FilesCli, F_03_files_of_another_kind_are_not_destroyed) {
+TEST_F(FilesCli, files_of_another_kind_are_not_destroyed) {  // F-03
   write_all(file("c.entity"), ""), write_all(file("notes.txt"), "keep me");
   ASSERT_EQ(loom({"morph", file("net.json"), file("c.entity"), "--dtype", "int8", "-q"}).status, 0)
       << "an empty file may be replaced";
@@ -239,7 +239,7 @@ TEST_F(FilesCli, F_03_files_of_another_kind_are_not_destroyed) {
 }
 
 // A prompt that is read once: in a file of its own, in the model's, for another prompt that begins like it.
-TEST_F(FilesCli, X_24_F_32_a_prompt_is_kept_and_gone_on_from) {
+TEST_F(FilesCli, a_prompt_is_kept_and_gone_on_from) {  // X-24, F-32
   const std::string gguf = file("small.gguf"), entity = file("model.entity"), kept = file("kept.entity");
   ASSERT_TRUE(test::write_small_model(gguf));
   ASSERT_EQ(loom({"convert", gguf, entity}).status, 0);
@@ -265,7 +265,7 @@ TEST_F(FilesCli, X_24_F_32_a_prompt_is_kept_and_gone_on_from) {
   EXPECT_EQ(answer(generate(entity, more, {"--kv", entity})), answer(longer));
   EXPECT_EQ(loom({"chat", entity, "--kv", entity, "-p", "Hello", "-n", "5"}).out,
             loom({"chat", gguf, "-p", "Hello", "-n", "5"}).out);
-  // What is there already, what does not fit, and what would have no effect.
+  // An existing file, a snapshot that does not fit, and options that would have no effect.
   const auto refused = [&](Args with, int status, const std::string& named) {
     Args args = {"generate", gguf, "--raw", "-p", text, "-n", "1"};
     args.insert(args.end(), with.begin(), with.end());
@@ -281,7 +281,7 @@ TEST_F(FilesCli, X_24_F_32_a_prompt_is_kept_and_gone_on_from) {
   EXPECT_EQ(leftovers(folder_.path()), std::vector<std::string>());
 }
 
-TEST_F(FilesCli, F_03_a_pipe_is_refused_at_once) {
+TEST_F(FilesCli, a_pipe_is_refused_at_once) {  // F-03
   ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
   std::filesystem::create_directories(file("pictures/a"));
   ASSERT_EQ(mkfifo(file("pictures/a/x.png").c_str(), 0600), 0);
@@ -302,7 +302,7 @@ TEST_F(FilesCli, F_03_a_pipe_is_refused_at_once) {
 }
 
 // Every large request and every call of a save: tests/outside.
-TEST_F(FilesCli, F_03_memory_may_end_while_a_file_is_written) {
+TEST_F(FilesCli, memory_may_end_while_a_file_is_written) {  // F-03
   Program program(with_program({"convert", test::smollm2(), file("o.entity"), "-q", "-t", "1"}));
   program.memory_limit = std::size_t{200} << 20;
   program.start();
@@ -310,7 +310,7 @@ TEST_F(FilesCli, F_03_memory_may_end_while_a_file_is_written) {
   EXPECT_EQ(leftovers(file("")), std::vector<std::string>());
 }
 
-TEST_F(FilesCli, F_03_names_in_files_cannot_steer_a_terminal) {
+TEST_F(FilesCli, names_in_files_cannot_steer_a_terminal) {  // F-03
   Json spec = parse_json(kTwoLayers).value();
   const std::string name =
       "a\x1b]0;owned\x07\r\xc2\x9b"
@@ -346,7 +346,7 @@ TEST_F(FilesCli, F_03_names_in_files_cannot_steer_a_terminal) {
   expect_clean(error.err);
 }
 
-TEST_F(FilesCli, F_03_errors_name_the_file_at_fault) {
+TEST_F(FilesCli, errors_name_the_file_at_fault) {  // F-03
   auto written = test::write_small_model(file("small.gguf"));
   ASSERT_TRUE(written) << written.error().text();
   write_all(file("t.jinja"), "{{ nobody.name }}");
@@ -372,7 +372,7 @@ TEST_F(FilesCli, F_03_errors_name_the_file_at_fault) {
   expect_one_line(loom({"convert", file("hub"), file("o.entity"), "--dtype", "int8"}), 3, file("hub"));
 }
 
-TEST_F(FilesCli, F_03_messages_are_short) {
+TEST_F(FilesCli, messages_are_short) {  // F-03
   Json spec = parse_json(kTwoLayers).value();
   for (int i = 0; i < 60; ++i) spec["layers"][0][fmt::format("key_{}_{}", i, std::string(300, 'x'))] = 1;
   write_all(file("many.json"), dump_json(spec));
@@ -383,7 +383,7 @@ TEST_F(FilesCli, F_03_messages_are_short) {
   }
 }
 
-TEST_F(FilesCli, F_03_what_is_wrong_in_a_file_exits_3) {
+TEST_F(FilesCli, what_is_wrong_in_a_file_exits_3) {  // F-03
   std::string nested = R"({"type":"dense","input_size":2,"output_size":2})";
   for (int i = 0; i < 70; ++i) nested = R"({"type":"sequential","sequential_layers":[)" + nested + "]}";
   const std::pair<const char*, std::string> bad[] = {
@@ -419,7 +419,7 @@ TEST_F(FilesCli, F_03_what_is_wrong_in_a_file_exits_3) {
     EXPECT_EQ(loom(args).status, 2) << args[0];
 }
 
-TEST_F(FilesCli, F_03_streams_that_cannot_be_read_or_written_are_told) {
+TEST_F(FilesCli, streams_that_cannot_be_read_or_written_are_told) {  // F-03
   for (const Args& args : {Args{"--help"}, {"--version"}, {"run", "--help"}, {"schema"}}) {
     Program program(with_program(args));
     program.stdout_file = "/dev/full";

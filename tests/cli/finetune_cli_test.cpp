@@ -55,7 +55,7 @@ class FinetuneCli : public testing::Test {
   test::TempFolder folder_;
 };
 
-TEST_F(FinetuneCli, L_141_a_run_leaves_an_adapter_a_journal_and_a_checkpoint_and_replays) {
+TEST_F(FinetuneCli, a_run_leaves_an_adapter_a_journal_and_a_checkpoint_and_replays) {  // L-141
   const Json done = json_of(args("a"));
   EXPECT_EQ(done["steps"], 60);
   EXPECT_EQ(done["losses"].size(), 60u);
@@ -82,7 +82,7 @@ TEST_F(FinetuneCli, L_141_a_run_leaves_an_adapter_a_journal_and_a_checkpoint_and
 
 // SmolLM2's first block, with a chat template: an adapter that changes its answers, and what chat says with it, without
 // it and between.
-TEST_F(FinetuneCli, L_141_chat_switches_loads_and_drops_adapters_while_the_model_stays) {
+TEST_F(FinetuneCli, chat_switches_loads_and_drops_adapters_while_the_model_stays) {  // L-141
   const std::string model = file("small.gguf");
   ASSERT_TRUE(test::write_small_model(model));
   ASSERT_EQ(loom({"finetune", model, "--text", file("wheel.txt"), "-o", file("wheel adapter"), "--length", "8",
@@ -178,7 +178,7 @@ TEST_F(FinetuneCli, L_141_chat_switches_loads_and_drops_adapters_while_the_model
   }
 }
 
-TEST_F(FinetuneCli, T_60_a_folder_with_a_run_is_gone_on_with_or_begun_anew_when_asked) {
+TEST_F(FinetuneCli, a_folder_with_a_run_is_gone_on_with_or_begun_anew_when_asked) {  // T-60
   const Json first = json_of(args("a"));
   expect_refused(args("a"), 2, {"holds a run", "--resume", "--overwrite"});
   EXPECT_EQ(json_of(args("a", {"--overwrite"}))["hash"], first["hash"]);
@@ -195,7 +195,7 @@ TEST_F(FinetuneCli, T_60_a_folder_with_a_run_is_gone_on_with_or_begun_anew_when_
   expect_refused({"finetune", "-o", file("a"), "--resume", "--text", file("other.txt")}, 3, {"/text"});
   expect_refused({"finetune", "-o", file("b"), "--resume"}, 2, {"MODEL and --text", "b/run/journal.jsonl"});
   expect_refused({"finetune", "-o", file("b")}, 2, {"MODEL and --text"});
-  // Killed as it began: an empty journal tells nothing.
+  // Killed as it began: an empty journal holds nothing.
   std::filesystem::create_directories(file("early/run"));
   write_all(file("early/run/journal.jsonl"), "");
   expect_refused({"finetune", "-o", file("early"), "--resume"}, 2, {"MODEL and --text"});
@@ -206,7 +206,7 @@ TEST_F(FinetuneCli, T_60_a_folder_with_a_run_is_gone_on_with_or_begun_anew_when_
   expect_refused({"finetune", "-o", file("a"), "--resume"}, 3, {"a/run/checkpoint.entity"});
 }
 
-TEST_F(FinetuneCli, L_141_what_has_no_effect_or_cannot_be_is_refused_before_anything_is_written) {
+TEST_F(FinetuneCli, what_has_no_effect_or_cannot_be_is_refused_before_anything_is_written) {  // L-141
   ASSERT_EQ(json_of(args("a", {}, 2))["steps"], 2);
   const Args plain = {"finetune", tiny(), "--text", file("wheel.txt"), "-o", file("b"), "--length", "16",
                       "-t",       "1",    "-q"};
@@ -245,7 +245,7 @@ TEST_F(FinetuneCli, L_141_what_has_no_effect_or_cannot_be_is_refused_before_anyt
 }
 
 // The adapter that a run began with is what its replay begins with.
-TEST_F(FinetuneCli, T_60_an_adapter_is_not_learned_on_over_itself) {
+TEST_F(FinetuneCli, an_adapter_is_not_learned_on_over_itself) {  // T-60
   json_of(args("a"));
   const auto everything = [&] {
     return journal("a") + read_all(file("a/adapter_model.safetensors")) + read_all(file("a/run/checkpoint.entity"));
@@ -267,7 +267,7 @@ TEST_F(FinetuneCli, T_60_an_adapter_is_not_learned_on_over_itself) {
   expect_refused({"finetune", "-o", file("a"), "--resume"}, 2, {"--from " + file("a")});
 }
 
-TEST_F(FinetuneCli, T_60_a_locked_folder_is_left_alone_and_checkpoints_can_be_inspected) {
+TEST_F(FinetuneCli, a_locked_folder_is_left_alone_and_checkpoints_can_be_inspected) {  // T-60
   const Json first = json_of(args("a"));
   const std::string journal = read_all(file("a/run/journal.jsonl")),
                     adapter = read_all(file("a/adapter_model.safetensors"));
@@ -287,7 +287,7 @@ TEST_F(FinetuneCli, T_60_a_locked_folder_is_left_alone_and_checkpoints_can_be_in
   const Outcome text = loom({"inspect", file("a/run/checkpoint.entity")});
   EXPECT_EQ(text.status, 0) << text.err;
   EXPECT_NE(text.out.find("fine-tuning at step"), std::string::npos) << text.out;
-  // A journal behind its checkpoint, and a checkpoint that is gone.
+  // A journal that ends before its checkpoint, and a missing checkpoint.
   write_all(file("a/run/journal.jsonl"), journal.substr(0, journal.size() / 2));
   expect_refused({"finetune", "-o", file("a"), "--resume"}, 3, {"journal.jsonl: ends"});
   write_all(file("a/run/journal.jsonl"), journal);
@@ -296,7 +296,7 @@ TEST_F(FinetuneCli, T_60_a_locked_folder_is_left_alone_and_checkpoints_can_be_in
   EXPECT_EQ(read_all(file("a/run/journal.jsonl")), journal);
 }
 
-TEST_F(FinetuneCli, T_60_ctrl_c_and_kill_9_then_resume_give_the_bits_of_an_uninterrupted_run) {
+TEST_F(FinetuneCli, ctrl_c_and_kill_9_then_resume_give_the_bits_of_an_uninterrupted_run) {  // T-60
   const Args more = {"--hash-every", "7"};
   const auto start = [&](Args all) {
     all.insert(all.begin(), test::loom_binary());
@@ -328,7 +328,7 @@ TEST_F(FinetuneCli, T_60_ctrl_c_and_kill_9_then_resume_give_the_bits_of_an_unint
   EXPECT_EQ(read_all(file("cut/adapter_model.safetensors")), read_all(file("whole/adapter_model.safetensors")));
 }
 
-TEST_F(FinetuneCli, T_60_a_full_disk_loses_nothing) {
+TEST_F(FinetuneCli, a_full_disk_loses_nothing) {  // T-60
   const Json whole = json_of(args("whole", {}, 400));
   Program program([&] {
     Args all = args("a", {}, 400);

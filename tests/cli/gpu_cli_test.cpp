@@ -41,7 +41,7 @@ class GpuCli : public testing::Test {
   test::TempFolder folder_;
 };
 
-// The card of tests; test::gpu_device() opens it here, the program opens it again.
+// The card of tests; test::gpu_device() opens it in this process, the program opens it again.
 #define NEEDS_CARD() \
   if (test::gpu_device() == nullptr) GTEST_SKIP() << "no graphics card"
 
@@ -61,7 +61,7 @@ TEST_F(GpuCli, random_networks_are_verified_beside_this_computer) {
   EXPECT_GT(refused, 0u) << there.out;
   EXPECT_LT(refused, 6u) << there.out;
   const Outcome text = run({"verify", "--random", "6", "--case", "8", "--table"}, {"--device", "gpu:0"});
-  EXPECT_NE(text.out.find(fmt::format("{} cases have no form there", refused)), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find(fmt::format("{} cases have no form on the card", refused)), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("PASS  " + wanted["digest"].get<std::string>()), std::string::npos) << text.out;
 }
 

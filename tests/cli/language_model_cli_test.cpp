@@ -32,7 +32,7 @@ void expect_error(const Outcome& run, int status, const std::string& named) {
   EXPECT_NE(run.err.find(named), std::string::npos) << run.err << "does not name " << named;
 }
 
-TEST(LanguageModelCli, X_21_the_window_of_the_penalties_is_an_option) {
+TEST(LanguageModelCli, the_window_of_the_penalties_is_an_option) {  // X-21
   const Outcome help = loom({"generate", "--help"});
   EXPECT_NE(help.out.find("--repeat-last-n"), std::string::npos);
   EXPECT_NE(help.out.find("=64"), std::string::npos);
@@ -49,7 +49,7 @@ TEST(LanguageModelCli, X_21_the_window_of_the_penalties_is_an_option) {
   expect_error(loom({"generate", tiny(), "-p", "a", "--repeat-last-n", "-2"}), 2, "repeat-last-n");
 }
 
-TEST(LanguageModelCli, X_21_a_bias_counts_for_every_id_that_it_names) {
+TEST(LanguageModelCli, a_bias_counts_for_every_id_that_it_names) {  // X-21
   const Json j = json_of(loom({"generate", tiny(), "-p", "Hello", "-n", "40", "--json", "--logit-bias", "42,43:100",
                                "--temp", "5", "--seed", "3"}));
   std::size_t counts[2] = {};
@@ -72,7 +72,7 @@ TEST(LanguageModelCli, a_context_beyond_the_training_is_mentioned) {
 }
 
 // A gain of the last norm that overflows: every logit is an infinity or NaN.
-TEST(LanguageModelCli, S_05_logits_that_are_not_finite_are_an_error) {
+TEST(LanguageModelCli, logits_that_are_not_finite_are_an_error) {  // S-05
   const test::TempFolder folder;
   const auto opened = SafetensorsModel::open(tiny());
   ASSERT_TRUE(opened) << opened.error().text();
@@ -97,7 +97,7 @@ TEST(LanguageModelCli, S_05_logits_that_are_not_finite_are_an_error) {
   }
 }
 
-TEST(LanguageModelCli, S_05_run_gives_an_output_that_is_not_finite_and_fails) {
+TEST(LanguageModelCli, run_gives_an_output_that_is_not_finite_and_fails) {  // S-05
   const test::TempFolder folder;
   test::write_all(folder / "net.json",
                   R"({"layers":[{"type":"dense","input_size":1,"output_size":2,"weights":{"weight":[1,-3e38]}}]})");
@@ -111,7 +111,7 @@ TEST(LanguageModelCli, S_05_run_gives_an_output_that_is_not_finite_and_fails) {
 }
 
 // 2^24 + 1 is no f32.
-TEST(LanguageModelCli, V_12_whole_numbers_of_an_array_keep_every_digit) {
+TEST(LanguageModelCli, whole_numbers_of_an_array_keep_every_digit) {  // V-12
   const test::TempFolder folder;
   test::write_all(
       folder / "net.json",
@@ -130,7 +130,7 @@ TEST(LanguageModelCli, V_12_whole_numbers_of_an_array_keep_every_digit) {
 }
 
 // An activation may make a finite number of NaN, so that the output does not show it.
-TEST(LanguageModelCli, S_05_inputs_that_are_not_finite_are_refused_with_their_place) {
+TEST(LanguageModelCli, inputs_that_are_not_finite_are_refused_with_their_place) {  // S-05
   const test::TempFolder folder;
   const auto net = [&](const std::string& activation, const std::string& type = "float32") {
     test::write_all(

@@ -37,7 +37,7 @@ double seconds_of_children() {
          static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
 }
 
-TEST_F(NetworkCli, J_21_inspect_tells_unknown_keys_and_a_model_is_no_network) {
+TEST_F(NetworkCli, inspect_tells_unknown_keys_and_a_model_is_no_network) {  // J-21
   const std::string net =
       file("k.json", R"({"layers":[{"type":"dense","input_height":4,"output_height":4,"frobnicate":1}]})");
   const Outcome seen = loom({"inspect", net});
@@ -48,7 +48,7 @@ TEST_F(NetworkCli, J_21_inspect_tells_unknown_keys_and_a_model_is_no_network) {
     expect_one_line(loom({command, model}), 3, "a language model in GGUF, no network");
 }
 
-TEST_F(NetworkCli, V_12_run_tells_each_cells_output_and_time_on_request) {
+TEST_F(NetworkCli, run_tells_each_cells_output_and_time_on_request) {  // V-12
   const std::string net = file("cells.json", R"({"layers":[
     {"type":"dense","input_height":6,"output_height":5,"activation":"relu"},
     {"type":"sequential","sequential_layers":[{"type":"dense","input_height":5,"output_height":4}]},
@@ -102,7 +102,7 @@ TEST_F(NetworkCli, inputs_that_take_too_much_are_refused_before_they_are_drawn) 
   expect_one_line(loom({"run", grows, "-q"}), 4, "at most 4.3 GB are allowed");
 }
 
-TEST_F(NetworkCli, D_21_morph_of_single_cells) {
+TEST_F(NetworkCli, morph_of_single_cells) {  // D-21
   const std::string net = file("net.json", R"({"layers":[{"type":"dense","input_size":32,"output_size":32},
     {"type":"sequential","sequential_layers":[{"type":"dense","input_size":32,"output_size":32},{"type":"dense","input_size":32,"output_size":32}]}]})");
   const auto types = [&](std::vector<std::string> arguments) {
@@ -156,7 +156,7 @@ TEST_F(NetworkCli, evolve_takes_a_network_with_a_feed_link) {
   EXPECT_NE(svg.out.find("fed by (0, 0, 0, 0)"), std::string::npos);
 }
 
-TEST_F(NetworkCli, J_01_T_01_schema_describes_networks_trainings_and_evolutions) {
+TEST_F(NetworkCli, schema_describes_networks_trainings_and_evolutions) {  // J-01, T-01
   const std::pair<std::vector<std::string>, const char*> cases[] = {{{"schema"}, "default_dtype"},
                                                                     {{"schema", "network"}, "default_dtype"},
                                                                     {{"schema", "training"}, "optimizer"},
@@ -172,7 +172,7 @@ TEST_F(NetworkCli, J_01_T_01_schema_describes_networks_trainings_and_evolutions)
 }
 
 // Cells of a grid are named by their address, those of a list by their number.
-TEST_F(NetworkCli, G_70_a_network_that_does_not_fit_names_the_cell) {
+TEST_F(NetworkCli, a_network_that_does_not_fit_names_the_cell) {  // G-70
   const auto refusal = [&](const char* name, const std::string& spec) {
     return loom({"run", file(name, spec), "--input", file("x.json", "[[1,2,3]]")}).err;
   };

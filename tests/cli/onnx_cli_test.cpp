@@ -42,7 +42,7 @@ class OnnxCli : public testing::Test {
   std::vector<std::string> inputs_;
 };
 
-TEST_F(OnnxCli, F_42_runs_a_graph_and_its_entity_with_the_same_bits) {
+TEST_F(OnnxCli, runs_a_graph_and_its_entity_with_the_same_bits) {  // F-42
   const Outcome first = run(model_, {"--json", "-t", "1"});
   ASSERT_EQ(first.status, 0) << first.err;
   const Json json = parse_json(first.out).value();
@@ -67,7 +67,7 @@ TEST_F(OnnxCli, F_42_runs_a_graph_and_its_entity_with_the_same_bits) {
   EXPECT_EQ(parse_json(facts.out).value()["operations"]["LSTM"], 4);
 }
 
-TEST_F(OnnxCli, F_42_outputs_go_by_name_into_one_file) {
+TEST_F(OnnxCli, outputs_go_by_name_into_one_file) {  // F-42
   const std::string out = file("out.json");
   EXPECT_EQ(run(model_, {"-o", out}).status, 0);
   EXPECT_EQ(run(model_, {"-o", out, "--overwrite"}).status, 0);
@@ -76,7 +76,7 @@ TEST_F(OnnxCli, F_42_outputs_go_by_name_into_one_file) {
   EXPECT_NE(run(model_, {"-o", file("out.npy")}).err.find("2 outputs do not fit"), std::string::npos);
 }
 
-TEST_F(OnnxCli, F_42_errors_name_the_input) {
+TEST_F(OnnxCli, errors_name_the_input) {  // F-42
   const Outcome unnamed = loom({"run", model_, "--input", file("sr.json")});
   EXPECT_NE(unnamed.status, 0);
   EXPECT_NE(unnamed.err.find("NAME=FILE expected, with a name of input, state, sr"), std::string::npos) << unnamed.err;

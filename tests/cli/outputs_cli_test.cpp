@@ -80,7 +80,7 @@ class OutputsCli : public testing::Test {
   test::TempFolder folder_;
 };
 
-TEST_F(OutputsCli, F_03_a_run_begins_in_no_folder_of_others) {
+TEST_F(OutputsCli, a_run_begins_in_no_folder_of_others) {  // F-03
   std::filesystem::copy(tiny(), file("hub"));
   expect_refused(train("hub"), "hub/config.json");
   expect_refused(train("hub", {"--resume"}), "hub/config.json");
@@ -91,7 +91,7 @@ TEST_F(OutputsCli, F_03_a_run_begins_in_no_folder_of_others) {
     std::filesystem::copy_file(file(std::string("made/") + name), file(std::string("peft/") + name));
   expect_refused(finetune("peft"), "peft/adapter_config.json");
   expect_refused(train("peft"), "peft/adapter_config.json");
-  // Runs of other kinds, though none of their names need be wanted.
+  // Runs of other kinds, though this run would write none of their names.
   expect_done(train("t"));
   expect_done(evolve("e"));
   expect_refused(evolve("t"), "t/journal.jsonl");
@@ -108,7 +108,7 @@ TEST_F(OutputsCli, F_03_a_run_begins_in_no_folder_of_others) {
   expect_refused(train("link"), "link/report.html");
 }
 
-TEST_F(OutputsCli, F_03_a_run_begins_among_files_that_it_does_not_write_and_anywhere_when_asked) {
+TEST_F(OutputsCli, a_run_begins_among_files_that_it_does_not_write_and_anywhere_when_asked) {  // F-03
   for (const char* folder : {"t", "e", "f"})
     std::filesystem::create_directory(file(folder)), write_all(file(std::string(folder) + "/notes.txt"), "keep me");
   expect_done(train("t"));
@@ -126,7 +126,7 @@ TEST_F(OutputsCli, F_03_a_run_begins_among_files_that_it_does_not_write_and_anyw
   expect_done(evolve("t", {"--overwrite"}));
 }
 
-TEST_F(OutputsCli, F_03_a_language_model_a_network_and_a_checkpoint_are_kinds_of_their_own) {
+TEST_F(OutputsCli, a_language_model_a_network_and_a_checkpoint_are_kinds_of_their_own) {  // F-03
   ASSERT_TRUE(test::write_small_model(file("m.gguf")));
   expect_done({"convert", file("m.gguf"), file("m.entity"), "-q"});
   expect_done({"morph", file("net.json"), file("n.entity"), "--dtype", "int8", "-q"});
@@ -150,7 +150,7 @@ TEST_F(OutputsCli, F_03_a_language_model_a_network_and_a_checkpoint_are_kinds_of
   }
 }
 
-TEST_F(OutputsCli, F_03_what_is_read_is_not_replaced_by_any_name) {
+TEST_F(OutputsCli, what_is_read_is_not_replaced_by_any_name) {  // F-03
   ASSERT_TRUE(test::write_small_model(file("m.gguf")));
   expect_done({"convert", file("m.gguf"), file("m.entity"), "-q"});
   write_all(file("x.json"), "[[0.5,1]]");

@@ -49,7 +49,7 @@ TEST_F(ReceiptCli, EveryCommandWritesAReceiptThatReplayComputesAgain) {
   receipt_of({"run", demo(), "--seed", "7", "--batch", "2"}, "drawn.json");
 }
 
-// Every command names what computed its result, and a replay uses the same where it is there.
+// Every command names what computed its result, and a replay uses the same where it exists.
 TEST_F(ReceiptCli, TheInstructionSetAndTheDeviceOfEveryCommandAreRecordedAndUsedAgain) {
   test::write_all(temp("graph.json"), R"({"input_shape":[2],"layers":[{"type":"dense","input_height":2,
     "output_height":3}]})");
@@ -104,7 +104,7 @@ TEST_F(ReceiptCli, KeysAndValuesThatAnAnswerWentOnFromAreNamed) {
   const std::string hash = receipt["kv"][0]["sha256"];
   EXPECT_EQ(hash.size(), 64u);
   EXPECT_EQ(receipt["result"], plain["result"]);
-  // Written anew by the same command: the hash is that of what was read.
+  // This command writes the file that it reads: the hash is that of the bytes that it read.
   const Json both = receipt_of(with({"--kv", temp("kv.entity"), "--save-kv", temp("kv.entity")}), "both.json");
   EXPECT_EQ(both["kv"][0]["sha256"], hash);
   std::filesystem::remove(temp("kv.entity"));

@@ -52,7 +52,7 @@ TEST_F(OnTerminal, lines_are_edited_as_characters_and_remembered) {
       "c\033[Db\r");
   ASSERT_TRUE(t.wait_for("cut after 4 tokens")) << t.output();
   ASSERT_TRUE(t.wait_for("> "));
-  t.type("\033[A!\r");  // the line before, and an exclamation mark behind it
+  t.type("\033[A!\r");  // the line before, and an exclamation mark after it
   ASSERT_TRUE(t.wait_for("cut after 4 tokens")) << t.output();
   const Json messages = messages_after(t, "edit.json");
   ASSERT_EQ(messages.size(), 4u);
@@ -76,10 +76,10 @@ TEST_F(OnTerminal, lines_are_edited_as_characters_and_remembered) {
                                           0),
             0u)
       << test::read_all(history);
-  // It is there in the next conversation.
+  // The next conversation has it.
   Terminal next(chat(), environment("edit"));
   ASSERT_TRUE(next.wait_for("> "));
-  next.type("\033[A\033[A\r");  // behind /save
+  next.type("\033[A\033[A\r");  // the line before /save
   ASSERT_TRUE(next.wait_for("cut after 4 tokens")) << next.output();
   EXPECT_EQ(messages_after(next, "next.json")[0]["content"],
             "a\u4f60"

@@ -88,7 +88,7 @@ class TrainCli : public testing::Test {
   test::TempFolder folder_;
 };
 
-TEST_F(TrainCli, T_01_a_run_leaves_journal_model_timings_and_report_and_replays) {
+TEST_F(TrainCli, a_run_leaves_journal_model_timings_and_report_and_replays) {  // T-01
   const Json done = result({config()});
   EXPECT_EQ(done["stop_reason"], "finished");
   EXPECT_EQ(done["steps"], 18);
@@ -109,7 +109,45 @@ TEST_F(TrainCli, T_01_a_run_leaves_journal_model_timings_and_report_and_replays)
   EXPECT_EQ(hash_of(result({config(), "--folder", file("data"), "--overwrite"})), hash_of(done));
 }
 
-TEST_F(TrainCli, T_50_the_report_stands_alone_and_escapes_any_text) {
+// An ONNX model is a graph whose weights learn; what was trained is saved, runs and replays.
+TEST_F(TrainCli, AnOnnxModelIsFineTuned) {
+  const std::string once = R"({"epochs":1,"network":)" + std::string(kNetwork) + "}";
+  result({config(once)});
+  const Outcome exported = loom({"export", file("c.run/model.entity"), file("m.onnx"), "--input-shape", "2"});
+  ASSERT_EQ(exported.status, 0) << exported.err;
+  const auto with = [&](const std::string& keys, int epochs, const std::string& name) {
+    return config(
+        fmt::format(R"({{"epochs":{},"network":{{"layers":[{{"type":"graph","graph":"m.onnx"{}}}]}}}})", epochs, keys),
+        name);
+  };
+  const auto loss = [](const Json& done) { return as_number(done["validation"]["loss"]).value_or(-1); };
+  const std::string all = R"(,"train_weights":["*"])";
+  const Json first = result({with(all, 1, "first.json")}), last = result({with(all, 30, "last.json")});
+  EXPECT_GT(loss(first), 0);
+  EXPECT_LT(loss(last), 0.7 * loss(first)) << dump_json(first) << dump_json(last);
+  for (const char* const threads : {"2", "7"})
+    EXPECT_EQ(hash_of(result({with(all, 30, "last.json"), "--overwrite", "-t", threads})), hash_of(last)) << threads;
+  const Outcome proof = loom({"replay", file("last.run")});
+  EXPECT_EQ(proof.status, 0) << proof.err;
+  std::filesystem::remove(file("m.onnx"));
+  const Outcome shown = loom({"inspect", file("last.run/model.entity")});
+  EXPECT_EQ(shown.status, 0) << shown.err;
+}
+
+// All operations that carry no gradient, in one line and before the first step.
+TEST_F(TrainCli, AGraphWithoutGradientsIsRefusedByName) {
+  const std::string graph =
+      R"({"epochs":1,"network":{"layers":[{"type":"graph","train_weights":["*"],"graph":{"inputs":[
+      {"name":"x","type":"float32","shape":[-1,2]}],"outputs":["y"],
+    "constants":[{"name":"w","type":"float32","shape":[2,3]},{"name":"a","type":"int64","shape":[],"values":[1]}],
+    "nodes":[{"op":"MatMul","inputs":["x","w"],"outputs":["m"]},
+      {"op":"CumSum","name":"running","inputs":["m","a"],"outputs":["c"]},
+      {"op":"LpNormalization","name":"unit","inputs":["c"],"outputs":["y"]}]}}]}})";
+  expect_error(train({config(graph)}), 3,
+               {"train_weights", "no gradient passes through CumSum \"running\", LpNormalization \"unit\""});
+}
+
+TEST_F(TrainCli, the_report_stands_alone_and_escapes_any_text) {  // T-50
   const std::string hostile = "</pre><script>alert('x')</script>\"&";
   Json names = {hostile, "two", "three"};
   const std::string path = config(fmt::format(R"({{"data":{{"class_names":{}}}}})", dump_json(names)), "a<b>&.json");
@@ -123,7 +161,7 @@ TEST_F(TrainCli, T_50_the_report_stands_alone_and_escapes_any_text) {
        {"default-src 'none'", "&lt;script&gt;", "Confusion matrix", "layers.0", "layers.1", "[1, 2]", "Learning rate",
         "SHA-256", "a&lt;b&gt;&amp;.run", "prefers-color-scheme:dark", "@media print", "threads"})
     EXPECT_NE(html.find(part), std::string::npos) << part;
-  // Every epoch's hash is there in full.
+  // The report has every epoch's whole hash.
   std::istringstream lines(read_all(file("a<b>&.run/journal.jsonl")));
   int epochs = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -138,7 +176,7 @@ TEST_F(TrainCli, T_50_the_report_stands_alone_and_escapes_any_text) {
   EXPECT_EQ(read_all(file("page.html")), html);
 }
 
-TEST_F(TrainCli, T_50_a_report_shows_gaps_of_cells_and_what_is_missing) {
+TEST_F(TrainCli, a_report_shows_gaps_of_cells_and_what_is_missing) {  // T-50
   std::filesystem::create_directory(file("r"));
   write_all(file("r/journal.jsonl"),
             "{\"event\":\"start\",\"numerics_version\":1,\"config\":{},\"folder\":\"\",\"data\":[],\"parameters\":3,"
@@ -158,7 +196,7 @@ TEST_F(TrainCli, T_50_a_report_shows_gaps_of_cells_and_what_is_missing) {
   expect_error(loom({"report", file("r")}), 3, {"line 1"});
 }
 
-TEST_F(TrainCli, T_01_bad_configs_name_the_key) {
+TEST_F(TrainCli, bad_configs_name_the_key) {  // T-01
   const std::pair<const char*, Args> cases[] = {
       {R"({"epochs":0})", {"c.json", "epochs", "from 1"}},
       {R"({"epoch":3})", {"c.json", "epoch", "unknown key", "epochs"}},
@@ -201,7 +239,7 @@ TEST_F(TrainCli, T_01_bad_configs_name_the_key) {
   expect_error(train({file("none.json")}), 3, {"none.json"});
 }
 
-TEST_F(TrainCli, T_01_bad_data_names_file_row_and_column) {
+TEST_F(TrainCli, bad_data_names_file_row_and_column) {  // T-01
   const auto with = [&](const std::string& rows, const std::string& changes = "{}") {
     write_all(file("points.csv"), "x,y,kind\n0.1,0.2,0\n" + rows);
     return train({config(changes)});
@@ -229,7 +267,7 @@ TEST_F(TrainCli, T_01_bad_data_names_file_row_and_column) {
   expect_error(train({config(images)}), 3, {"4", "3"});
 }
 
-TEST_F(TrainCli, T_01_a_network_that_does_not_fit_the_data_is_told_before_training) {
+TEST_F(TrainCli, a_network_that_does_not_fit_the_data_is_told_before_training) {  // T-01
   const auto layers = [&](const char* spec) {
     return train({config(fmt::format(R"({{"network":{{"seed":1,"layers":[{}]}}}})", spec))});
   };
@@ -242,7 +280,7 @@ TEST_F(TrainCli, T_01_a_network_that_does_not_fit_the_data_is_told_before_traini
   EXPECT_EQ(result({config(R"({"batch_size":5000})")})["steps"], 3);
 }
 
-TEST_F(TrainCli, T_04_a_training_that_diverges_stops_names_the_layer_and_keeps_the_last_good_state) {
+TEST_F(TrainCli, a_training_that_diverges_stops_names_the_layer_and_keeps_the_last_good_state) {  // T-04
   const std::string path = config(R"({"optimizer":{"name":"sgd","learning_rate":1e12},"network":{"layers":[
     {"type":"dense","input_height":2,"output_height":8,"activation":"linear"},{"type":"dense","input_height":8,"output_height":3,"activation":"linear"}]}})");
   const Outcome run = train({path});
@@ -257,7 +295,7 @@ TEST_F(TrainCli, T_04_a_training_that_diverges_stops_names_the_layer_and_keeps_t
   EXPECT_NE(read_all(file("c.run/report.html")).find("diverged"), std::string::npos);
 }
 
-TEST_F(TrainCli, T_04_a_loss_that_explodes_is_told) {
+TEST_F(TrainCli, a_loss_that_explodes_is_told) {  // T-04
   std::string rows = "x,t\n";
   for (int i = 0; i < 64; ++i) rows += fmt::format("{},{}\n", i % 8, 3 * (i % 8));
   write_all(file("points.csv"), rows);
@@ -268,7 +306,7 @@ TEST_F(TrainCli, T_04_a_loss_that_explodes_is_told) {
   EXPECT_NE(read_all(file("c.run/report.html")).find("may be too high"), std::string::npos);
 }
 
-TEST_F(TrainCli, T_60_a_checkpoint_of_another_training_is_refused_with_the_first_difference) {
+TEST_F(TrainCli, a_checkpoint_of_another_training_is_refused_with_the_first_difference) {  // T-60
   result({config()});
   expect_error(train({config(R"({"batch_size":8})"), "--resume"}), 3,
                {"checkpoint.entity", "another run", "/batch_size", "16", "8"});
@@ -277,7 +315,7 @@ TEST_F(TrainCli, T_60_a_checkpoint_of_another_training_is_refused_with_the_first
   // More epochs are no other training.
   EXPECT_EQ(result({config(R"({"epochs":5})"), "--resume"})["steps"], 30);
   EXPECT_EQ(loom({"replay", file("c.run")}).status, 0);
-  // Torn and foreign files.
+  // Torn files, and files of another run.
   const std::string whole = read_all(file("c.run/checkpoint.entity"));
   write_all(file("c.run/checkpoint.entity"), whole.substr(0, whole.size() / 2));
   expect_error(train({config(R"({"epochs":5})"), "--resume"}), 3, {"checkpoint.entity"});
@@ -290,7 +328,7 @@ TEST_F(TrainCli, T_60_a_checkpoint_of_another_training_is_refused_with_the_first
   expect_error(train({config(R"({"epochs":5})"), "--resume"}), 3, {"checkpoint.entity", "no checkpoint"});
 }
 
-TEST_F(TrainCli, T_60_a_full_disk_loses_nothing) {
+TEST_F(TrainCli, a_full_disk_loses_nothing) {  // T-60
   const std::string six = config(R"({"epochs":6})");
   const std::string expected = hash_of(result({six, "--out", file("straight")}));
   result({six, "--epochs", "3"});
@@ -309,7 +347,7 @@ TEST_F(TrainCli, T_60_a_full_disk_loses_nothing) {
   EXPECT_EQ(hash_of(result({six, "--resume"})), expected);
 }
 
-TEST_F(TrainCli, T_60_ctrl_c_and_kill_9_then_resume_give_the_bits_of_an_uninterrupted_run) {
+TEST_F(TrainCli, ctrl_c_and_kill_9_then_resume_give_the_bits_of_an_uninterrupted_run) {  // T-60
   write_all(file("points.csv"), points(1200));
   const std::string path =
       config(R"({"epochs":40,"batch_size":8,"checkpoint":{"every_steps":50},"journal":{"hash_every":25},
@@ -344,7 +382,7 @@ TEST_F(TrainCli, T_60_ctrl_c_and_kill_9_then_resume_give_the_bits_of_an_uninterr
   EXPECT_EQ(loom({"replay", file("c.run")}).status, 0);
 }
 
-TEST_F(TrainCli, T_60_a_second_process_in_the_folder_is_told_and_harms_nothing) {
+TEST_F(TrainCli, a_second_process_in_the_folder_is_told_and_harms_nothing) {  // T-60
   write_all(file("points.csv"), points(1200));
   const std::string path = config(R"({"epochs":60,"batch_size":8,"checkpoint":{"every_steps":20}})");
   const std::string expected = hash_of(result({path, "--out", file("straight")}));
@@ -360,7 +398,7 @@ TEST_F(TrainCli, T_60_a_second_process_in_the_folder_is_told_and_harms_nothing) 
   EXPECT_EQ(read_all(file("c.run/journal.jsonl")), read_all(file("straight/journal.jsonl")));
 }
 
-TEST_F(TrainCli, T_60_data_that_changed_and_journals_that_do_not_fit_are_refused) {
+TEST_F(TrainCli, data_that_changed_and_journals_that_do_not_fit_are_refused) {  // T-60
   result({config(), "--epochs", "2"});
   const std::string journal = read_all(file("c.run/journal.jsonl")), data = read_all(file("points.csv"));
   write_all(file("points.csv"), points(120).replace(10, 1, "5"));
@@ -388,7 +426,7 @@ int width_of(const std::string& line) {
   return width;
 }
 
-TEST_F(TrainCli, T_51_watch_fits_the_terminal_and_is_plain_lines_elsewhere) {
+TEST_F(TrainCli, watch_fits_the_terminal_and_is_plain_lines_elsewhere) {  // T-51
   write_all(file("points.csv"), points(600));
   const std::string path = config(R"({"epochs":60,"batch_size":4})");
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);

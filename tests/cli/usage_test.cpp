@@ -146,6 +146,8 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"evolve", {"--output", "--resume", "--generations", "--device", "--json"}},
       {"stream", {"--models", "--fixtures", "--output", "--overwrite", "--page", "--no-certificate"}},
       {"bridge", {"--bind", "--port", "--token", "--models", "--fixtures", "--reports"}},
+      {"page", {"--port", "--web", "--json"}},
+      {"serve", {"--port", "--host", "--api-key", "--name", "--max-waiting", "--json"}},
       {"schema", {}},
       {"verify", {"--table", "--json"}},
       {"audit", {"--json", "--include-network"}},
@@ -174,7 +176,7 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
 TEST_F(Usage, options_have_the_same_names_everywhere) {
   const std::map<std::string, std::string> pairs = {{"-o", "--output"},     {"-t", "--threads"}, {"-q", "--quiet"},
                                                     {"-n", "--max-tokens"}, {"-p", "--prompt"},  {"-f", "--file"},
-                                                    {"-i", "--input"},      {"-h", "--help"}};
+                                                    {"-i", "--input"},      {"-h", "--help"},    {"-m", "--model"}};
   std::map<std::string, std::pair<std::string, std::string>> words;  // of an option, with the command that has them
   for (const std::string& command : commands()) {
     SCOPED_TRACE(command);
@@ -287,11 +289,11 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   };
   ASSERT_EQ(loom({"generate", small(), "-p", "Hello", "-n", "1", "--save-kv", temp("kept.entity")}).status, 0);
   // They say how and not what, or write a file of which --kv shows what is in it; --chat insists on what an instruct
-  // model does anyway; --temperature is --temp; --prompt is what all of it is about. --ignore-eos follows below, and
-  // --plain-text, which changes control tokens in a text alone, has a test of its own.
-  const std::set<std::string> silent = {"--threads",    "--isa",     "--device",  "--precision", "--quiet",
-                                        "--help",       "--prompt",  "--chat",    "--overwrite", "--temperature",
-                                        "--ignore-eos", "--save-kv", "--receipt", "--plain-text"};
+  // model does anyway; --temperature is --temp, --model is MODEL; --prompt is what all of it is about. --ignore-eos
+  // follows below, and --plain-text, which changes control tokens in a text alone, has a test of its own.
+  const std::set<std::string> silent = {"--threads",    "--isa",     "--device",  "--precision",  "--quiet",
+                                        "--help",       "--prompt",  "--chat",    "--overwrite",  "--temperature",
+                                        "--ignore-eos", "--save-kv", "--receipt", "--plain-text", "--model"};
   for (const auto& [name, line] : options_of({"generate"}))
     if (name.size() > 2) {
       EXPECT_TRUE(values.contains(name) || silent.contains(name)) << name << " has no row here";
@@ -373,7 +375,7 @@ TEST_F(Usage, PlainTextReadsControlTokensInMessagesAsText) {
   EXPECT_EQ(loom({"replay", temp("plain.json")}).status, 0);
 }
 
-TEST_F(Usage, N_10_precision_fast_is_for_graphics_cards_and_proves_nothing) {
+TEST_F(Usage, precision_fast_is_for_graphics_cards_and_proves_nothing) {  // N-10
   const std::string net = source_path("examples/demo.json");
   for (const Args& args :
        {Args{"generate", small(), "-p", "a", "-n", "1"}, {"run", net, "-q"}, {"logits", small(), "--ids", "1"}})

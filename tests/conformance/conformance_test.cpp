@@ -9,8 +9,8 @@
 
 #include "io/network_file.h"
 #include "layers/all.h"
-#include "network/golden_parity.h"
-#include "network/network_session.h"
+#include "verify/golden_parity.h"
+#include "network/session/network_session.h"
 #include "support/divided.h"
 
 namespace loom {
@@ -103,7 +103,7 @@ TEST(Conformance, every_kind_stands_among_the_golden_layers) {
 
 // The f32 pass over packed weights is compared with the f64 pass over their decoded values, which shows the error that
 // a type costs. parity_bound() has the bounds.
-TEST(Conformance, D_31_D_32_D_33_every_type_is_near_the_f64_pass_over_its_decoded_weights) {
+TEST(Conformance, every_type_is_near_the_f64_pass_over_its_decoded_weights) {  // D-31, D-32, D-33
   each_kind_and_type([](const GoldenLayer& c, const Network& network, DType dtype) {
     const auto exact = run_golden_exact(c, network, false), actual = run_golden(c, network, false);
     ASSERT_TRUE(exact && actual);
@@ -113,14 +113,14 @@ TEST(Conformance, D_31_D_32_D_33_every_type_is_near_the_f64_pass_over_its_decode
   });
 }
 
-TEST(Conformance, N_01_V_10_one_thread_and_three_give_the_same_bits) {
+TEST(Conformance, one_thread_and_three_give_the_same_bits) {  // N-01, V-10
   each_kind_and_type([](const GoldenLayer& c, const Network& network, DType) {
     EXPECT_EQ(run(c, network, 1, 0, c.input[0]), run(c, network, 3, 0, c.input[0]));
   });
 }
 
-// The same with as many samples as it takes for threads to divide the work (the golden batches are too small for that).
-TEST(Conformance, N_01_V_10_threads_that_divide_a_wide_batch_give_the_same_bits) {
+// Golden layers with as many samples as threads need to divide the work (the golden batches are too small).
+TEST(Conformance, threads_that_divide_a_wide_batch_give_the_same_bits) {  // N-01, V-10
   for (const GoldenLayer& c : golden_layers())
     for (const DType dtype : {DType::float32, DType::int8}) {
       if (dtype != DType::float32 && !c.typed) continue;
@@ -135,7 +135,7 @@ TEST(Conformance, N_01_V_10_threads_that_divide_a_wide_batch_give_the_same_bits)
     }
 }
 
-TEST(Conformance, N_01_S_02_an_item_alone_equals_the_item_in_its_batch) {
+TEST(Conformance, an_item_alone_equals_the_item_in_its_batch) {  // N-01, S-02
   each_kind_and_type([](const GoldenLayer& c, const Network& network, DType) {
     // moves the batch away; draws noise by row (engine 3.13)
     if (c.name == "permute" || c.name == "softmax gumbel") return;
@@ -151,7 +151,7 @@ TEST(Conformance, N_01_S_02_an_item_alone_equals_the_item_in_its_batch) {
 }
 
 // Micro-batches of sixteen samples add up to the bits of the whole batch.
-TEST(Conformance, N_05_T_41_gradients_of_micro_batches_equal_those_of_the_batch) {
+TEST(Conformance, gradients_of_micro_batches_equal_those_of_the_batch) {  // N-05, T-41
   each_kind_and_type([](const GoldenLayer& c, const Network& network, DType dtype) {
     if (!c.typed || c.input[0] <= 16 || dtype > DType::int8) return;
     const Result1 whole = run(c, network, 1, 0, c.input[0]);
@@ -176,7 +176,7 @@ TEST(Conformance, N_05_T_41_gradients_of_micro_batches_equal_those_of_the_batch)
   });
 }
 
-TEST(Conformance, F_04_F_03_saved_and_loaded_networks_compute_the_same_bits) {
+TEST(Conformance, saved_and_loaded_networks_compute_the_same_bits) {  // F-04, F-03
   each_kind_and_type([](const GoldenLayer& c, const Network& network, DType) {
     const Result1 expected = run(c, network, 1, 0, c.input[0]);
     const auto bytes = network_to_entity(network);

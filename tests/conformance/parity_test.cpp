@@ -1,6 +1,6 @@
 // Every kind in every type against the f64 pass over its decoded weights, where that pass is what the arithmetic
 // promises: float and wide types always, integer types where the rounding of their inputs is switched off or loses
-// nothing. What is left between the two are the roundings of f32 sums. The products themselves are held to integer
+// nothing. Only the roundings of f32 sums differ between the two. The products themselves are held to integer
 // loops bit by bit in src/ops/matmul/matmul_test.cpp.
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/philox.h"
-#include "network/golden_parity.h"
+#include "verify/golden_parity.h"
 
 namespace loom {
 namespace {
@@ -26,7 +26,7 @@ void expect_parity(const GoldenLayer& c, DType dtype, std::span<const float> inp
   EXPECT_NE(result.parity, Parity::Beyond) << result.error;
 }
 
-TEST(Parity, D_34_D_35_every_kind_and_type_without_rounded_inputs_is_the_f64_pass) {
+TEST(Parity, every_kind_and_type_without_rounded_inputs_is_the_f64_pass) {  // D-34, D-35
   for (const GoldenLayer& c : golden_layers()) {
     if (!c.typed) continue;
     std::string spec(c.spec);
@@ -44,7 +44,7 @@ TEST(Parity, D_34_D_35_every_kind_and_type_without_rounded_inputs_is_the_f64_pas
 // Inputs of -1, 0 and 1 are whole codes in every row, group and patch, whatever their scale: -127, 0 and 127, or 32512.
 // So the integers that the kernels add are exact, and kinds whose products all meet the input differ from f64 by f32
 // sums alone.
-TEST(Parity, D_33_D_35_inputs_that_rounding_leaves_alone_give_the_f64_pass) {
+TEST(Parity, inputs_that_rounding_leaves_alone_give_the_f64_pass) {  // D-33, D-35
   const std::set<std::string_view> direct = {
       "dense", "cnn1", "cnn2", "cnn3",   "convtransposed1", "convtransposed2", "convtransposed3",
       "rnn",   "lstm", "gru",  "kmeans", "lora cnn2",       "parallel concat", "parallel grid_scatter"};

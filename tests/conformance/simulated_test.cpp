@@ -1,7 +1,7 @@
 // The law of engine D-35: every kind in every type gives, packed, the bits of a plain simulation. The simulation runs
 // the same layers with other kernels for products: plain loops (support/plain_product.h) over codes, scales and zero
-// points that quantize() makes of the masters, and that never were in a panel. What reads weights as values
-// (embeddings, norms, distances, gradients of inputs) is held to the same plain numbers.
+// points that quantize() makes of the masters, and that never were in a panel. Operations that read weights as
+// values (embeddings, norms, distances, gradients of inputs) are compared with the same plain numbers.
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 
 #include "core/fp_environment.h"
 #include "core/json.h"
-#include "network/golden.h"
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "verify/golden_layers.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 #include "ops/all.h"
 #include "ops/matmul/matmul.h"
 #include "support/plain_product.h"
@@ -163,7 +163,7 @@ void expect_simulated(const GoldenLayer& given, DType dtype, ScaleSpan span, std
     EXPECT_EQ(outcome(c, *network, {.threads = 1, .isa = isa, .backward = true}), expected) << name(isa);
 }
 
-TEST(Simulated, D_35_G_56_every_kind_in_every_type_and_span_gives_the_bits_of_plain_loops) {
+TEST(Simulated, every_kind_in_every_type_and_span_gives_the_bits_of_plain_loops) {  // D-35, G-56
   simulated_products = 0;
   for (const GoldenLayer& c : golden_layers())
     for (std::size_t t = 0; t < golden_types(c); ++t)
@@ -172,7 +172,7 @@ TEST(Simulated, D_35_G_56_every_kind_in_every_type_and_span_gives_the_bits_of_pl
   EXPECT_GT(simulated_products, 5000u);
 }
 
-TEST(Simulated, D_34_D_35_every_kind_in_every_way_of_inputs_gives_the_bits_of_plain_loops) {
+TEST(Simulated, every_kind_in_every_way_of_inputs_gives_the_bits_of_plain_loops) {  // D-34, D-35
   for (const GoldenLayer& c : golden_layers())
     for (std::size_t t = 0; t < golden_types(c); ++t)
       for (const std::string_view way : {"row", "group", "none"})

@@ -1,5 +1,5 @@
 // The promise itself: the golden set gives the digests of hashes.tsv on every instruction set, thread count, chunking,
-// batch and through a snapshot, whatever floating-point environment the caller left behind.
+// batch and through a snapshot, whatever floating-point environment the caller has set.
 
 #include <cstdlib>
 #include <map>
@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "core/file.h"
-#include "network/golden.h"
-#include "lm/golden.h"
+#include "verify/golden_layers.h"
+#include "verify/golden_models.h"
 #include "support/divided.h"
 #include "support/paths.h"
 
@@ -84,7 +84,7 @@ TEST(Determinism, every_number_of_threads) {
   }
 }
 
-// Single layers stand in the table behind the models.
+// Single layers come after the models in the table.
 TEST(Determinism, every_layer_kind_and_type_on_every_instruction_set_and_number_of_threads) {
   for (const Isa isa : kLayerIsas)
     for (const int threads : {1, 3}) {
@@ -123,7 +123,7 @@ TEST(Determinism, saved_and_restored) {
 }
 
 #if defined(__SSE2__)
-TEST(Determinism, N_02_the_callers_floating_point_environment_does_not_matter_and_is_restored) {
+TEST(Determinism, the_callers_floating_point_environment_does_not_matter_and_is_restored) {  // N-02
   const unsigned before = _mm_getcsr();
   for (const unsigned mode : {0x8040u, 0x6000u, 0x2000u}) {  // flush to zero and denormals are zero; toward zero; down
     const unsigned set = (before & ~0x6000u) | mode;

@@ -1,10 +1,10 @@
 // The golden set on machines that the test runner is not built for (AArch64 under qemu, wasm32).
 //
-//   loom_verify                        the best target gives the whole of both tables; the weaker ones, slow when they
-//     are emulated, every
-//                                      training, every layer in every type and every third model
-//   loom_verify --sample N FOLDER      every N-th line of FOLDER/hashes.tsv and FOLDER/training.tsv, others on each
-//     target
+//   verify_golden                        the best target gives the whole of both tables; the weaker ones, slow when
+//                                        they are emulated, every training, every layer in every type and every third
+//                                        model
+//   verify_golden --sample N FOLDER      every N-th line of FOLDER/hashes.tsv and FOLDER/training.tsv, others on each
+//                                        target
 
 #include <algorithm>
 #include <charconv>
@@ -12,9 +12,9 @@
 #include <cstring>
 
 #include "core/file.h"
-#include "lm/golden.h"
-#include "network/golden.h"
-#include "training/golden.h"
+#include "verify/golden_models.h"
+#include "verify/golden_layers.h"
+#include "verify/golden_trainings.h"
 
 namespace {
 
@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
   const bool sample = argc == 4 && std::strcmp(argv[1], "--sample") == 0 &&
                       std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), one_in).ec == std::errc{} && one_in > 0;
   if (argc > 1 && !sample) {
-    std::fprintf(stderr, "usage: loom_verify [--sample N FOLDER]\n");
+    std::fprintf(stderr, "usage: verify_golden [--sample N FOLDER]\n");
     return 2;
   }
   const auto lines = sample ? verify_sample(one_in, argv[3]) : verify_whole();

@@ -1,7 +1,7 @@
 // The golden set on a graphics card, through navigator.gpu, beside the same lines of the CPU, in WebAssembly. Prints
 // the lines, which are those of hashes.tsv and training.tsv, and counts those that the card has no form for.
 //
-//   loom_verify_gpu [N]      every N-th network of a layer, model and training; 1 without
+//   verify_golden_gpu [N]      every N-th network of a layer, model and training; 1 without
 
 #include <charconv>
 #include <cstdio>
@@ -11,9 +11,9 @@
 #include "backend/webgpu/js.h"
 #include "backend/webgpu/prover.h"
 #include "core/clock.h"
-#include "lm/golden.h"
-#include "network/golden.h"
-#include "training/golden.h"
+#include "verify/golden_models.h"
+#include "verify/golden_layers.h"
+#include "verify/golden_trainings.h"
 
 namespace {
 
@@ -28,7 +28,7 @@ class Verification {
     LOOM_TRY_VOID(run_models());
     return run_trainings();
   }
-  // Of the lines that the card has given, which are those of the CPU.
+  // The digest of the card's lines, which are those of the CPU.
   std::string digest() const { return digest_of_text(table_); }
   std::size_t lines() const { return static_cast<std::size_t>(std::ranges::count(table_, '\n')); }
   std::size_t refused() const { return refused_; }
@@ -93,7 +93,7 @@ Result<bool> verify(std::size_t one_in) {
   LOOM_TRY_VOID(verification.run());
   const gpu::Prover::Report& report = device->prover().report();
   std::printf(
-      "%zu lines of the card are those of the CPU, %zu networks have no form there, %llu shaders, %llu trials, %.0f "
+      "%zu lines of the card are those of the CPU, %zu networks cannot run on it, %llu shaders, %llu trials, %.0f "
       "s\n",
       verification.lines(), verification.refused(), static_cast<unsigned long long>(device->counters().pipelines),
       static_cast<unsigned long long>(report.trials), ms_since(begin) / 1000);
@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
   std::size_t one_in = 1;
   if (argc > 2 || (argc == 2 && (std::from_chars(argv[1], argv[1] + std::strlen(argv[1]), one_in).ec != std::errc{} ||
                                  one_in == 0))) {
-    std::fprintf(stderr, "usage: loom_verify_gpu [N]\n");
+    std::fprintf(stderr, "usage: verify_golden_gpu [N]\n");
     return 2;
   }
   const auto passed = verify(one_in);

@@ -16,15 +16,15 @@ using test::numbers_of;
 
 constexpr double kTolerance = 1e-4;
 constexpr double kClearGap = 1e-3;  // a closer call may go either way
-// BitNet rounds every input of a matrix to 8 bits: a last bit of difference before may be a step behind, here 1 % of
-// the largest logit at most. Its first row, before few such steps, stays within kTolerance.
+// BitNet rounds every input of a matrix to 8 bits: a last bit of difference before may be a step after it, in these
+// models 1 % of the largest logit at most. Its first row, before few such steps, stays within kTolerance.
 constexpr double kBitnetTolerance = 0.01;
 
 std::string folder_of(const std::string& name) { return test::source_path("tests/golden/models/" + name); }
 
 class Family : public testing::TestWithParam<std::string> {};
 
-TEST_P(Family, F_55_logits_and_greedy_tokens_equal_the_reference) {
+TEST_P(Family, logits_and_greedy_tokens_equal_the_reference) {  // F-55
   const std::string folder = folder_of(GetParam());
   const Json reference = test::read_json(folder + "/reference.json");
   ASSERT_TRUE(reference.is_object());
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Supported, Family,
                                          "mistral_window", "qwen2_biases", "qwen3_head_norm"),
                          [](const auto& info) { return info.param; });
 
-TEST(Families, F_54_others_are_refused_by_name) {
+TEST(Families, others_are_refused_by_name) {  // F-54
   const std::pair<const char*, const char*> refused[] = {
       {"gemma1", "gemma"}, {"phi3_fused", "phi3"}, {"smollm3_nope", "smollm3"}};
   for (const auto& [folder, family] : refused) {
@@ -103,7 +103,7 @@ TEST(Families, F_54_others_are_refused_by_name) {
 }
 
 // Packed ternary weights and their scales belong together, in both directions.
-TEST(Families, D_24_bitnet_tensors_that_do_not_fit_are_refused) {
+TEST(Families, bitnet_tensors_that_do_not_fit_are_refused) {  // D-24
   const std::string source = folder_of("bitnet_multiplied"), folder = testing::TempDir() + "loom_bitnet_parts";
   const auto file = SafetensorsFile::open(source + "/model.safetensors");
   ASSERT_TRUE(file);

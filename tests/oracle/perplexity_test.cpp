@@ -13,7 +13,7 @@ namespace loom {
 namespace {
 
 constexpr std::size_t kWindows = 8;  // half a minute of one core; LOOM_LONG_TESTS=1 reads all 98, 50 078 scored tokens
-// Inputs are rounded to int16 here and not in the reference: a window beyond this is broken.
+// Loom rounds inputs to int16, the reference does not: a window above this difference is wrong.
 constexpr double kOneWindow = 0.005;
 
 TEST(Perplexity, smollm2_q4_1_is_within_half_a_percent) {

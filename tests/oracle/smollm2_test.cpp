@@ -88,7 +88,7 @@ void compare(Session& session, const LanguageModel& model, const Json& c, const 
   EXPECT_GE(clear, kTokens - 4);
 }
 
-TEST_P(Smollm2, F_55_logits_and_greedy_tokens_equal_the_reference) {
+TEST_P(Smollm2, logits_and_greedy_tokens_equal_the_reference) {  // F-55
   const char* python = std::getenv("LOOM_PYTHON");
   ASSERT_NE(python, nullptr) << "LOOM_PYTHON is not set: it names a Python with the packages numpy and gguf";
   const Json reference = test::read_json(test::source_path("tests/golden/smollm2_reference.json"));

@@ -1,4 +1,4 @@
-"""The C ABI breaks no program that was compiled against api/loom.abi, and tools/abi.py tells what would from what would not."""
+"""The C ABI breaks no program that was compiled against api/loom.abi, and tools/abi.py finds the changes that would."""
 
 import importlib.util
 import pathlib
@@ -9,9 +9,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CHANGES = [  # (what is replaced in loom.h, by what, whether it breaks a program)
     ("  uint64_t min_tokens;", "  uint32_t min_tokens;", True),
     ("  uint64_t seed;", "  uint64_t inserted;\n  uint64_t seed;", True),
-    ("} loom_step;", "  int32_t in_the_padding;\n} loom_step;", True),
-    ("} loom_step;", "  uint64_t added;\n  int32_t more;\n} loom_step;", False),
-    ("} loom_session_options;", "  uint64_t added;\n} loom_session_options;", False),
+    ("}; /* loom_step */", "  int32_t in_the_padding;\n}; /* loom_step */", True),
+    ("}; /* loom_step */", "  uint64_t added;\n  int32_t more;\n}; /* loom_step */", False),
+    ("}; /* loom_session_options */", "  uint64_t added;\n}; /* loom_session_options */", False),
     ("loom_retain(loom_handle handle)", "loom_retain(int32_t handle)", True),
     ("(*loom_on_progress)(void* user, double fraction)", "(*loom_on_progress)(void* user, float fraction)", True),
     ("LOOM_API loom_status loom_release(loom_handle handle);", "", True),
@@ -40,7 +40,7 @@ def main():
         broken, words = abi.compared(folder, header)
         if broken:
             faults.append(words)
-    print("\n".join(faults) or f"no program breaks; {len(CHANGES)} changes were told apart")
+    print("\n".join(faults) or f"no program breaks; {len(CHANGES)} changes were classified")
     return 1 if faults else 0
 
 

@@ -1,6 +1,8 @@
-"""Declarations of other languages: they compile, their structs lie as in C, and examples/*/ask gives the README's answer.
+"""Other languages: declarations have the layout of C, packages pass their tests, examples give the README's answer.
 
-  bindings.py LANGUAGE libloom.so     layout, cpp, rust, go, java, csharp or typescript
+  bindings.py LANGUAGE libloom.so [--whole]
+
+LANGUAGE is layout, cpp, rust, go, java, kotlin, swift, csharp or typescript. --whole adds what takes long: Go's race detector, a folder of a whole model.
 
 A language whose compiler is missing ends with 77, which CTest shows as skipped.
 """
@@ -19,6 +21,9 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ANSWER = "The capital of France is Paris.\nhash 99554f0d"
 SKIPPED = 77
+WHOLE = "--whole" in sys.argv
+# Programs that tools/npm_packages.sh package has fetched.
+NPM = os.path.join(os.environ.get("LOOM_NPM") or os.path.expanduser("~/.cache/loom/npm"), "package/node_modules/.bin")
 
 
 class Missing(Exception):
@@ -27,7 +32,7 @@ class Missing(Exception):
 
 def tool(*names):
     for name in names:
-        if found := shutil.which(name):
+        if found := shutil.which(name) or shutil.which(name, path=NPM):
             return found
     raise Missing(f"none of {', '.join(names)} is installed")
 
@@ -52,8 +57,25 @@ def ask(command, folder, shows_progress=True, **environment):
     wrong = subprocess.run([*map(str, command), __file__, "x"], cwd=folder, capture_output=True, text=True,
                            env={**os.environ, **environment})
     print(wrong.stderr)
-    if wrong.returncode != 1 or not wrong.stderr.startswith("ask: Unsupported: "):
+    if wrong.returncode != 1 or not wrong.stderr.lower().startswith("ask: unsupported: "):
         raise SystemExit("expected a model that is none to be unsupported")
+
+
+def program(language):
+    """The program of docs/guide/languages.md in a language."""
+    page = (ROOT / "docs/guide/languages.md").read_text()
+    found = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    if len(found) != 1:
+        raise SystemExit(f"languages.md has {len(found)} programs in {language}, expected one")
+    return found[0]
+
+
+def tour(command, folder, **environment):
+    """That program, which prints the lines of the page."""
+    model = pathlib.Path(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf")
+    printed = run([*command, model], folder, **environment)
+    if printed != program("text"):
+        raise SystemExit(f"the program of languages.md printed\n{printed}expected\n{program('text')}")
 
 
 def of_c(folder):
@@ -68,7 +90,7 @@ def of_c(folder):
 
 
 def of_python():
-    """The same as the ctypes module of the package has them."""
+    """Sizes and offsets of the ctypes module of the package."""
     spec = importlib.util.spec_from_file_location("_abi", ROOT / "python/welvet/_abi.py")
     abi = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(abi)
@@ -96,7 +118,7 @@ def layout(_, folder):
 
 
 def cpp(library, folder):
-    """loom.hpp with exceptions and without, by every compiler that is here; the names of the mission."""
+    """loom.hpp with exceptions and without, by every installed compiler; the names of the specification."""
     strict = ["-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", f"-I{ROOT}/include"]
     link = [f"-L{library.parent}", "-lloom", f"-Wl,-rpath,{library.parent}"]
     compilers = [found for name in ("g++", "clang++-19", "clang++") if (found := shutil.which(name))]
@@ -106,26 +128,63 @@ def cpp(library, folder):
         run([compiler, *strict, ROOT / "examples/cpp/ask.cpp", *link, "-o", "ask"], folder)
         run([compiler, *strict, ROOT / "bindings/cpp/names.cpp", *link, "-o", "names"], folder)
         run([compiler, *strict, "-fno-exceptions", ROOT / "tests/outside/no_exceptions.cpp", *link, "-o", "values"], folder)
+        run([compiler, *strict, ROOT / "tests/outside/other_abi.cpp", *link, "-o", "other"], folder)
         run(["./names"], folder)
         run(["./values"], folder)
-    ask([folder / "ask"], folder)
+        run(["./other"], folder)
+    ask([folder / "ask"], folder, False)
+    run([compilers[0], *strict, "-pthread", ROOT / "tests/outside/cpp_use.cpp", *link, "-o", "use"], folder)
+    data = pathlib.Path(os.environ["LOOM_DATA"])
+    print(run(["./use", data / "llm/SmolLM2-135M-Instruct.Q4_1.gguf", data / "minilm"], folder))
+    (folder / "tour.cpp").write_text(program("cpp"))
+    run([compilers[0], *strict, folder / "tour.cpp", *link, "-o", "tour"], folder)
+    tour([folder / "tour"], folder)
 
 
 def rust(library, folder):
-    compiler = [tool("rustc"), "--edition", "2021", "-D", "warnings", "-L", library.parent, "-L", folder]
-    run([*compiler, "--crate-type", "rlib", "--crate-name", "loom_sys", ROOT / "bindings/rust/lib.rs"], folder)
-    run([*compiler, "--extern", "loom_sys", ROOT / "examples/rust/ask.rs", "-o", "ask"], folder)
-    ask([folder / "ask"], folder, LD_LIBRARY_PATH=str(library.parent))
+    cargo = tool("cargo")
+    version = subprocess.run([cargo, "--version"], capture_output=True, text=True).stdout
+    if (m := re.match(r"cargo 1\.(\d+)", version)) and int(m[1]) < 77:
+        raise Missing(f"{version.strip()} is installed, bindings/rust needs 1.77")
+    # Compiled objects stay beside the library from one run to the next.
+    environment = {"WELVET_LIBRARY": str(library), "CARGO_TARGET_DIR": str(library.parent / "cargo"),
+                   "RUSTFLAGS": "-D warnings", "RUSTDOCFLAGS": "-D warnings", "RUST_BACKTRACE": "0"}
+    crate = ROOT / "bindings/rust"
+    print(run([cargo, "test", "--offline", "--locked", "--quiet"], crate, **environment))
+    run([cargo, "doc", "--offline", "--no-deps", "--quiet"], crate, **environment)
+    ask([library.parent / "cargo/debug/examples/ask"], folder, False)
+    (folder / "src").mkdir()
+    (folder / "src/main.rs").write_text(program("rust"))
+    (folder / "Cargo.toml").write_text('[package]\nname = "tour"\nversion = "0.1.0"\nedition = "2021"\n\n'
+                                       f'[dependencies]\nwelvet = {{path = "{crate}"}}\n')
+    run([cargo, "build", "--offline", "--quiet"], folder, **environment)
+    tour([library.parent / "cargo/debug/tour"], folder, LD_LIBRARY_PATH=str(library.parent))
+    for check, words in (("clippy", ["--offline", "--all-targets", "--quiet", "--", "-D", "warnings"]), ("fmt", ["--check"])):
+        if subprocess.run([cargo, check, "--version"], capture_output=True).returncode:
+            print(f"cargo {check} is not installed, so it does not check the crate")
+        else:
+            run([cargo, check, *words], crate, **environment)
 
 
 def go(library, folder):
     compiler = tool("go")
+    version = subprocess.run([compiler, "env", "GOVERSION"], capture_output=True, text=True,
+                             env={**os.environ, "GOTOOLCHAIN": "local"})
+    if (m := re.match(r"go1\.(\d+)", version.stdout)) and int(m[1]) < 23:
+        raise Missing(f"{version.stdout.strip()} is installed, bindings/go needs go1.23")
     # as the head of ask.go says, with the go.mod beside it
-    environment = {"CGO_ENABLED": "1", "CGO_CFLAGS": f"-I{ROOT}/include", "CGO_LDFLAGS": f"-L{library.parent}",
-                   "GOFLAGS": "-mod=readonly", "GOPROXY": "off"}
+    environment = {"CGO_ENABLED": "1", "CGO_LDFLAGS": f"-L{library.parent} -Wl,-rpath,{library.parent}",
+                   "GOFLAGS": "-mod=readonly", "GOPROXY": "off", "GOTOOLCHAIN": "local", "GODEBUG": "cgocheck=1"}
+    run([compiler, "vet", "./..."], ROOT / "bindings/go", **environment)
+    how = ["-race"] if WHOLE else ["-short"]
+    print(run([compiler, "test", "-count=1", *how, "./..."], ROOT / "bindings/go", **environment))
     run([compiler, "vet", "./..."], ROOT / "examples/go", **environment)
     run([compiler, "build", "-o", folder / "ask", "."], ROOT / "examples/go", **environment)
-    ask([folder / "ask"], folder, False, LD_LIBRARY_PATH=str(library.parent), GODEBUG="cgocheck=1")
+    ask([folder / "ask"], folder, False)
+    (folder / "main.go").write_text(program("go"))
+    (folder / "go.mod").write_text((ROOT / "examples/go/go.mod").read_text().replace("../..", str(ROOT)))
+    run([compiler, "build", "-o", "tour", "."], folder, **environment)
+    tour([folder / "tour"], folder)
     if unformatted := run([pathlib.Path(compiler).with_name("gofmt"), "-l", ROOT / "bindings/go", ROOT / "examples/go"], folder):
         raise SystemExit(f"gofmt would change {unformatted}")
 
@@ -146,16 +205,41 @@ def java_home():
 
 def java(library, folder):
     home = java_home()
-    run([home / "bin/javac", "-Xlint:all,-restricted,-serial", "-Werror", "-d", folder, ROOT / "bindings/java/welvet/Abi.java",
-         ROOT / "examples/java/Ask.java"], folder)
-    ask([home / "bin/java", "-cp", folder, "--enable-native-access=ALL-UNNAMED", f"-Dloom.library={library}", "Ask"], folder)
+    package = ROOT / "bindings/java/src"
+    (folder / "Tour.java").write_text(program("java"))
+    sources = [*package.rglob("*.java"), ROOT / "examples/java/Ask.java", folder / "Tour.java"]
+    quick = "-XX:TieredStopAtLevel=1"  # of a machine that starts and ends at once
+    run([home / "bin/javac", f"-J{quick}", "-Xlint:all,-restricted,-serial", "-Werror", "--release", "22", "-d", folder,
+         *sources], folder)
+    start = [home / "bin/java", quick, "-cp", folder, "--enable-native-access=ALL-UNNAMED"]
+    print(run([*start, "welvet.Runner", "welvet.ModelsTest", "welvet.NetworksTest"], folder, WELVET_LIBRARY=str(library)))
+    ask([*start, f"-Dloom.library={library}", "Ask"], folder, False)
+    tour([*start, "Tour"], folder, WELVET_LIBRARY=str(library))
+    run([home / "bin/javadoc", f"-J{quick}", "-quiet", "-Xdoclint:all", "-Werror", "--release", "22", "-sourcepath",
+         package / "main/java", "-d", folder / "pages", "welvet"], folder)
+
+
+def kotlin(library, folder):
+    home, compiler = java_home(), tool("kotlinc")
+    sources = (ROOT / "bindings/java/src/main").rglob("*.java")
+    run([home / "bin/javac", "--release", "22", "-d", folder, *sources], folder)
+    run([compiler, "-include-runtime", "-cp", folder, "-d", "ask.jar", ROOT / "examples/kotlin/Ask.kt"], folder)
+    ask([home / "bin/java", "-cp", f"{folder}:ask.jar", "--enable-native-access=ALL-UNNAMED", "AskKt"], folder, False,
+        WELVET_LIBRARY=str(library))
+
+
+def swift(library, folder):
+    run([tool("swiftc"), "-I", ROOT / "include", "-L", library.parent, "-lloom", ROOT / "examples/swift/Ask.swift",
+         "-o", "ask"], folder)
+    ask([folder / "ask"], folder, False, LD_LIBRARY_PATH=str(library.parent))
 
 
 def csharp(library, folder):
     compiler, runner = tool("mcs"), tool("mono")
     shown = folder / "Layouts.cs"
     shown.write_text(LAYOUTS_OF_CSHARP)
-    sources = [ROOT / "bindings/csharp/Abi.cs", ROOT / "examples/csharp/Ask.cs"]
+    sources = [ROOT / "bindings/csharp/Abi.cs", ROOT / "examples/csharp/Ask.cs",
+               *sorted((ROOT / "bindings/csharp/Welvet").glob("*.cs"))]
     run([compiler, "-unsafe", "-langversion:7.2", "-warnaserror", *sources, "-out:ask.exe"], folder)
     run([compiler, "-unsafe", "-langversion:7.2", sources[0], shown, "-out:layouts.exe"], folder)
     compared = 0
@@ -168,7 +252,7 @@ def csharp(library, folder):
         compared += 1
     if compared != len(c):
         raise SystemExit(f"C# has {compared} sizes and offsets, C {len(c)}")
-    ask([runner, "ask.exe"], folder, LD_LIBRARY_PATH=str(library.parent))
+    ask([runner, "ask.exe"], folder, WELVET_LIBRARY=str(library))
 
 
 LAYOUTS_OF_CSHARP = """
@@ -180,9 +264,9 @@ public static class Layouts
 {
     public static void Main()
     {
-        foreach (Type type in typeof(Welvet.Abi).Assembly.GetTypes())
+        foreach (Type type in typeof(Welvet.Interop.Abi).Assembly.GetTypes())
         {
-            if (!type.IsValueType || type.Namespace != "Welvet" || type.IsNested) continue;
+            if (!type.IsValueType || type.Namespace != "Welvet.Interop" || type.IsNested) continue;
             Console.WriteLine(type.Name + "  " + Marshal.SizeOf(type));
             foreach (FieldInfo field in type.GetFields())
                 Console.WriteLine(type.Name + " " + field.Name + " " + Marshal.OffsetOf(type, field.Name));
@@ -195,7 +279,7 @@ public static class Layouts
 def typescript(_, folder):
     node = tool("node")
     script = folder / "layouts.mjs"
-    (folder / "loom_abi.mjs").write_text((ROOT / "bindings/typescript/loom_abi.js").read_text())
+    (folder / "loom_abi.mjs").write_text((ROOT / "js/src/abi/loom_abi.js").read_text())
     script.write_text("""
 import * as abi from './loom_abi.mjs';
 for (const [name, { size, fields }] of Object.entries(abi.layouts.lp64)) {
@@ -215,7 +299,7 @@ if (abi.BUSY !== 30 || abi.STOP_LENGTH !== 3 || abi.layouts.wasm32.step.fields.t
         raise SystemExit(f"JavaScript has {compared} sizes and offsets, C {len(c)}")
     print(f"{compared} sizes and offsets are equal in C and JavaScript")
     use = folder / "use.ts"
-    (folder / "loom_abi.d.ts").write_text((ROOT / "bindings/typescript/loom_abi.d.ts").read_text())
+    (folder / "loom_abi.d.ts").write_text((ROOT / "js/src/abi/loom_abi.d.ts").read_text())
     use.write_text("""
 import { layouts, OK, STOP_EOS, type Functions, type Handle, type Stop } from './loom_abi.js';
 export function kind(loom: Functions, handle: Handle, room: number): number {
@@ -233,7 +317,7 @@ def main():
         try:
             globals()[language](library, pathlib.Path(folder))
         except Missing as missing:
-            print(f"SKIPPED: {missing}, so the declarations of {language} are not tested here")
+            print(f"SKIPPED: {missing}, so the declarations of {language} are not tested")
             return SKIPPED
     return 0
 

@@ -1,11 +1,11 @@
 """The golden set by WebAssembly and navigator.gpu: its lines are those of tests/determinism/*.tsv.
 
-  browser.py driver                        bindings/typescript/loom_gpu.js by itself, by Dawn in node (tools/npm_packages.sh)
+  browser.py driver                        js/src/abi/loom_gpu.js by itself, by Dawn in node (tools/npm_packages.sh)
   browser.py node PROGRAM.wasm [N]         every N-th network, by Dawn in node
   browser.py chromium PROGRAM.wasm [N]     the page examples/browser, in Chromium without a window; --screenshot FILE keeps a picture of it
   browser.py serve PROGRAM.wasm            the page, for a browser of your own
 
-Vulkan is that of VK_DRIVER_FILES, or else SwiftShader, which comes with Chromium. What is missing ends the test with 77, which CTest shows as skipped.
+Vulkan is that of VK_DRIVER_FILES, or else SwiftShader, which comes with Chromium. A missing program ends the test with 77, which CTest shows as skipped.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def judge(output):
 
 
 def by_dawn(*words):
-    """What node prints with these arguments."""
+    """Returns the output of node with these arguments."""
     command = [tool("node"), "--no-warnings", *words]
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
     folder = pathlib.Path(os.environ.get("LOOM_NPM") or cache / "loom/npm")

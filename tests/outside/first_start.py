@@ -56,13 +56,19 @@ with tempfile.TemporaryDirectory() as folder:
     fitting = [same("logits", base, "--adapter", adapter, "--ids", "5,6,7")[0] == 0
                for base in sorted((GOLDEN / "adapters/bases").iterdir()) for adapter in adapters]
     assert sum(fitting) >= len(adapters) / 2, (sum(fitting), len(adapters))
-    same("tokenize", model, "-p", "Héllo <|im_end|>")
+    assert same("tokenize", model, "--text", "Héllo <|im_end|>")[0] == 0
     same("perplexity", model, SOURCE / "LICENSE", "--window", "128", "--max-windows", "2")
     words = ["/help", "Hello", "/stats", f"/save {folder}/chat.json", f"/load {folder}/chat.json", "/system Be brief.", "Who are you?", "/adapter",
              "/adapter load nowhere", "/adapter NAME on", "/reset", "Hello", "/nonsense", "/quit"]
     same("chat", model, "-n", "8", text="\n".join(words) + "\n")
     for wrong in (["generate", "nowhere.gguf", "-p", "x"], ["generate", GOLDEN / "reference.safetensors", "-p", "x"], ["nonsense"], []):
         assert same(*wrong)[0] != 0
+    # Nobody waits minutes for a compiler to hear that a file is none.
+    for name, content in {"text": b"not a model", "empty": b"", "cut.gguf": b"GGUF\3", "list.json": b"[1]", "object.json": b"{}",
+                          "archive.zip": b"PK\3\4", "array.npy": b"\x93NUMPY\1"}.items():
+        (folder / name).write_bytes(content)
+        for command in ("generate", "logits"):
+            assert same(command, folder / name, "-p", "x")[0] != 0
     # All else is handed over before anything is said.
     for command in run(loom, "--commands")[1].split():
         if command not in LANGUAGE:

@@ -23,10 +23,10 @@ class Reading:
     file: str
     change: object  # (rng, bytes) -> bytes
     args: tuple
-    writes: tuple = ()  # what it may leave behind where it succeeds
+    writes: tuple = ()  # files that it may leave where it succeeds
     statuses: tuple = (0, 3, 4)
     stdin: bytes = b""
-    folder: str = ""  # it writes into this folder of the case, which is made anew for the next one
+    folder: str = ""  # it writes into this folder of the case, which is made again for the next one
     silent: tuple = ()  # exit codes that are answers and need no line
 
 
@@ -275,7 +275,7 @@ def pixels(data):
 def layer_specs():
     """A network of one layer of each kind that the golden cases know."""
     found = {}
-    for path in sorted((ROOT / "src/layers").glob("*/*_golden.json")):
+    for path in sorted((ROOT / "tests/golden/layers").glob("*.json")):
         for case in json.loads(path.read_text())["cases"]:
             kind = case["layer"]["type"] + case["layer"].get("softmax_type", "")
             size = len(json.dumps(case["layer"]))
@@ -299,7 +299,7 @@ class Formats:
         return getattr(self, "make_" + name)()
 
     def made(self, files, *commands):
-        """The files of a folder after commands that begin with some files there; the program's own runs are part of the valid input."""
+        """The files of a folder after commands that begin with some files; the program's own runs are part of the valid input."""
         folder = Path(self.folder, f"made-{len(list(Path(self.folder).iterdir()))}")
         folder.mkdir()
         write_tree(folder, files)
@@ -506,7 +506,7 @@ def of_template(rng, data):
 
 
 def of_loom08(rng, data):
-    """The length of the header and the header stand behind twelve bytes."""
+    """The length of the header and the header come after twelve bytes."""
     return change.of_bytes(rng, data) if rng.random() < 0.3 else data[:12] + change.of_safetensors(rng, data[12:])
 
 

@@ -2,7 +2,7 @@
 """Disks that are full:  full_disks.py PROGRAM [--whole] [--seed S]
 
 Each call of a save fails once (every one of them in a whole run), files may not grow beyond a size, and file systems are too small, where this process
-may mount such. What cannot be written ends with one line and exit code 3, nothing torn or left behind; with room again the job ends as undisturbed.
+may mount such. A job that cannot write ends with one line and exit code 3, nothing torn or left; with room again the job ends as undisturbed.
 """
 
 import os

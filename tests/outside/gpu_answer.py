@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""SmolLM2 answers with the same ids and the same hash of logits on the graphics card as on the CPU; wrong names are told.
+"""SmolLM2 answers with the same ids and the same hash of logits on the graphics card as on the CPU; wrong names are reported.
 
 usage: gpu_answer.py LOOM      (LOOM_DATA names the folder with the model)
 """
@@ -51,4 +51,4 @@ wrong = run("generate", str(model), "--prompt", "x", "--device", "tpu", expect=2
 assert "no device \"tpu\"" in wrong.stderr, wrong.stderr
 wrong = run("gpu", "report", expect=3, LOOM_WEBGPU_LIB="/nowhere/lib.so")
 assert wrong.stderr.count("\n") == 1 and "/nowhere/lib.so" in wrong.stderr, wrong.stderr
-print("wrong names are told in one line")
+print("wrong names are reported in one line")

@@ -1,9 +1,9 @@
-// bindings/typescript/loom_gpu.js by itself: every call, right and wrong, without a module. Run by browser.py, in node with Dawn.
+// js/src/abi/loom_gpu.js by itself: every call, right and wrong, without a module. Run by browser.py, in node with Dawn.
 import assert from "node:assert/strict";
 import { env, exit } from "node:process";
 import { pathToFileURL } from "node:url";
 import { Worker, isMainThread, parentPort, workerData } from "node:worker_threads";
-import { GpuHost, GpuImports } from "../../bindings/typescript/loom_gpu.js";
+import { GpuHost, GpuImports } from "../../js/src/abi/loom_gpu.js";
 
 const KERNEL = `
 @group(0) @binding(0) var<uniform> words: array<vec4<u32>, 16>;
@@ -78,11 +78,11 @@ function testErrors(m) {
   assert.match(m.message(), /parenthesis/);
   assert.equal(m.pipeline(9, KERNEL, 1, 0), 0); // a binding is missing
   assert.equal(m.pipeline(9, KERNEL.replace("fn main", "fn other"), 2, 1), 0);
-  assert.equal(gpu.check(), 1); // who asked has been told
+  assert.equal(gpu.check(), 1); // the caller got the error
   m.submit(9);
   m.read(106, 1, 0, 1);
   told(/command 9/);
-  m.read(107, 3, 256, 8); // behind the end
+  m.read(107, 3, 256, 8); // after the end
   m.read(108, 3, 0, 1);
   told(/range|size/i);
   gpu.destroy_group(5);

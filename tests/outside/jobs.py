@@ -1,4 +1,4 @@
-"""Every command that writes files is a job here, with the files that it must leave where nothing disturbs it, and a check for torn files."""
+"""Every command that writes files is a job, with the files that it must leave where nothing disturbs it, and a check for torn files."""
 
 import dataclasses
 import hashlib
@@ -21,7 +21,7 @@ class Job:
     args: tuple
     more: tuple = ()  # goes on with what an earlier run has left; without it the job is done again
     stdin: bytes = b""
-    old: bytes | None = None  # of a single file: what stood there before
+    old: bytes | None = None  # of a single file: its bytes before
     output: str = ""  # that file
     kills: int = 0  # rounds of a whole run
     done: dict = dataclasses.field(default_factory=dict)  # what it leaves undisturbed
@@ -100,7 +100,7 @@ class Workshop:
 
     def run(self, job, again=False, **more):
         done = self.program.wait(self.start(job, again, **more))
-        self.record_lost |= "dna.jsonl ends here" in done.err  # which is told, and never ends a training
+        self.record_lost |= "dna.jsonl is not continued" in done.err  # which is reported, and never ends a training
         return done
 
     def torn(self, job):
@@ -110,7 +110,7 @@ class Workshop:
             if name.endswith(".part"):
                 continue
             if job.output and f"disk/{name}" == job.output:
-                # A chat is saved several times, and a page tells what it could not read.
+                # A chat is saved several times, and a page says what it could not read.
                 if data not in (job.old, job.done[name]) and not ((job.stdin or job.name == "report") and is_whole(name, data)):
                     wrong.append(f"{name}: neither the old file nor the new one")
             elif not is_whole(name, data):
@@ -137,7 +137,7 @@ def other_version(data):
 
 
 def is_whole(name, data):
-    """Tells by the file's own checksums and lengths."""
+    """Decides by the file's own checksums and lengths."""
     try:
         if name.endswith(".entity"):
             return entity_is_whole(data)
@@ -170,6 +170,6 @@ def entity_is_whole(data):
 
 
 def failed_well(done, workshop, job):
-    """A save that could not be made: one line, exit code 3, nothing torn, nothing left. What goes on without a report or record says so and ends with 0."""
+    """A save that could not be made: one line, exit code 3, nothing torn, nothing left. A job that goes on without a report or record says so and ends with 0."""
     wrong = complaints(done, workshop.disk, [], (0, 3) if not job.stdin else (0, 1), silent=(1,) if job.stdin else ())
     return wrong + workshop.torn(job)

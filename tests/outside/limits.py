@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Memory, descriptors and streams that run out, and signals:  limits.py PROGRAM [--whole] [--seed S] [--only PART]
 
-Every large request for memory of every command fails in turn; then address space, open files, closed and full streams, broken pipes, and SIGINT,
+Every large request for memory of every command fails once; then address space, open files, closed and full streams, broken pipes, and SIGINT,
 SIGTERM and SIGHUP at random moments. One line, a documented exit code, nothing torn or left; what was saving can go on.
 """
 

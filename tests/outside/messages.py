@@ -2,8 +2,8 @@
 
   messages.py loom libloom.so [--count N] [--seed S]
 
-Changes valid files (mutations.py) and gives each to both: files of models and networks to `loom inspect` and loom_inspect(),
-tokenizers to `loom tokenize` and loom_tokenizer_open(), receipts to `loom replay` and loom_replay_receipt().
+Changes valid files (mutations.py) and gives each to both: files of models and networks to `loom inspect` and loom_file_inspect(),
+tokenizers to `loom tokenize` and loom_tokenizer_open(), receipts to `loom replay` and loom_receipt_replay().
 """
 
 import argparse
@@ -30,7 +30,7 @@ SOURCES = [
 
 
 class Library:
-    """What loom.h answers: the text of the error, or nothing."""
+    """Calls of loom.h that return the text of the error, or nothing."""
 
     def __init__(self, path):
         self.c = ctypes.CDLL(path)
@@ -42,7 +42,7 @@ class Library:
 
     def inspect(self, path, _data):
         out = ctypes.c_uint64()
-        return self._told(self.c.loom_inspect(str(path).encode(), 0, ctypes.byref(out)), out)
+        return self._told(self.c.loom_file_inspect(str(path).encode(), 0, ctypes.byref(out)), out)
 
     def tokenize(self, path, _data):
         out = ctypes.c_uint64()
@@ -50,7 +50,7 @@ class Library:
 
     def replay(self, path, data):
         out = ctypes.c_uint64()
-        status = self.c.loom_replay_receipt(bytes(data), ctypes.c_size_t(len(data)), None, None, None, ctypes.c_uint64(0), ctypes.byref(out))
+        status = self.c.loom_receipt_replay(bytes(data), ctypes.c_size_t(len(data)), None, None, None, ctypes.c_uint64(0), ctypes.byref(out))
         told = self._told(status, out)
         return told if told is None else f"{path}: {told}"
 

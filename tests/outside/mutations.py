@@ -1,4 +1,4 @@
-"""Changes of valid files: of bytes, of texts, of JSON trees, and of what lies under a checksum, with the checksum made right again."""
+"""Changes of valid files: of bytes, of texts, of JSON trees, and of bytes under a checksum, with the checksum made right again."""
 
 import copy
 import hashlib
@@ -223,7 +223,7 @@ def of_entity(rng, data):
         texts = [e for e in entries if is_json(e[1])]
         entry = rng.choice(texts if texts and rng.random() < 0.7 else entries)
         changed = of_json(rng, entry[1]) if entry in texts else of_bytes(rng, entry[1])
-        if entry in texts and rng.random() < 0.8:  # canonical, or the reader stops there
+        if entry in texts and rng.random() < 0.8:  # canonical, or the reader stops at it
             try:
                 changed = json.dumps(json.loads(changed), ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
             except (ValueError, UnicodeError):

@@ -33,7 +33,7 @@ int main() {
   EXPECT(info && info->text().find("\"cpu\"") != std::string::npos);
   const loom_handle taken = info->take();
   EXPECT(!*info && stands(taken) && loom_release(taken) == LOOM_OK);
-  // One function by two names. What it says of free memory may change from call to call.
+  // One function by two names. The free memory that it reports may change from call to call.
   const auto processor = [](const std::string& text) { return text.substr(0, text.find("memory")); };
   EXPECT(processor(loom::SystemAudit()->text()) == processor(loom::GetHardwareInfo()->text()));
 

@@ -64,7 +64,7 @@ class Program:
         shutil.rmtree(self.streams, ignore_errors=True)
 
     def start(self, args, folder, stdin=b"", limits=Limits(), environment=None, stdout=None, stderr=None):
-        """A process id. `stdout`, `stderr`: a path, a descriptor or "closed"; otherwise Outcome tells what came."""
+        """A process id. `stdout`, `stderr`: a path, a descriptor or "closed"; otherwise Outcome has the bytes."""
         names = [os.path.join(self.streams, name) for name in ("in", "out", "err")]
         for name, data in zip(names, (stdin, b"", b"")):
             Path(name).write_bytes(data)
@@ -126,7 +126,7 @@ class Program:
 
 
 class Faults:
-    """The library that lets calls of the program fail (tests/support/faults.cpp); it lies beside the program."""
+    """The library that lets calls of the program fail (tests/support/faults.cpp); it is beside the program."""
 
     LARGE = 2048  # bytes of a request for memory that counts
 
@@ -185,7 +185,7 @@ def complaints(done, folder, names, statuses=(0, 3, 4), silent=()):
 
 
 def tree(folder, without=()):
-    """The bytes of every file below a folder by its name there."""
+    """The bytes of every file below a folder by its path in it."""
     base = Path(folder)
     return {str(p.relative_to(base)): p.read_bytes() for p in sorted(base.rglob("*")) if p.is_file() and p.name not in without}
 

@@ -1,4 +1,4 @@
-/* What tests/outside/windows.py runs with a library of another system:  port FOLDER [MODEL]
+/* The program that tests/outside/windows.py runs with a library of another system:  port FOLDER [MODEL]
    Prints the digest of the golden set, hashes of a training that is stopped, refused and resumed in FOLDER, and a model's answer. */
 #include <loom/loom.h>
 #include <stdio.h>
@@ -33,26 +33,27 @@ static void print_hash(const char* what, loom_blob outcome) {
   loom_release(outcome);
 }
 
-static int32_t stop_early(void* user, int32_t event, uint64_t epoch, uint64_t epochs, uint64_t batch, uint64_t batches,
-                          double loss, double learning_rate, const char* validation) {
-  (void)user, (void)event, (void)epochs, (void)batch, (void)batches, (void)loss, (void)learning_rate, (void)validation;
-  return epoch < 2;
+static int32_t stop_early(void* user, const loom_training_event* event) {
+  (void)user;
+  return event->epoch < 2;
 }
 
 static void train(const char* name, const char* folder, loom_run_start start, loom_on_training progress) {
   float inputs[12 * 3 * 5], targets[12 * 3 * 2];
   uint64_t shape[3] = {12, 3, 5};
   loom_batch batch = {sizeof batch};
-  loom_train_options options = {sizeof options};
+  loom_compute_options compute = {sizeof compute};
+  loom_training_options options = {sizeof options};
   loom_blob outcome = 0;
   size_t i;
+  compute.thread_count = 2;
   for (i = 0; i < sizeof inputs / sizeof *inputs; ++i) inputs[i] = (float)(i * 7 % 11) / 8 - 0.5f;
   for (i = 0; i < sizeof targets / sizeof *targets; ++i) targets[i] = (float)(i * 5 % 13) / 16;
   batch.inputs = inputs, batch.inputs_count = sizeof inputs / sizeof *inputs;
   batch.shape = shape, batch.shape_count = 3;
   batch.targets = targets, batch.targets_count = sizeof targets / sizeof *targets;
-  options.out = folder, options.start = start, options.progress = progress, options.thread_count = 2;
-  if (!failed(name, loom_train(kConfig, strlen(kConfig), 0, &batch, NULL, &options, &outcome))) print_hash(name, outcome);
+  options.out = folder, options.start = start, options.progress = progress, options.compute = &compute;
+  if (!failed(name, loom_training_run(kConfig, strlen(kConfig), 0, &batch, NULL, &options, &outcome))) print_hash(name, outcome);
 }
 
 static void ask(const char* path) {
@@ -79,11 +80,13 @@ static void ask(const char* path) {
 
 int main(int argc, char** argv) {
   loom_blob digest = 0;
+  loom_compute_options compute = {sizeof compute};
   char folder[500], path[1000];
   loom_network network = 0;
   if (argc < 2) return 2;
+  compute.thread_count = 2;
   snprintf(folder, sizeof folder, "%s/r\xc3\xbcn", argv[1]); /* arguments of Windows are no UTF-8, paths are */
-  if (!failed("verify", loom_verify(NULL, 2, &digest))) print_blob("verify", digest);
+  if (!failed("verify", loom_verify(&compute, &digest))) print_blob("verify", digest);
   train("stopped", folder, LOOM_RUN_FRESH, stop_early);
   train("refused", folder, LOOM_RUN_FRESH, NULL);
   train("resumed", folder, LOOM_RUN_RESUME, NULL);

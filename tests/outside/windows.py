@@ -23,13 +23,13 @@ def compiled(compiler, library, output):
 
 
 def run(command, **more):
-    """What a program prints."""
+    """Runs a program and keeps its output."""
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False, **more)
 
 
 def main():
     if not os.path.exists(WINE) or not ZIG.exists():
-        print(f"SKIPPED: {WINE} or {ZIG} is not there")
+        print(f"SKIPPED: {WINE} or {ZIG} does not exist")
         return 77
     dll, so, *model = (pathlib.Path(p).resolve() for p in sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:

@@ -133,7 +133,7 @@ class Kinds(unittest.TestCase):
             welvet.unregister_kind("py_ends")
 
     def test_ctrl_c_behind_the_call_frees_nothing_that_c_holds(self):
-        call = library.loom_register_kind
+        call = library.loom_layer_kind_register
 
         def interrupted(*args):
             self.assertEqual(call(*args), 0)
@@ -143,7 +143,7 @@ class Kinds(unittest.TestCase):
             return x + x
 
         rule = weakref.ref(run)
-        with unittest.mock.patch.object(library, "loom_register_kind", interrupted):
+        with unittest.mock.patch.object(library, "loom_layer_kind_register", interrupted):
             with self.assertRaises(KeyboardInterrupt):
                 welvet.register_kind("py_interrupted", run)
         del run
@@ -158,7 +158,7 @@ class Kinds(unittest.TestCase):
         self.assertIsNone(rule())
 
     def test_a_registration_meanwhile_is_kept(self):
-        call, rules, threads = library.loom_unregister_kind, [], []
+        call, rules, threads = library.loom_layer_kind_unregister, [], []
 
         def again():
             def run(layer, x):
@@ -175,7 +175,7 @@ class Kinds(unittest.TestCase):
             return status
 
         welvet.register_kind("py_meanwhile", forward)
-        with unittest.mock.patch.object(library, "loom_unregister_kind", slow):
+        with unittest.mock.patch.object(library, "loom_layer_kind_unregister", slow):
             welvet.unregister_kind("py_meanwhile")
         threads[0].join()
         gc.collect()

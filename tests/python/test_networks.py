@@ -4,10 +4,13 @@ import array
 import copy
 import doctest
 import gc
+import importlib
 import os
 import pathlib
 import pickle
+import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -341,6 +344,8 @@ class Learning(unittest.TestCase):
             hashes.append(net.hash())
         self.assertEqual(hashes[0], hashes[1])
         self.assertEqual({t["event"] for t in told} >= {"epoch_end", "batch_end"}, True)
+        self.assertEqual([t["stop_reason"] for t in told if t["event"] == "end"], ["finished", "finished"])
+        self.assertEqual({t["stop_reason"] for t in told if t["event"] != "end"}, {None})
 
     def test_a_run_leaves_a_journal_that_replays(self):
         lines = "\n".join(",".join(str(v) for v in row) + f",{int(row[0] > 0)}" for row in values((40, 6)))
@@ -449,10 +454,16 @@ class Learning(unittest.TestCase):
 class Documentation(unittest.TestCase):
 
     def test_examples_of_docstrings_run(self):
-        for name in ("__init__", "network", "trainer", "evolution"):
-            module = sys.modules["welvet" if name == "__init__" else f"welvet.{name}"]
-            failed, tried = doctest.testmod(module)
-            self.assertEqual((failed, tried > 0), (0, True), name)
+        tried = {}
+        for name in ("welvet", *(f"welvet.{p}" for p in ("lm", "nn", "train", "evolve"))):
+            package = importlib.import_module(name)
+            modules = [package, *(importlib.import_module(f"{name}.{m.name}") for m in pkgutil.iter_modules(package.__path__)
+                                  if name != "welvet")]
+            for module in modules:
+                failed, tried[module.__name__] = doctest.testmod(module)
+                self.assertEqual(failed, 0, module.__name__)
+        for name in ("welvet", "welvet.nn.network", "welvet.train.trainer", "welvet.evolve.population"):
+            self.assertGreater(tried[name], 0, name)
 
     def test_everything_public_says_what_it_does(self):
         for name in welvet.__all__:
@@ -464,12 +475,14 @@ class Documentation(unittest.TestCase):
                     self.assertTrue(getattr(value, member).__doc__ or inner.__doc__, f"{name}.{member}")
 
     def test_an_import_loads_nothing_that_takes_long(self):
-        loaded = "import sys; old = set(sys.modules); import welvet; print(*set(sys.modules) - old)"
-        done = subprocess.run([sys.executable, "-S", "-c", loaded], capture_output=True, text=True, check=True,
-                              env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
-        modules = set(done.stdout.split())
-        self.assertIn("welvet.network", modules)
-        self.assertEqual(modules & {"asyncio", "numpy", "typing", "welvet._types", "welvet.bridge"}, set())
+        slow = {"asyncio", "numpy", "tempfile", "typing", "welvet._types", "welvet.bridge"}
+        for used, other in (("", {"welvet.lm", "welvet.nn"}), ("welvet.LM", {"welvet.nn"}), ("welvet.Trainer", {"welvet.lm"})):
+            loaded = f"import sys; old = set(sys.modules); import welvet; {used}; print(*set(sys.modules) - old)"
+            done = subprocess.run([sys.executable, "-S", "-c", loaded.replace("; ;", ";")], capture_output=True, text=True,
+                                  check=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+            modules = set(done.stdout.split())
+            self.assertIn("welvet._native", modules)
+            self.assertEqual(modules & (slow | other), set(), used)
 
     def test_the_bridge_is_imported_at_its_first_use(self):
         self.assertIn("bridge", dir(welvet))
@@ -580,6 +593,184 @@ class Windows(unittest.TestCase):
                 watched.report_to(None)
                 with self.assertRaises(ValueError):
                     watched.report_to("nowhere")
+
+
+class WrongTypes(unittest.TestCase):
+    """An argument of a wrong type is a TypeError with one line: which argument, what it takes, what came."""
+
+    SPEC = {"layers": [{"type": "dense", "input_height": 2, "output_height": 2}]}
+
+    def wrong_calls(self):
+        net = welvet.Network(self.SPEC)
+        session, trainer, tween = net.session(backward=True), welvet.Trainer(net, (1, 2)), welvet.Tween(net, (1, 2))
+        mesh = welvet.StepMesh(net.clone(), (1, 2), keep_inputs=True)
+        state, people = mesh.state(), welvet.Population(net, (1, 2), population=4)
+        return {
+            "address": lambda: net.place(3, None),
+            "layers": lambda: session.watch_windows("4", print),
+            "callback": lambda: session.watch(3),
+            "lengths": lambda: session.forward([[1, 2]], lengths=3),
+            "training": lambda: session.forward([[1, 2]], training="no"),
+            "step": lambda: session.forward([[1, 2]], step="x"),
+            "shape": lambda: net.prepare(None),
+            "values": lambda: net.load_state_dict([1]),
+            "networks": lambda: welvet.Network.graft(net),
+            "networks ": lambda: welvet.Network.graft([net, 3]),
+            "backward": lambda: net.session(backward="yes"),
+            "network": lambda: welvet.Session(3),
+            "network ": lambda: welvet.Trainer(self.SPEC, (1, 2)),
+            "network  ": lambda: welvet.Tween(None, (1, 2)),
+            "network   ": lambda: welvet.StepMesh("net", (1, 2)),
+            "network    ": lambda: welvet.mutate(3, (1, 2)),
+            "network     ": lambda: welvet.dna(3),
+            "network      ": lambda: welvet.train({"epochs": 1}, self.SPEC),
+            "shape ": lambda: welvet.Trainer(net, "12"),
+            "shape  ": lambda: welvet.Trainer(net, 2.5),
+            "config": lambda: welvet.Trainer(net, (1, 2), 3),
+            "config ": lambda: welvet.Tween(net, (1, 2), [1]),
+            "config  ": lambda: welvet.train(3),
+            "config   ": lambda: welvet.evolve(3),
+            "config    ": lambda: mesh.tween("layerwise"),
+            "progress": lambda: welvet.train({}, progress=3),
+            "progress ": lambda: welvet.evolve({}, progress=3),
+            "progress  ": lambda: welvet.load("x", progress=3),
+            "metric": lambda: trainer.observe("x"),
+            "epoch": lambda: trainer.set_epoch(1.5),
+            "learning_rate": lambda: tween.step([[1, 2]], "x"),
+            "learning_rate ": lambda: tween.apply(None),
+            "learning_rate  ": lambda: mesh.tween().step(state, [[1, 2]], "x"),
+            "states": lambda: mesh.step(3),
+            "states ": lambda: mesh.step([3]),
+            "state": lambda: mesh.backward(3, [[1, 2]]),
+            "cell": lambda: state.output(1.5),
+            "hold": lambda: state.set_input([[1, 2]], hold="no"),
+            "base": lambda: welvet.Population("net", (1, 2)),
+            "judge": lambda: people.evolve(3),
+            "judge ": lambda: people.evolve(None),
+            "first": lambda: welvet.splice(3, net),
+            "second": lambda: welvet.compare(net, 3),
+            "nested": lambda: welvet.dna(net, nested="no"),
+            "networks  ": lambda: welvet.dna_points(net),
+            "assignment": lambda: welvet.silhouette([[0, 1], [1, 0]], 3),
+            "plus_plus": lambda: welvet.cluster([[0, 1], [1, 0]], 1, plus_plus="no"),
+            "threshold": lambda: welvet.group([[0, 1], [1, 0]], "x"),
+            "right": lambda: welvet.complementary_matches(3),
+            "right ": lambda: welvet.complementary_matches([1, 0]),
+            "first ": lambda: welvet.performance_similarity(3, [1]),
+            "correct": lambda: welvet.AdaptationTracker(1, 2).record("no"),
+            "window_ms": lambda: welvet.AdaptationTracker("1", 2),
+            "strict": lambda: welvet.load("x", strict="no"),
+            "tensors": lambda: welvet.inspect("x", tensors="no"),
+            "source": lambda: welvet.export(3, "x.onnx"),
+            "dequantize": lambda: welvet.export(net, "x.onnx", dequantize="no"),
+            "path": lambda: welvet.inspect(3),
+            "model": lambda: welvet.Chat(net),
+            "model ": lambda: welvet.lm.Session(net),
+            "forward": lambda: welvet.register_kind("wrong", None),
+            "backward ": lambda: welvet.register_kind("wrong", print, 3),
+            "settings": lambda: welvet.register_kind("wrong", print, settings=3),
+            "data": lambda: welvet.Network.from_bytes(3),
+            "receipt": lambda: welvet.replay_receipt(3),
+            "threads": lambda: net.session(threads="2"),
+            "context": lambda: net.session(context=None),
+            "kv_dtype": lambda: net.session(kv_dtype=8),
+            "isa": lambda: net.session(isa=2),
+            "device": lambda: net.session(device=0.5)}
+
+    def test_wrong_types_are_named(self):
+        for name, call in self.wrong_calls().items():
+            with self.subTest(name=name), self.assertRaisesRegex(TypeError, rf"^(a case of )?{name.strip()} must be .*, not \w+$"):
+                call()
+
+
+class DocumentedErrors(unittest.TestCase):
+    """Errors that the section Raises of a docstring names."""
+
+    SPEC = {"layers": [{"type": "dense", "input_height": 2, "output_height": 2}]}
+
+    def calls(self):
+        """Pairs of an exception (with the code of a LoomError) and a call."""
+        net = welvet.Network(self.SPEC)
+        going, other = (welvet.Network({"layers": [{"type": "rnn", "input_height": 2, "output_height": n}]}).session(context=4)
+                        for n in (3, 4))
+        going([[[1, 2]]])
+        other([[[1, 2]]])
+        plain_session, session = net.session(), net.session(backward=True)
+        trainer, tween = welvet.Trainer(net.clone(), (1, 2)), welvet.Tween(net.clone(), (1, 2))
+        mesh = welvet.StepMesh(net.clone(), (1, 2))
+        state, people = mesh.state(), welvet.Population(net, (1, 2), population=4)
+        larger = welvet.StepMesh(net.clone(), (3, 2))
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        config = {"epochs": 1, "batch_size": 1}
+        train = lambda **more: welvet.train(config, net.clone(), [[1, 2]], [[1, 2]], out=folder, progress=False, **more)
+        train(start="overwrite")
+        return {
+            "freeze": (welvet.NotFoundError, lambda: net.freeze("layers.9")),
+            "morph a layer": (welvet.NotFoundError, lambda: net.morph("int8", "layers.9")),
+            "morph": (ValueError, lambda: net.morph("int9")),
+            "codes": (welvet.NotFoundError, lambda: net.codes("nothing")),
+            "get": (KeyError, lambda: net.get("nothing")),
+            "set": (ValueError, lambda: net.set("layers.0.weight", [1])),
+            "set a number": ("NonFinite", lambda: net.set("layers.0.weight", [[1, float("nan")], [1, 2]])),
+            "place": (ValueError, lambda: net.place((0, 0, 0, 9), None)),
+            "place a layer": (ValueError, lambda: net.place((0, 0, 0, 0), {"type": "dens"})),
+            "prepare": (ValueError, lambda: net.prepare((1, 3))),
+            "graft": (ValueError, lambda: welvet.Network.graft([net, net], "sum")),
+            "from_arch": (ValueError, lambda: welvet.Network.from_arch({"nothing": 1})),
+            "from_bytes": ("CorruptData", lambda: welvet.Network.from_bytes(b"nothing")),
+            "from_file": (welvet.NotFoundError, lambda: welvet.Network.from_file("nothing")),
+            "call": (ValueError, lambda: net([[1, 2, 3]])),
+            "backward": ("InvalidState", lambda: (plain_session([[1, 2]]), plain_session.backward([[1, 2]]))),
+            "backward first": ("InvalidState", lambda: session.backward([[1, 2]])),
+            "gradient": ("InvalidState", lambda: plain_session.gradient("layers.0.weight")),
+            "gradient of nothing": (KeyError, lambda: session.gradient("nothing")),
+            "run": ("InvalidState", plain_session.run),
+            "snapshot": ("InvalidState", session.snapshot),
+            "rewind first": ("InvalidState", lambda: session.rewind(0)),
+            "rewind": (ValueError, lambda: going.rewind(3)),
+            "restore": ("CorruptData", lambda: going.restore(other.snapshot())),
+            "restore bytes": ("CorruptData", lambda: going.restore(going.snapshot()[:-1])),
+            "report_to": (ValueError, lambda: session.report_to("nowhere")),
+            "unregister_kind": (ValueError, lambda: welvet.unregister_kind("nothing")),
+            "register_kind": (ValueError, lambda: welvet.register_kind("dense", lambda layer, x: x)),
+            "step": (ValueError, lambda: trainer.step([[1, 2, 3]], [[1, 2]])),
+            "targets": (ValueError, lambda: trainer.step([[1, 2]], [[1, 2, 3]])),
+            "evaluate": (ValueError, lambda: trainer.evaluate([[1, 2]], [[1]])),
+            "Trainer": (ValueError, lambda: welvet.Trainer(net, (1, 2), los="mse")),
+            "tween step": ("InvalidState", lambda: tween.step([[1, 2]], 0.1)),
+            "tween backward": ("InvalidState", lambda: tween.backward([[1, 2]])),
+            "tween forward": (ValueError, lambda: tween.forward([[1, 2, 3]])),
+            "Tween": (ValueError, lambda: welvet.Tween(net, (1, 2), mode="nothing")),
+            "cell": (ValueError, lambda: state.output(9)),
+            "set_input": (ValueError, lambda: state.set_input([[1, 2, 3]])),
+            "mesh backward": ("NoValue", lambda: mesh.backward(state, [[1, 2]])),
+            "state of another mesh": (ValueError, lambda: state.restore(larger.state().snapshot())),
+            "state restore": ("CorruptData", lambda: state.restore(state.snapshot()[:-1])),
+            "member": (ValueError, lambda: people.network(99)),
+            "best": ("NoValue", people.best),
+            "tell": (ValueError, lambda: people.tell([1])),
+            "population restore": ("CorruptData", lambda: welvet.Population.restore(people.snapshot()[:-1], (1, 2), population=4)),
+            "splice": (ValueError, lambda: welvet.splice(net, net, mode="nothing")),
+            "mutate": (ValueError, lambda: welvet.mutate(net, (1, 2), nothing=1)),
+            "train": (ValueError, train),
+            "train file": (TypeError, lambda: welvet.train("config.json", net)),
+            "replay": (welvet.NotFoundError, lambda: welvet.replay(folder + "/nothing")),
+            "inspect": ("Unsupported", lambda: welvet.inspect(__file__)),
+            "load": ("Unsupported", lambda: welvet.load(__file__)),
+            "export": (ValueError, lambda: welvet.export(net, folder + "/n.nothing")),
+            "quantize": (welvet.NotFoundError, lambda: welvet.quantize("nothing", folder + "/n.gguf", "q4_0")),
+            "tile_sizes": (ValueError, lambda: welvet.tile_sizes("nothing")),
+            "simulate_precision": (ValueError, lambda: welvet.simulate_precision([1], "int9")),
+            "group": (ValueError, lambda: welvet.group([[1, 0], [0, 1]], 3))}
+
+    def test_errors_are_those_of_the_docstrings(self):
+        for name, (expected, call) in self.calls().items():
+            with self.subTest(name=name), self.assertRaises(welvet.LoomError if isinstance(expected, str) else expected) as wrong:
+                call()
+            if isinstance(expected, str):
+                with self.subTest(name=name):
+                    self.assertEqual(wrong.exception.code, expected)
 
 
 class Clusters(unittest.TestCase):

@@ -1,5 +1,6 @@
 """The Python package over the library that was just built, which WELVET_LIBRARY names."""
 
+import datetime
 import gc
 import hashlib
 import json
@@ -19,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
 import welvet  # noqa: E402
-from welvet import _abi  # noqa: E402
+from welvet import _abi, _native  # noqa: E402
 from welvet._native import library  # noqa: E402
 
 MODEL = str(pathlib.Path(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf"))
@@ -51,6 +52,31 @@ class Questions(unittest.TestCase):
         self.assertLess(len(ids[0]), len(ids[1]))
         with self.assertRaisesRegex(ValueError, "no effect"):
             self.lm.generate("<|im_end|>", form="raw", plain_text=True)
+
+    def test_tools_dates_variables_and_templates_change_the_prompt(self):
+        source = "{{ messages[0].content }}|{{ tools }}|{{ x }}|{% if strftime_now is defined %}{{ strftime_now('%Y') }}{% endif %}"
+        plain = self.lm.prompt("a", chat_template=source)
+        self.assertEqual(plain["prompt"], "a|None||")
+        self.assertEqual(plain["prompt_tokens"], len(plain["ids"]))
+        for options, wanted in (({"tools": [{"name": "f"}]}, "a|[{'name': 'f'}]||"),
+                                ({"template_variables": {"x": 5}}, "a|None|5|"),
+                                ({"date": datetime.date(2026, 11, 28)}, "a|None||2026")):
+            self.assertEqual(self.lm.prompt("a", chat_template=source, **options)["prompt"], wanted)
+            with self.assertRaisesRegex(ValueError, next(iter(options))):
+                self.lm.prompt("a", form="raw", **options)
+            answer = self.lm.generate("a", chat_template=source, max_tokens=1, receipt=True, **options)
+            self.assertEqual(answer.receipt["prompt"]["text"], wanted)
+            with self.lm.chat(chat_template=source, max_tokens=1, **options) as chat:
+                chat.say("a")
+                self.assertEqual(chat.receipt()["prompt"]["text"], wanted)
+        self.assertTrue(self.lm.prompt("a", chat_template="chatml")["prompt"].startswith("<|im_start|>user\na"))
+        messages = [{"role": "user", "content": "Count."}, {"role": "assistant", "content": "1 2 3"}]
+        self.assertTrue(self.lm.prompt(messages, continue_final_message=True)["prompt"].endswith("1 2 3"))
+        self.assertTrue(self.lm.generate(messages, continue_final_message=True, max_tokens=4).text.strip().startswith("4"))
+
+    def test_a_prompt_of_more_than_four_contexts_is_refused_before_all_of_it_is_encoded(self):
+        with welvet.LM(MODEL, context=16) as small, self.assertRaisesRegex(welvet.LoomError, "more than 64 tokens"):
+            small.generate("a b " * 1000, form="raw")
 
     def test_a_receipt_proves_an_answer(self):
         answer = self.lm.generate(QUESTION, receipt=True, max_tokens=8, temperature=0.5, seed=2**64 - 1)
@@ -221,6 +247,40 @@ class Questions(unittest.TestCase):
                               ({"max_tokens": 1.5}, "max_tokens must be a whole number, not float")):
             with self.assertRaisesRegex(TypeError, line):
                 self.lm.generate(QUESTION, **options)
+        for options, line in (
+                ({"stop_ids": 3}, "stop_ids must be a list of token ids, not int"),
+                ({"stop_ids": "eos"}, "stop_ids must be a list of token ids, not str"),
+                ({"stop": 3}, "stop must be a text or a list of texts, not int"),
+                ({"logit_bias": [1]}, "logit_bias must be a dict from token id to number, not list"),
+                ({"logit_bias": {1: "x"}}, "a logit_bias must be a number, not str"),
+                ({"adapters": 0}, "adapters must be a list of numbers or names, not int"),
+                ({"adapters": "0"}, "adapters must be a list of numbers or names, not str"),
+                ({"ignore_eos": "no"}, "ignore_eos must be True or False, not str"),
+                ({"plain_text": []}, "plain_text must be True or False, not list"),
+                ({"chat_template": 3}, "chat_template must be a text, not int"),
+                ({"tools": 3}, "tools must be a list of dicts, not int"),
+                ({"template_variables": [1]}, "template_variables must be a dict from name to value, not list"),
+                ({"date": 20261128}, "date must be a datetime.date or a text, as 2026-11-28, not int"),
+                ({"continue_final_message": "no"}, "continue_final_message must be True or False, not str"),
+                ({"seed": None}, "seed must be a whole number, not NoneType")):
+            with self.assertRaisesRegex(TypeError, line):
+                self.lm.generate(QUESTION, **options)
+        for call, line in (
+                (lambda: self.lm.generate(3), "prompt must be a text or a list of token ids, not int"),
+                (lambda: self.lm.prompt([1, 2]), "prompt must be a text or a list of dicts with role and content"),
+                (lambda: self.lm.logits(3), "prompt must be a text or a list of token ids, not int"),
+                (lambda: self.lm.chat().say(None), "text must be a text or bytes, not NoneType"),
+                (lambda: self.lm.chat(3), "system must be a text, not int"),
+                (lambda: self.lm.render_chat("Hi"), "messages must be a list of dicts with role and content, not str"),
+                (lambda: setattr(self.lm.chat(), "messages", "Hi"), "messages must be a list of dicts"),
+                (lambda: self.lm.tokenizer.decode(3), "ids must be a list of token ids, not int"),
+                (lambda: self.lm.tokenizer.decode("3"), "ids must be a list of token ids, not str"),
+                (lambda: self.lm.session(int8_activations="no"), "int8_activations must be True or False, not str"),
+                (lambda: self.lm.session(sequences=1.5), "sequences must be a whole number, not float"),
+                (lambda: welvet.LM(MODEL, adapters="folder"), "adapters must be a list of folders, not str"),
+                (lambda: welvet.LM(MODEL, progress=3), "progress must be a function or None, not int")):
+            with self.assertRaisesRegex(TypeError, line):
+                call()
         for name in (3, None, b"model.gguf"):
             with self.assertRaisesRegex(TypeError, f"as a text: not {type(name).__name__}"):
                 welvet.LM(name)
@@ -326,6 +386,105 @@ class Questions(unittest.TestCase):
         self.assertGreater(scored["perplexity"], 1)
         self.assertEqual(self.lm.generate(text, stop=None, max_tokens=2).stop_reason, "length")
 
+    def test_errors_are_those_of_the_docstrings(self):
+        chat, session = self.lm.chat(max_tokens=1), self.lm.session(context=16)
+        for expected, call in (
+                (ValueError, lambda: chat.edit(9, "x")), (ValueError, lambda: chat.rewind(9)),
+                (welvet.NotFoundError, lambda: chat.load("nothing")), ("CorruptData", lambda: chat.load(__file__)),
+                ("InvalidState", chat.receipt), ("InvalidState", self.lm.stream(QUESTION).receipt),
+                ("ContextFull", lambda: session.generate("a b " * 20, form="raw")),
+                (ValueError, lambda: session.rewind(4)), ("CorruptData", lambda: session.restore(b"nothing")),
+                (welvet.NotFoundError, lambda: session.choose_adapters([3])),
+                ("CorruptData", lambda: welvet.replay_receipt({})),
+                (welvet.NotFoundError, lambda: welvet.content_hash("nothing")),
+                (welvet.NotFoundError, lambda: welvet.Tokenizer.open("nothing")),
+                ("CorruptData", lambda: welvet.Tokenizer.open(__file__)),
+                ("Unsupported", lambda: welvet.convert(__file__, "nothing.entity")),
+                ("CorruptData", lambda: welvet.Graph(__file__))):
+            with self.assertRaises(welvet.LoomError if isinstance(expected, str) else expected) as wrong:
+                call()
+            if isinstance(expected, str):
+                self.assertEqual(wrong.exception.code, expected)
+
+    def test_a_session_reads_once_and_answers_often(self):
+        text = "The capital of France is"
+        with self.lm.session(sequences=2) as session:
+            self.assertIsInstance(session, welvet.lm.Session)
+            self.assertEqual(session.info["sequences"], 2)
+            logits = session.feed(text)
+            self.assertEqual(list(logits), list(self.lm.logits(text)))
+            ids = self.lm.tokenizer.encode(text)
+            self.assertEqual(session.tokens(), ids)
+            self.assertEqual(list(session.feed(ids[:2], 1)), list(self.lm.logits(ids[:2])))
+            self.assertEqual(list(session.feed(ids[2:], sequence=1)), list(logits))
+            following = session.logits(" Paris")
+            self.assertEqual(session.tokens(), ids)
+            self.assertEqual(list(following), list(self.lm.logits(text + " Paris")))
+            expected = self.lm.generate(text + " the", form="raw", max_tokens=6, receipt=True)
+            answer = session.generate(" the", form="raw", max_tokens=6)
+            self.assertEqual((answer.ids, answer.hash), (expected.ids, expected.hash))
+            self.assertEqual(session.tokens()[:len(ids)], ids)
+            session.rewind(len(ids))
+            self.assertEqual("".join(session.stream(self.lm.tokenizer.encode(" the"), max_tokens=6)), expected.text)
+            session.reset(0)
+            self.assertEqual((session.tokens(0), session.tokens(1)), ([], ids))
+            session.fork(1, 0)
+            self.assertEqual(session.tokens(0), ids)
+            session.reset()
+            self.assertEqual((session.tokens(0), session.tokens(1)), ([], []))
+            self.assertEqual(session.generate(QUESTION).text, "The capital of France is Paris.")
+
+    def test_the_state_of_a_session_is_saved_and_loaded(self):
+        text = "The capital of France is"
+        with tempfile.TemporaryDirectory() as folder, self.lm.session() as one, self.lm.session(sequences=2) as other:
+            path = pathlib.Path(folder, "france.session")
+            one.feed(text)
+            one.save(path)
+            self.assertEqual(os.listdir(folder), ["france.session"])
+            other_file = pathlib.Path(folder, "other")
+            other_file.touch()
+            self.assertEqual(path.stat().st_mode, other_file.stat().st_mode)
+            other.load(path, sequence=1)
+            self.assertEqual(other.tokens(1), one.tokens())
+            self.assertEqual(list(other.feed(" Paris", 1)), list(one.feed(" Paris")))
+            other.restore(one.snapshot())
+            self.assertEqual(other.tokens(), one.tokens())
+            path.write_bytes(path.read_bytes()[:-1])
+            with self.assertRaises(welvet.LoomError):
+                other.load(path)
+            with self.assertRaises(FileNotFoundError):
+                other.load(pathlib.Path(folder, "none"))
+            with self.assertRaises(FileNotFoundError):
+                one.save(pathlib.Path(folder, "none", "file"))
+        with self.assertRaises(welvet.LoomError):
+            one.tokens()
+
+    def test_options_of_a_session_are_read(self):
+        with self.lm.session(threads=1, context=32, kv_dtype="int8", int8_activations=True, isa="scalar") as session:
+            info = session.info
+            self.assertEqual((info["threads"], info["context_tokens"], info["activations"], info["isa"]),
+                             (1, 32, "int8", "scalar"))
+            with self.lm.session() as plain:
+                self.assertLess(info["token_bytes"], plain.info["token_bytes"])
+                self.assertNotEqual(list(session.feed("Once upon")), list(plain.feed("Once upon")))
+            self.assertIn("2 tokens>", repr(session))
+            with self.assertRaisesRegex(welvet.LoomError, "ContextFull"):
+                session.feed([1] * 40)
+            with self.assertRaises(ValueError):
+                session.feed([2**30])
+            self.assertEqual(len(session.tokens()), 2)
+            with self.assertRaises(ValueError):
+                session.feed("x", sequence=1)
+        for wrong in ({"device": "nowhere"}, {"precision": "exact"}, {"sequences": 0}, {"kv_dtype": "int5"}):
+            with self.assertRaises(ValueError, msg=str(wrong)):
+                self.lm.session(**wrong)
+        with self.assertRaises(welvet.NotFoundError):
+            self.lm.session(adapters=[0])
+        for options in ({"form": "chat"}, {"plain_text": True}, {"tools": [{}]}, {"date": "2026-11-28"},
+                        {"chat_template": "chatml"}, {"template_variables": {"x": 1}}, {"continue_final_message": True}):
+            with self.assertRaisesRegex(ValueError, f"^{next(iter(options))} has no effect on token ids"):
+                self.lm.session().generate([1, 2], **options)
+
     def test_objects_say_what_they_are(self):
         self.assertRegex(repr(self.lm), "<welvet.LM .*Q4_1.gguf: gguf, 30 layers of 576, 49152 tokens>")
         with self.lm.chat("Be brief.") as chat:
@@ -423,6 +582,11 @@ class Library(unittest.TestCase):
 
 
 class Abi(unittest.TestCase):
+    def test_a_library_of_another_interface_is_refused_in_one_sentence(self):
+        with unittest.mock.patch.object(_abi, "ABI_VERSION", 7), self.assertRaises(ImportError) as raised:
+            _native._load()
+        self.assertRegex(str(raised.exception), r"has version \d+ of the C interface, this package needs 7: install")
+
     def test_handles_are_given_back(self):
         before = welvet.Tokenizer.open(MODEL)._handle.value & 0xFFFFFFFF
         gc.collect()

@@ -50,6 +50,11 @@ def learning(net: welvet.Network, x: numpy.typing.NDArray[numpy.float32]) -> Non
     mesh.watch_windows(4, lambda window: window.mean > 0)
     trainer.watch_windows("4", print)  # type: ignore[arg-type]
     assert_type(welvet.cluster([net, net], 2), dict[str, Any])
+    assert_type(welvet.train.Trainer(net, 2), welvet.Trainer)
+    assert_type(welvet.evolve.Population(net, 2).best(), welvet.Network)
+    assert_type(welvet.train.train({}), welvet.Run)
+    welvet.train.Traner(net, 2)  # type: ignore[attr-defined]
+    welvet.evolve(3)  # type: ignore[arg-type]
     assert_type(welvet.silhouette([[0, 1], [1, 0]], [0, 1]), float)
     assert_type(welvet.tile_sizes("dense", "int8"), dict[str, Any])
     mesh.step([mesh.state(), mesh.state()])
@@ -63,6 +68,12 @@ async def language(lm: welvet.LM) -> None:
     assert_type(lm.generate("Hi", max_tokens=8, stop=["."]).ids, list[int])
     lm.generate("Hi", logit_bias={1: -1.0}, stop_ids=[2], logprobs=2)
     lm.generate("Hi", logit_bias=[1])  # type: ignore[arg-type]
+    with lm.session([0], sequences=2) as session:
+        assert_type(session, welvet.lm.Session)
+        assert_type(session.feed([1, 2], sequence=1), Floats)
+        assert_type(session.generate("Hi", max_tokens=8).ids, list[int])
+        session.feed(3)  # type: ignore[arg-type]
+    lm.session(sequence=2)  # type: ignore[call-arg]
     assert_type(welvet.LM.from_bytes({"config.json": b"{}"}), welvet.LM)
     assert_type(lm.tokenizer.id_of("<s>"), int | None)
     for piece in lm.stream(b"Hi", form="raw", seed=1):

@@ -12,12 +12,12 @@
 
 #include "core/philox.h"
 #include "learning/tween/mesh_tween.h"
-#include "lm/golden.h"
+#include "verify/golden_models.h"
 #include "lm/session.h"
-#include "network/golden.h"
-#include "network/network_session.h"
-#include "network/spec.h"
-#include "network/step_mesh.h"
+#include "verify/golden_layers.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
+#include "network/mesh/step_mesh.h"
 
 namespace {
 std::atomic<bool> g_counting{false};
@@ -64,7 +64,7 @@ std::vector<std::string> case_names() {
   return names;
 }
 
-TEST_P(Allocation, V_13_L_74_feed_takes_no_heap_memory_but_new_blocks_of_keys_and_values) {
+TEST_P(Allocation, feed_takes_no_heap_memory_but_new_blocks_of_keys_and_values) {  // V-13, L-74
   std::shared_ptr<const DecoderModel> model;
   for (const GoldenCase& c : golden_cases())
     if (c.name == std::get<0>(GetParam())) model = golden_model(c).value();
@@ -98,7 +98,7 @@ TEST_P(Allocation, V_13_L_74_feed_takes_no_heap_memory_but_new_blocks_of_keys_an
 }
 
 // A ring of each merge, a state that is kept, a container; captured ticks, crowds and backward passes too.
-TEST(AllocationMesh, V_13_M_09_G_80_no_heap_memory_in_a_hundred_thousand_ticks) {
+TEST(AllocationMesh, no_heap_memory_in_a_hundred_thousand_ticks) {  // V-13, M-09, G-80
   const auto spec =
       network_from_json(std::string_view(R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":4,"seed":5,"layers":[
     {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":10,"output_height":6,"is_remote_link":true,"target_l":3,"link_mode":"feed","link_merge":"concat"},
@@ -137,7 +137,7 @@ TEST(AllocationMesh, V_13_M_09_G_80_no_heap_memory_in_a_hundred_thousand_ticks) 
 
 // A mesh that learns at every tick, a crowd now and then: nothing after the first step, as long as the weights are
 // float32.
-TEST(MeshAllocation, V_13_M_11_learning_ticks_take_no_heap_memory) {
+TEST(MeshAllocation, learning_ticks_take_no_heap_memory) {  // V-13, M-11
   const auto spec =
       network_from_json(std::string_view(R"({"depth":1,"rows":1,"cols":1,"layers_per_cell":3,"seed":4,"layers":[
       {"z":0,"y":0,"x":0,"l":0,"type":"dense","input_height":14,"output_height":8,"activation":"tanh","is_remote_link":true,"target_l":1,"link_mode":"feed",
@@ -146,7 +146,7 @@ TEST(MeshAllocation, V_13_M_11_learning_ticks_take_no_heap_memory) {
         {"type":"dense","input_height":8,"output_height":12,"bias":true,"activation":"tanh"},{"type":"dense","input_height":12,"output_height":8}]},
       {"z":0,"y":0,"x":0,"l":2,"type":"lstm","input_height":8,"output_height":4}]})"));
   ASSERT_TRUE(spec) << spec.error().text();
-  for (const std::string mode : {"layerwise", "chain"})
+  for (const TweenMode mode : {TweenMode::Layerwise, TweenMode::Chain})
     for (const std::size_t through : {0, 3})
       for (const int threads : {1, 2}) {
         Network network = std::move(network_from_json(network_to_json(spec->network))->network);
@@ -176,12 +176,12 @@ TEST(MeshAllocation, V_13_M_11_learning_ticks_take_no_heap_memory) {
         for (int n = 8; n < 2000; ++n) tick(n);
         g_counting = false;
         EXPECT_TRUE(ok);
-        EXPECT_EQ(g_calls.load(), 0u) << mode << " through " << through << " with " << threads;
+        EXPECT_EQ(g_calls.load(), 0u) << name(mode) << " through " << through << " with " << threads;
       }
 }
 
 // Every kind in a float, an integer type of rows and one of groups: forward alone, and forward and backward.
-TEST(SessionAllocation, V_13_forward_and_backward_take_no_heap_memory_after_the_first_call) {
+TEST(SessionAllocation, forward_and_backward_take_no_heap_memory_after_the_first_call) {  // V-13
   for (const GoldenLayer& c : golden_layers())
     for (const DType dtype : {DType::float32, DType::int8, DType::int4}) {
       if (!c.typed && dtype != DType::float32) continue;
@@ -212,7 +212,7 @@ TEST(SessionAllocation, V_13_forward_and_backward_take_no_heap_memory_after_the_
 }
 
 // Weights of 8 and 4 bits stay packed: a quarter and an eighth of the bytes go by, and nothing is decoded on the way.
-TEST(SessionAllocation, G_57_V_13_one_row_through_packed_weights_is_faster_than_through_floats) {
+TEST(SessionAllocation, one_row_through_packed_weights_is_faster_than_through_floats) {  // G-57, V-13
   struct Timed {
     std::unique_ptr<Network> network;
     std::unique_ptr<NetworkSession> session;
@@ -230,7 +230,7 @@ TEST(SessionAllocation, G_57_V_13_one_row_through_packed_weights_is_faster_than_
     timed.session = NetworkSession::create(*timed.network, {.threads = 1}).value();
     all.push_back(std::move(timed));
   }
-  // In turn, so that a neighbour who comes and goes slows all of them.
+  // Interleaved, so that other processes slow all of them.
   for (int i = 0; i < 200; ++i)
     for (Timed& each : all) {
       const auto begin = std::chrono::steady_clock::now();

@@ -10,7 +10,7 @@
 namespace loom {
 namespace {
 
-TEST(Generate, X_21_no_end_before_min_tokens) {
+TEST(Generate, no_end_before_min_tokens) {
   auto model = load_language_model(test::source_path("tests/golden/models/llama2_untied"));
   ASSERT_TRUE(model) << model.error().text();
   const std::vector<std::int32_t> prompt = {72, 101, 108};
@@ -24,8 +24,8 @@ TEST(Generate, X_21_no_end_before_min_tokens) {
   options.max_tokens = 6;
   const Generation free = run(options);
   ASSERT_EQ(free.ids.size(), 6u);
-  EXPECT_EQ(free.stop_reason, "length");
-  EXPECT_EQ(free.decode_steps, 5u);  // no forward behind the last token
+  EXPECT_EQ(free.stop_reason, StopReason::Length);
+  EXPECT_EQ(free.decode_steps, 5u);  // no forward after the last token
 
   // The first token ends the text: by the model, whose files may name ids that the vocabulary lacks, or by the caller.
   for (const bool by_model : {true, false}) {
@@ -33,7 +33,7 @@ TEST(Generate, X_21_no_end_before_min_tokens) {
     options.stop_ids = by_model ? std::vector<std::int32_t>{} : std::vector<std::int32_t>{free.ids[0]};
     options.min_tokens = 0;
     const Generation none = run(options);
-    EXPECT_EQ(none.stop_reason, "eos");
+    EXPECT_EQ(none.stop_reason, StopReason::Eos);
     EXPECT_TRUE(none.ids.empty());
     options.min_tokens = 3;
     const Generation some = run(options);
@@ -42,8 +42,8 @@ TEST(Generate, X_21_no_end_before_min_tokens) {
   }
 }
 
-// As in llama.cpp: what a model writes behind its end is the next turn of its training texts.
-TEST(Generate, X_21_ignore_eos_bans_the_end) {
+// As in llama.cpp: after its end a model writes the next turn of its training texts.
+TEST(Generate, ignore_eos_bans_the_end) {
   auto model = load_language_model(test::source_path("tests/golden/models/llama2_untied"));
   ASSERT_TRUE(model) << model.error().text();
   const std::vector<std::int32_t> prompt = {72, 101, 108};
@@ -59,14 +59,14 @@ TEST(Generate, X_21_ignore_eos_bans_the_end) {
     options.max_tokens = 60, options.ignore_eos = true;
     options.sampling.temperature = temperature;
     const Generation all = run(options);
-    EXPECT_EQ(all.stop_reason, "length");
+    EXPECT_EQ(all.stop_reason, StopReason::Length);
     EXPECT_EQ(all.ids.size(), 60u);
     for (const std::int32_t id : model->stop_ids) EXPECT_EQ(std::count(all.ids.begin(), all.ids.end(), id), 0);
   }
 }
 
 // A stop string that has only begun when the text ends is text.
-TEST(Generate, X_21_half_a_stop_string_is_text) {
+TEST(Generate, half_a_stop_string_is_text) {
   const auto model = load_language_model(test::source_path("tests/golden/models/llama2_untied"));
   ASSERT_TRUE(model) << model.error().text();
   const std::vector<std::int32_t> prompt = {72, 101, 108};
@@ -87,9 +87,9 @@ TEST(Generate, X_21_half_a_stop_string_is_text) {
   options.stop = {free.text.substr(free.text.size() - 2) + "never"};
   const Generation held = run(options);
   EXPECT_EQ(held.text, free.text);
-  EXPECT_EQ(held.stop_reason, "length");
+  EXPECT_EQ(held.stop_reason, StopReason::Length);
   options.stop = {free.text.substr(0, 2)};
-  EXPECT_EQ(run(options).stop_reason, "stop");
+  EXPECT_EQ(run(options).stop_reason, StopReason::Text);
 }
 
 class Stepwise : public testing::Test {
@@ -109,7 +109,7 @@ class Stepwise : public testing::Test {
   std::vector<std::int32_t> prompt_;
 };
 
-TEST_F(Stepwise, X_24_a_prompt_in_steps_gives_the_bits_of_generate) {
+TEST_F(Stepwise, a_prompt_in_steps_gives_the_bits_of_generate) {
   GenerationOptions options;
   options.max_tokens = 12, options.logprobs = 2;
   const auto whole_session = session(), stepped = session();
@@ -141,7 +141,7 @@ TEST_F(Stepwise, X_24_a_prompt_in_steps_gives_the_bits_of_generate) {
   EXPECT_EQ(generator->result().hash, whole.hash);
 }
 
-TEST_F(Stepwise, X_23_cancelled_between_two_chunks_leaves_the_session_as_it_was) {
+TEST_F(Stepwise, cancelled_between_two_chunks_leaves_the_session_as_it_was) {
   const auto held = session();
   const std::vector<std::int32_t> first = {72, 101, 108};
   ASSERT_TRUE(held->feed(first));
@@ -153,11 +153,11 @@ TEST_F(Stepwise, X_23_cancelled_between_two_chunks_leaves_the_session_as_it_was)
   const auto step = generator->next(&cancel);
   ASSERT_TRUE(step) << step.error().text();
   EXPECT_TRUE(step->done);
-  EXPECT_EQ(generator->result().stop_reason, "cancelled");
+  EXPECT_EQ(generator->result().stop_reason, StopReason::Cancelled);
   EXPECT_EQ(held->length(), 3u);
 }
 
-TEST_F(Stepwise, X_23_a_session_that_somebody_else_fed_is_refused) {
+TEST_F(Stepwise, a_session_that_somebody_else_fed_is_refused) {
   const auto shared = session();
   auto generator = Generator::create(*shared, model_, prompt_, {});
   ASSERT_TRUE(generator && generator->next());
@@ -165,18 +165,18 @@ TEST_F(Stepwise, X_23_a_session_that_somebody_else_fed_is_refused) {
   EXPECT_EQ(generator->next().error().code, Code::InvalidState);
 }
 
-TEST_F(Stepwise, X_21_a_stop_string_spans_pieces) {
+TEST_F(Stepwise, a_stop_string_spans_pieces) {
   GenerationOptions options;
   options.max_tokens = 12;
   const Generation free = generate(*session(), model_, prompt_, options).value();
   ASSERT_GT(free.text.size(), 5u);
   options.stop = {free.text.substr(1, 4)};
   const Generation stopped = generate(*session(), model_, prompt_, options).value();
-  EXPECT_EQ(stopped.stop_reason, "stop");
+  EXPECT_EQ(stopped.stop_reason, StopReason::Text);
   EXPECT_EQ(stopped.text, free.text.substr(0, free.text.find(options.stop[0])));
 }
 
-TEST_F(Stepwise, N_11_two_threads_generate_on_one_pool) {
+TEST_F(Stepwise, two_threads_generate_on_one_pool) {  // N-11
   GenerationOptions options;
   options.max_tokens = 20;
   const Digest alone = generate(*session(), model_, prompt_, options).value().hash;

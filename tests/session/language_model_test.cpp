@@ -7,6 +7,7 @@
 
 #include "../support/small_model.h"
 #include "core/little_endian.h"
+#include "host/prompt.h"
 #include "io/safetensors/safetensors.h"
 #include "lm/generator.h"
 #include "ops/rope/rope.h"
@@ -48,7 +49,7 @@ Floats decoded(const std::string& model, const std::string& name) {
 }
 
 // transformers leaves them out with a warning.
-TEST(LanguageModel, F_51_tensors_that_the_config_does_not_announce_are_refused) {
+TEST(LanguageModel, tensors_that_the_config_does_not_announce_are_refused) {  // F-51
   const std::string layer = "model.layers.0.";
   struct Case {
     const char* model;
@@ -68,7 +69,7 @@ TEST(LanguageModel, F_51_tensors_that_the_config_does_not_announce_are_refused) 
   }
 }
 
-TEST(LanguageModel, F_51_a_tied_head_that_is_stored_too) {
+TEST(LanguageModel, a_tied_head_that_is_stored_too) {  // F-51
   Floats table = decoded("llama_yarn", "model.embed_tokens.weight");
   ASSERT_FALSE(table.empty());
   const std::vector<std::size_t> shape = {256, table.size() / 256};
@@ -84,7 +85,7 @@ TEST(LanguageModel, F_51_a_tied_head_that_is_stored_too) {
 }
 
 // The factor of cos and sin, which is what position 0 shows: transformers takes 1 for factors up to 1.
-TEST(LanguageModel, L_73_yarn_sharpens_only_what_it_stretches) {
+TEST(LanguageModel, yarn_sharpens_only_what_it_stretches) {  // L-73
   const auto amplitude = [](double factor, double attention_factor) {
     RopeConfig c;
     c.dim = 8, c.scaling = RopeConfig::Scaling::Yarn, c.factor = factor, c.attention_factor = attention_factor;
@@ -115,7 +116,7 @@ class SmallModel : public testing::Test {
   test::TempFolder folder_;
 };
 
-TEST_F(SmallModel, X_23_ends_of_a_turn_are_found_by_text) {
+TEST_F(SmallModel, ends_of_a_turn_are_found_by_text) {
   const auto as_published = with([](GgufWriter&) {});
   ASSERT_TRUE(as_published) << as_published.error().text();
   EXPECT_EQ(as_published->stop_ids, (std::vector<std::int32_t>{0, 2}));  // <|endoftext|>, <|im_end|>
@@ -128,7 +129,7 @@ TEST_F(SmallModel, X_23_ends_of_a_turn_are_found_by_text) {
 }
 
 // The whole model: with its end of a turn misnamed it wrote on, as the next "user".
-TEST(LanguageModel, X_23_an_answer_ends_where_it_should_though_the_file_names_another_token) {
+TEST(LanguageModel, an_answer_ends_where_it_should_though_the_file_names_another_token) {
   const test::TempFolder folder;
   {
     const auto file = GgufFile::open(test::smollm2());
@@ -142,22 +143,18 @@ TEST(LanguageModel, X_23_an_answer_ends_where_it_should_though_the_file_names_an
   const auto model = load_language_model(folder / "misnamed.gguf");
   ASSERT_TRUE(model) << model.error().text();
   const auto session = Session::create(model->decoder, {.context_tokens = 128});
-  const ChatMessage message{"user", "What is the capital of France?"};
-  std::vector<std::int32_t> prompt;
-  ASSERT_TRUE(
-      model->tokenizer->encode(*render_chat(*model, std::span(&message, 1)), {.add_special_tokens = false}, prompt));
+  const std::vector<std::int32_t> prompt = make_prompt(*model, {.text = "What is the capital of France?"}).value().ids;
   const auto answer = generate(**session, *model, prompt, tokens(40));
   ASSERT_TRUE(answer) << answer.error().text();
   EXPECT_EQ(answer->text, "The capital of France is Paris.");
-  EXPECT_EQ(answer->stop_reason, "eos");
+  EXPECT_EQ(answer->stop_reason, StopReason::Eos);
 }
 
 TEST_F(SmallModel, a_template_that_does_not_parse_blocks_only_what_needs_it) {
   const auto model = with([](GgufWriter& w) { w.set("tokenizer.chat_template", "{% if"); });
   ASSERT_TRUE(model) << model.error().text();
   EXPECT_TRUE(model->need_tokenizer());
-  const ChatMessage message{"user", "Hello"};
-  for (const auto& error : {model->need_template().error(), render_chat(*model, std::span(&message, 1)).error()}) {
+  for (const auto& error : {model->need_template().error(), render_prompt(*model, {.text = "Hello"}).error()}) {
     EXPECT_EQ(error.code, Code::TemplateError) << error.text();
     EXPECT_EQ(error.text().rfind((folder_ / "changed.gguf") + ": chat template: ", 0), 0u) << error.text();
   }
@@ -179,7 +176,7 @@ TEST_F(SmallModel, a_tokenizer_that_cannot_be_read_leaves_token_ids) {
   EXPECT_EQ(plain->need_tokenizer().error().code, Code::NotFound);
 }
 
-TEST_F(SmallModel, F_41_keys_of_the_tokenizer_have_their_types) {
+TEST_F(SmallModel, keys_of_the_tokenizer_have_their_types) {  // F-41
   const auto code = [&](const std::function<void(GgufWriter&)>& change) {
     const auto loaded = with(change);
     return loaded ? Code{} : loaded.error().code;
@@ -210,7 +207,7 @@ TEST_F(SmallModel, a_load_that_quantises_ends_when_it_is_cancelled) {
   }
 }
 
-TEST_F(SmallModel, X_24_a_prompt_that_is_cancelled_leaves_the_session_as_it_was) {
+TEST_F(SmallModel, a_prompt_that_is_cancelled_leaves_the_session_as_it_was) {
   const auto model = with([](GgufWriter&) {});
   ASSERT_TRUE(model) << model.error().text();
   const auto session = Session::create(model->decoder, {.threads = 1, .context_tokens = 64});
@@ -219,7 +216,7 @@ TEST_F(SmallModel, X_24_a_prompt_that_is_cancelled_leaves_the_session_as_it_was)
   const std::atomic<bool> cancel{true};
   const auto cancelled = generate(**session, *model, second, tokens(4), {}, &cancel);
   ASSERT_TRUE(cancelled) << cancelled.error().text();
-  EXPECT_EQ(cancelled->stop_reason, "cancelled");
+  EXPECT_EQ(cancelled->stop_reason, StopReason::Cancelled);
   EXPECT_TRUE(cancelled->ids.empty());
   EXPECT_EQ((*session)->length(), 2u);
   EXPECT_EQ(generate(**session, *model, second, tokens(4))->ids.size(), 4u);

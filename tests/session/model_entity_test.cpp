@@ -60,11 +60,11 @@ class ModelEntity : public testing::Test {
   static inline test::TempFolder* folder_ = nullptr;
 };
 
-TEST_F(ModelEntity, F_04_F_31_gguf_gives_the_same_logits_tokenizer_and_template) {
+TEST_F(ModelEntity, gguf_gives_the_same_logits_tokenizer_and_template) {  // F-04, F-31
   ASSERT_TRUE(convert(small(), temp("a.entity")));
   EXPECT_EQ(logits_hash(temp("a.entity")), logits_hash(small()));
   const auto a = load_language_model(small()).value(), b = load_language_model(temp("a.entity")).value();
-  EXPECT_EQ(b.format, "entity");
+  EXPECT_EQ(b.format, ModelFormat::Entity);
   EXPECT_EQ(a.stop_ids, b.stop_ids);
   EXPECT_EQ(a.bos_token, b.bos_token);
   EXPECT_EQ(a.eos_token, b.eos_token);
@@ -92,7 +92,7 @@ TEST_F(ModelEntity, BitNetAnswersAsItsFolder) {
   }
 }
 
-TEST_F(ModelEntity, F_04_every_type_gives_the_logits_of_its_conversion_on_load) {
+TEST_F(ModelEntity, every_type_gives_the_logits_of_its_conversion_on_load) {  // F-04
   const std::string source = test::source_path("tests/golden/models/qwen2_biases");
   for (const DType t : {DType::float64, DType::float32, DType::bfloat16, DType::fp8e4m3, DType::int16, DType::uint8,
                         DType::int4, DType::fp4, DType::ternary, DType::binary}) {
@@ -105,12 +105,12 @@ TEST_F(ModelEntity, F_04_every_type_gives_the_logits_of_its_conversion_on_load) 
   }
 }
 
-TEST_F(ModelEntity, D_26_block_formats_on_request) {
+TEST_F(ModelEntity, block_formats_on_request) {  // D-26
   ASSERT_TRUE(convert(small(), temp("q4_0.entity"), DType::q4_0));
   EXPECT_EQ(logits_hash(temp("q4_0.entity")), logits_hash(small(), DType::q4_0));
 }
 
-TEST_F(ModelEntity, F_04_hugging_face_folders_of_every_architecture) {
+TEST_F(ModelEntity, hugging_face_folders_of_every_architecture) {  // F-04
   for (const char* model : {"llama2_no_gqa", "llama2_untied", "llama3_scaled", "llama_biases", "llama_linear",
                             "llama_yarn", "mistral_window", "qwen2_biases", "qwen3_head_norm"}) {
     const std::string folder = test::source_path(std::string("tests/golden/models/") + model), path = temp("hf.entity");
@@ -122,7 +122,7 @@ TEST_F(ModelEntity, F_04_hugging_face_folders_of_every_architecture) {
   }
 }
 
-TEST_F(ModelEntity, F_03_equal_contents_give_equal_bytes) {
+TEST_F(ModelEntity, equal_contents_give_equal_bytes) {  // F-03
   for (const auto& [source, t] :
        {std::pair(small(), std::optional<DType>()),
         std::pair(test::source_path("tests/golden/models/llama_biases"), std::optional(DType::int8))}) {
@@ -134,7 +134,7 @@ TEST_F(ModelEntity, F_03_equal_contents_give_equal_bytes) {
   }
 }
 
-TEST_F(ModelEntity, F_31_the_licence_goes_with_the_model) {
+TEST_F(ModelEntity, the_licence_goes_with_the_model) {  // F-31
   ModelContents model = read_model(small()).value();
   model.licence = "Apache-2.0";
   ASSERT_TRUE(write_model_entity(temp("a.entity"), model));
@@ -146,7 +146,7 @@ TEST_F(ModelEntity, F_31_the_licence_goes_with_the_model) {
   EXPECT_EQ(EntityReader::open(temp("a.entity"))->find("licence"), nullptr);
 }
 
-TEST_F(ModelEntity, F_32_a_flipped_bit_is_named) {
+TEST_F(ModelEntity, a_flipped_bit_is_named) {  // F-32
   ASSERT_TRUE(convert(small(), temp("a.entity"), DType::float32));
   const std::string good = test::read_all(temp("a.entity"));
   EXPECT_NE(EntityReader::open(temp("a.entity"))->find("weights", 1), nullptr);  // several sections
@@ -161,8 +161,8 @@ TEST_F(ModelEntity, F_32_a_flipped_bit_is_named) {
   }
 }
 
-// Tensors are repacked beside the check of hashes: damage is told as what it is, whatever it makes of the numbers.
-TEST_F(ModelEntity, F_32_damage_that_makes_numbers_infinite_is_told_as_damage) {
+// Tensors are repacked beside the check of hashes: damage is reported as damage, also where it makes numbers infinite.
+TEST_F(ModelEntity, damage_that_makes_numbers_infinite_is_reported_as_damage) {  // F-32
   ASSERT_TRUE(convert(small(), temp("a.entity"), DType::float16));
   const std::string good = test::read_all(temp("a.entity"));
   const EntitySection weights = *EntityReader::open(temp("a.entity"))->find("weights");
@@ -182,7 +182,7 @@ TEST_F(ModelEntity, F_32_damage_that_makes_numbers_infinite_is_told_as_damage) {
 }
 
 // A prompt that was read once, in a file of its own and in the model's.
-TEST_F(ModelEntity, F_32_X_24_a_kept_prompt_goes_on_with_the_same_bits) {
+TEST_F(ModelEntity, a_kept_prompt_goes_on_with_the_same_bits) {  // F-32, X-24
   ASSERT_TRUE(convert(small(), temp("a.entity")));
   const std::string model_alone = test::read_all(temp("a.entity"));
   const auto model = load_language_model(small()).value(), same = load_language_model(temp("a.entity")).value();
@@ -230,7 +230,7 @@ TEST_F(ModelEntity, F_32_X_24_a_kept_prompt_goes_on_with_the_same_bits) {
   EXPECT_EQ(load_kv(*session, temp("bad.entity")).error().code, Code::CorruptData);
 }
 
-TEST_F(ModelEntity, X_24_of_a_sequence_stays_what_the_prompt_begins_with) {
+TEST_F(ModelEntity, of_a_sequence_stays_what_the_prompt_begins_with) {
   const auto model = load_language_model(small()).value();
   const auto session = Session::create(model.decoder, {.threads = 1, .context_tokens = 64}).value();
   const std::vector<std::int32_t> held = {5, 6, 7, 8}, longer = {5, 6, 7, 8, 9}, other = {5, 6, 1, 2}, none = {3};
@@ -249,8 +249,8 @@ TEST_F(ModelEntity, X_24_of_a_sequence_stays_what_the_prompt_begins_with) {
   EXPECT_EQ(keep_common(*session, held, 1).error().code, Code::OutOfRange);
 }
 
-// With every hash made right again, what lies behind them is reached too.
-TEST_F(ModelEntity, F_01_damage_behind_right_hashes_is_an_error_or_another_model) {
+// With every hash made right again, the code after these checks is reached too.
+TEST_F(ModelEntity, damage_under_right_hashes_is_an_error_or_another_model) {  // F-01
   ASSERT_TRUE(convert(test::source_path("tests/golden/models/llama2_untied"), temp("a.entity")));
   const std::string good = test::read_all(temp("a.entity"));
   const auto reader = EntityReader::open(temp("a.entity")).value();
@@ -269,7 +269,7 @@ TEST_F(ModelEntity, F_01_damage_behind_right_hashes_is_an_error_or_another_model
   }
 }
 
-TEST_F(ModelEntity, F_31_configs_come_back_field_by_field) {
+TEST_F(ModelEntity, configs_come_back_field_by_field) {  // F-31
   for (const char* model : {"llama3_scaled", "llama_yarn", "mistral_window", "qwen3_head_norm"}) {
     const ModelConfig config =
         read_model(test::source_path(std::string("tests/golden/models/") + model)).value().source.config;
@@ -297,7 +297,7 @@ TEST_F(ModelEntity, a_network_and_a_model_are_told_apart) {
   EXPECT_EQ(network.error().code, Code::Unsupported);
 }
 
-TEST_F(ModelEntity, N_12_a_cancelled_conversion_leaves_nothing) {
+TEST_F(ModelEntity, a_cancelled_conversion_leaves_nothing) {  // N-12
   const ModelContents model = read_model(test::source_path("tests/golden/models/llama_biases")).value();
   for (const std::optional<DType> t : {std::optional<DType>(), std::optional(DType::int8)}) {
     ModelEntityOptions options;
@@ -312,7 +312,7 @@ TEST_F(ModelEntity, N_12_a_cancelled_conversion_leaves_nothing) {
 }
 
 // Inside a tensor: src/dtypes/stop_test.cpp counts what lies between two questions.
-TEST_F(ModelEntity, N_12_a_conversion_that_is_cancelled_inside_a_tensor_leaves_nothing) {
+TEST_F(ModelEntity, a_conversion_that_is_cancelled_inside_a_tensor_leaves_nothing) {  // N-12
   const ModelContents model = read_model(test::source_path("tests/golden/models/llama_biases")).value();
   for (const std::optional<DType> t : {std::optional<DType>(), std::optional(DType::ternary),
                                        std::optional(DType::int4), std::optional(DType::uint16)}) {

@@ -14,7 +14,8 @@
 namespace loom::sources_test {
 namespace {
 
-// The same bytes by every way, each with its name. Memory lies in an allocation of its own length, at an odd address.
+// Gives one file's bytes in every way, each with its name. Memory is an allocation of its exact length, at an odd
+// address.
 class Ways {
  public:
   Ways(const std::string& path, const std::string& larger) : path_(path), larger_(larger), text_(test::read_all(path)) {
@@ -30,9 +31,9 @@ class Ways {
     };
     return {*ByteSource::file(path_), *ByteSource::part_of_file(larger_, 13, text_.size()),
             ByteSource::memory("memory", std::span(memory_).subspan(1)),
-            *ByteSource::read("callback", text_.size(), read)};
+            *ByteSource::read("callback", text_.size(), read), ByteSource::on_demand("demand", text_.size(), read)};
   }
-  // What a caller may do with its memory once the call has ended.
+  // Overwrites the memory, as a caller may after the call.
   void overwrite() { std::fill(memory_.begin(), memory_.end(), std::byte{0xee}); }
   void restore() { std::memcpy(memory_.data() + 1, text_.data(), text_.size()); }
 
@@ -55,7 +56,7 @@ std::string logits_of(const LanguageModel& model) {
   return to_hex(hash.finish());
 }
 
-TEST(Sources, F_25_language_models_and_tokenizers) {
+TEST(Sources, language_models_and_tokenizers) {  // F-25
   const test::TempFolder folder;
   ASSERT_TRUE(test::write_small_model(folder / "m.gguf"));
   ASSERT_TRUE(write_model_entity(folder / "m.entity", read_model(folder / "m.gguf").value()));
@@ -79,7 +80,7 @@ TEST(Sources, F_25_language_models_and_tokenizers) {
   }
 }
 
-TEST(Sources, F_25_a_tokenizer_json) {
+TEST(Sources, a_tokenizer_json) {  // F-25
   const test::TempFolder folder;
   const std::string path = test::source_path("tests/golden/models/llama_yarn/tokenizer.json");
   const Ways ways(path, folder / "larger");
@@ -90,7 +91,7 @@ TEST(Sources, F_25_a_tokenizer_json) {
   }
 }
 
-TEST(Sources, F_25_networks) {
+TEST(Sources, networks) {  // F-25
   const test::TempFolder folder;
   const Network network = load_network(test::source_path("examples/networks/mixer_v2.json")).value().network;
   const std::vector<std::byte> expected = network_to_entity(network).value();
@@ -105,7 +106,7 @@ TEST(Sources, F_25_networks) {
   }
 }
 
-TEST(Sources, F_25_safetensors) {
+TEST(Sources, safetensors) {  // F-25
   const test::TempFolder folder;
   const Ways ways(test::source_path("tests/golden/reference.safetensors"), folder / "larger");
   const auto expected = SafetensorsFile::open(test::source_path("tests/golden/reference.safetensors")).value();
@@ -118,7 +119,7 @@ TEST(Sources, F_25_safetensors) {
   }
 }
 
-TEST(Sources, F_01_errors_name_the_source) {
+TEST(Sources, errors_name_the_source) {  // F-01
   const std::vector<std::byte> nothing(100);
   const auto source = ByteSource::memory("sixteen tons", nothing);
   for (const auto& error : {load_language_model(source).error(), load_tokenizer(source).error(),

@@ -11,7 +11,7 @@
 #include "../support/files.h"
 #include "core/philox.h"
 #include "lm/generator.h"
-#include "lm/golden.h"
+#include "verify/golden_models.h"
 #include "lm/peft.h"
 
 namespace loom {
@@ -58,7 +58,7 @@ bool same(const Row& a, const Row& b) {
   return !a.empty() && a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// The logits behind every id, fed one by one.
+// The logits after every id, fed one by one.
 std::vector<Row> rows_of(Session& session, const Ids& ids, std::size_t sequence = 0) {
   std::vector<Row> rows;
   for (const std::int32_t id : ids) {
@@ -68,8 +68,8 @@ std::vector<Row> rows_of(Session& session, const Ids& ids, std::size_t sequence 
   return rows;
 }
 
-// Up to six drafts behind ids[at]: the ids that follow, of which one at random may be wrong.
-Ids drafts_behind(const Ids& ids, std::size_t at, const RandomStream& random) {
+// Up to six drafts after ids[at]: the ids that follow, of which one at random may be wrong.
+Ids drafts_after(const Ids& ids, std::size_t at, const RandomStream& random) {
   const std::size_t count = random.below(2 * at, 7), wrong = random.below(2 * at + 1, 9);
   Ids drafts;
   for (std::size_t i = 0; i < count; ++i)
@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Speculation, DraftsOf,
                                          "decoder q4_1 int8 activations", "decoder q4_1 bfloat16 keys and values",
                                          "decoder q4_1 int8 keys and values", "decoder float16 yarn odd sizes"));
 
-TEST_P(DraftsOf, X_25_logits_are_those_without_them) {
+TEST_P(DraftsOf, logits_are_those_without_them) {
   const Ids ids = random_ids(200, 1);
   const std::vector<Row> rows = rows_of(*session_of(GetParam()), ids);
   for (const std::size_t chunk_rows : {1, 3, 128})
@@ -94,7 +94,7 @@ TEST_P(DraftsOf, X_25_logits_are_those_without_them) {
       std::size_t free = 0;
       for (std::size_t at = 0; at < ids.size(); ++at) {
         free += session->foresees(ids[at]);
-        const Ids drafts = drafts_behind(ids, at, random);
+        const Ids drafts = drafts_after(ids, at, random);
         const Session::Feed one{0, std::span(&ids[at], 1), drafts};
         EXPECT_TRUE(same(row_of(session->feed(std::span(&one, 1))), rows[at])) << at;
         ASSERT_EQ(session->length(), at + 1);
@@ -113,7 +113,7 @@ TEST_P(DraftsOf, X_25_logits_are_those_without_them) {
 }
 
 // Each sequence has its own drafts; some of a call take no pass, others do.
-TEST_P(DraftsOf, X_25_sequences_of_a_batch_draft_apart) {
+TEST_P(DraftsOf, sequences_of_a_batch_draft_apart) {
   constexpr std::size_t kSequences = 3, kTokens = 60;
   std::vector<Ids> ids;
   std::vector<std::vector<Row>> rows;
@@ -129,7 +129,7 @@ TEST_P(DraftsOf, X_25_sequences_of_a_batch_draft_apart) {
       const std::size_t at = session->length(s);
       const RandomStream random{9, RandomDomain::Noise, static_cast<std::uint32_t>(s), 1};
       if (at == kTokens || random.below(500 + call, 4) == 0) continue;
-      drafts.push_back(drafts_behind(ids[s], at, random));
+      drafts.push_back(drafts_after(ids[s], at, random));
       feeds.push_back({s, std::span(&ids[s][at], 1)});
     }
     for (std::size_t f = 0; f < feeds.size(); ++f) feeds[f].drafts = drafts[f];
@@ -142,7 +142,7 @@ TEST_P(DraftsOf, X_25_sequences_of_a_batch_draft_apart) {
   }
 }
 
-TEST_P(DraftsOf, X_20_X_25_every_other_call_forgets_them) {
+TEST_P(DraftsOf, every_other_call_forgets_them) {
   const Ids ids = random_ids(40, 6);
   const std::vector<Row> rows = rows_of(*session_of(GetParam()), ids);
   const auto session = session_of(GetParam(), {.sequences = 2});
@@ -177,7 +177,7 @@ TEST_P(DraftsOf, X_20_X_25_every_other_call_forgets_them) {
   draft(0);
 }
 
-TEST(Drafts, X_25_outside_of_the_vocabulary_or_the_context) {
+TEST(Drafts, outside_of_the_vocabulary_or_the_context) {
   const Ids ids = random_ids(20, 7);
   const auto session = session_of("decoder q4_1", {.context_tokens = 20});
   const std::vector<Row> rows = rows_of(*session_of("decoder q4_1"), ids);
@@ -200,7 +200,7 @@ TEST(Drafts, X_25_outside_of_the_vocabulary_or_the_context) {
   EXPECT_EQ(session->feed(std::span(&one, 1)).error().code, Code::ContextFull);
 }
 
-TEST(Drafts, X_23_X_25_a_cancel_keeps_the_tokens_and_their_bits) {
+TEST(Drafts, a_cancel_keeps_the_tokens_and_their_bits) {
   const Ids ids = random_ids(12, 9);
   const std::vector<Row> rows = rows_of(*session_of("decoder q4_1"), ids);
   const auto session = session_of("decoder q4_1");
@@ -220,7 +220,7 @@ TEST(Drafts, X_23_X_25_a_cancel_keeps_the_tokens_and_their_bits) {
 }
 
 // The values of one token overflow. In a pass they would meet the rows before them, times 0.
-TEST(Drafts, X_25_L_74_a_draft_that_is_not_finite_reaches_no_other_token) {
+TEST(Drafts, a_draft_that_is_not_finite_reaches_no_other_token) {  // X-25, L-74
   GoldenCase c = case_of("decoder float32");
   DecoderModel changed = golden_decoder(c).value();
   constexpr std::int32_t kBroken = 7;
@@ -248,7 +248,7 @@ TEST(Drafts, X_25_L_74_a_draft_that_is_not_finite_reaches_no_other_token) {
   for (std::size_t at = 0; at < ids.size(); ++at) {
     foreseen += drafted->foresees(ids[at]);
     Ids drafts(ids.begin() + static_cast<std::ptrdiff_t>(at) + 1, ids.end());
-    // Behind 58, which nothing foresees, the broken one stands in another block of keys than the first drafts and
+    // After 58, which nothing predicts, the broken one is in another block of keys than the first drafts and
     // reaches only the later ones; what it has left meets no bare feed of 64.
     const bool breaks = at % 3 == 1 && at != 64;
     drafts.resize(std::min<std::size_t>(drafts.size(), breaks ? 7 : at > 51 && at < 58 ? 0 : at % 8));
@@ -285,8 +285,8 @@ class ToldDrafter final : public Drafter {
 struct Told {
   Generation generation;
   std::string shown;
-  Ids tokens;  // of the session, behind the generation
-  Row next;    // logits behind one more
+  Ids tokens;  // of the session, after the generation
+  Row next;    // logits after one more
 };
 
 class SpeculativeGeneration : public testing::Test {
@@ -393,7 +393,7 @@ Ids repeating(std::size_t count) {
   return ids;
 }
 
-TEST_F(SpeculativeGeneration, X_25_golden_models_under_every_setting) {
+TEST_F(SpeculativeGeneration, golden_models_under_every_setting) {
   for (const char* name : {"decoder q4_1", "decoder float32 mistral", "decoder q4_1 int8 keys and values",
                            "decoder q4_1 bfloat16 keys and values", "decoder q4_1 int8 activations"}) {
     LanguageModel model;
@@ -408,7 +408,7 @@ TEST_F(SpeculativeGeneration, X_25_golden_models_under_every_setting) {
   EXPECT_GT(accepted_, 2000u);
 }
 
-TEST_F(SpeculativeGeneration, X_23_X_25_ends_in_the_middle_of_drafts) {
+TEST_F(SpeculativeGeneration, ends_in_the_middle_of_drafts) {
   LanguageModel model = load_language_model(test::source_path("tests/golden/models/llama2_untied")).value();
   const Ids prompt = repeating(40);
   Ids small;
@@ -444,7 +444,7 @@ TEST_F(SpeculativeGeneration, X_23_X_25_ends_in_the_middle_of_drafts) {
   }
 }
 
-TEST_F(SpeculativeGeneration, X_25_L_141_with_adapters) {
+TEST_F(SpeculativeGeneration, with_adapters) {  // X-25, L-141
   const auto decoder = std::const_pointer_cast<DecoderModel>(
       load_language_model(test::source_path("tests/golden/models/llama2_untied")).value().decoder);
   ASSERT_TRUE(add_peft(*decoder, {.name = "x", .rank = 2}, 1));
@@ -537,13 +537,13 @@ class ModelDrafting : public SpeculativeGeneration {
   Ids prompt_;
 };
 
-TEST_F(ModelDrafting, X_25_gives_the_same_text) {
+TEST_F(ModelDrafting, gives_the_same_text) {
   GenerationOptions options;
   options.max_tokens = 60;
   const auto session = Session::create(model_.decoder, {.threads = 1, .context_tokens = 256}).value();
   std::size_t drafted = 0;
   const std::shared_ptr<Drafter> drafter = ModelDrafter::create(draft_, model_, *session).value();
-  for (const float temperature : {0.0f, 0.4f, 0.0f}) {  // one drafter serves them in turn
+  for (const float temperature : {0.0f, 0.4f, 0.0f}) {  // one drafter serves them one after another
     options.sampling.temperature = temperature;
     const Told plain = run(model_, prompt_, options, nullptr), told = run(model_, prompt_, options, drafter);
     EXPECT_EQ(told.generation.ids, plain.generation.ids);
@@ -560,7 +560,7 @@ TEST_F(ModelDrafting, X_25_gives_the_same_text) {
              told = run(model_, prompt_, options, ModelDrafter::create(draft_, model_, *small).value(),
                         {.context_tokens = 160});
   EXPECT_EQ(told.generation.hash, plain.generation.hash);
-  EXPECT_EQ(told.generation.stop_reason, "context");
+  EXPECT_EQ(told.generation.stop_reason, StopReason::Context);
 }
 
 TEST_F(ModelDrafting, the_smaller_model_reads_when_it_first_drafts) {

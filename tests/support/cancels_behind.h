@@ -3,14 +3,14 @@
 
 #include <atomic>
 
-#include "network/pass_watch.h"
+#include "network/session/pass_watch.h"
 
 namespace loom::test {
 
 class CancelsBehind final : public PassWatch {
  public:
   explicit CancelsBehind(std::size_t events) : left_(events) {}
-  void begin(PassKind /*kind*/, std::uint64_t /*step*/) override { count(); }
+  void begin(PassKind /*kind*/, std::uint64_t /*step*/, const Wiring& /*wiring*/) override { count(); }
   void after_forward(const Layer& /*layer*/, const ConstView& /*x*/, const ConstView& /*y*/) override { count(); }
   void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override { count(); }
   std::atomic<bool> flag = false;

@@ -49,7 +49,7 @@ class Memory {
   std::vector<std::unique_ptr<unsigned char[]>> blocks_;
 };
 
-// What the choosers have in common: nothing where none says otherwise.
+// Defaults of the choosers: nothing.
 struct NoArguments {
   loom_handle handle(const char*, loom_kind, bool) { return 0; }
   Block<const loom_handle> handles(const char*, loom_kind) { return {}; }
@@ -60,6 +60,7 @@ struct NoArguments {
   std::int32_t choice(const char*) { return 0; }
   const char* text(const char*, bool) { return nullptr; }
   Block<const void> bytes(const char*) { return {}; }
+  Block<void> memory(const char*) { return {}; }
   Block<const char* const> texts(const char*) { return {}; }
   template <class T>
   Block<const T> array(const char*) {
@@ -179,7 +180,7 @@ class Chooser {
     const std::size_t way = next();
     if (optional && way % 2 == 0) return 0;
     switch (way % 32) {
-      case 31: return objects_.living(LOOM_KIND_NONE, next());  // perhaps foreign
+      case 31: return objects_.living(LOOM_KIND_NONE, next());  // perhaps of another kind
       case 30: return objects_.stale(kind, next());
       case 29: return number<std::uint64_t>("");
       case 28: return objects_.living(kind, next()) ^ (std::uint64_t{1} << below(64));
@@ -237,6 +238,14 @@ class Chooser {
     const Block<const char> given = wrong_sometimes(out);
     return {given.data, given.size};
   }
+  // Float32 values of a tensor, of a size that often fits.
+  Block<void> memory(const char*) {
+    const std::size_t bytes = std::array<std::size_t, 8>{0, 4, 12, 16, 32, 48, 96, 400}[below(8)];
+    unsigned char* const to = memory_.take<unsigned char>(bytes);
+    for (std::size_t i = 3; i < bytes; i += 4) to[i] = static_cast<unsigned char>(0x3c + below(8));
+    const Block<unsigned char> given = wrong_sometimes(Block<unsigned char>{to, bytes});
+    return {given.data, given.size};
+  }
   Block<const char* const> texts(const char* name) {
     std::vector<const char*> out(below(3));
     for (const char*& each : out) each = text(name, false);
@@ -290,8 +299,8 @@ class Chooser {
       return on_progress();
     else if constexpr (std::is_same_v<F, loom_run_work>)
       return run_work();
-    else if constexpr (std::is_same_v<F, loom_on_layer_event>)
-      return on_layer_event();
+    else if constexpr (std::is_same_v<F, loom_on_layer>)
+      return on_layer();
     else if constexpr (std::is_same_v<F, loom_on_window>)
       return on_window();
     else
@@ -299,10 +308,9 @@ class Chooser {
   }
   loom_on_training on_training() {
     if (next() % 2 == 0) return nullptr;
-    return [](void* user, loom_training_event event, std::uint64_t epoch, std::uint64_t, std::uint64_t, std::uint64_t,
-              double, double, const char*) -> std::int32_t {
+    return [](void* user, const loom_training_event* event) -> std::int32_t {
       come_back(*static_cast<Objects*>(user));
-      return event != LOOM_TRAINING_BATCH_END || epoch == 0 ? 1 : 0;
+      return event->phase != LOOM_TRAINING_BATCH_END || event->epoch == 0 ? 1 : 0;
     };
   }
   loom_on_generation on_generation() {
@@ -344,20 +352,18 @@ class Chooser {
       return fraction < 0.5 ? 1 : 0;
     };
   }
-  loom_on_layer_event on_layer_event() {
+  loom_on_layer on_layer() {
     if (next() % 2 == 0) return nullptr;
-    return [](void* user, const char* event, const char*, const char*, const char*, std::uint64_t, std::uint64_t,
-              double, double, double, double, std::uint64_t, std::uint64_t, void*, std::int32_t) -> std::int32_t {
+    return [](void* user, const loom_layer_event* event) -> std::int32_t {
       come_back(*static_cast<Objects*>(user));
-      return event[0] == 'f' ? 1 : 0;
+      return event->pass == LOOM_PASS_FORWARD ? 1 : event->cell == 3 ? 7 : 0;
     };
   }
   loom_on_window on_window() {
     if (next() % 2 == 0) return nullptr;
-    return [](void* user, std::uint64_t, double, double, double, double, double, double, std::uint64_t,
-              std::uint64_t last) -> std::int32_t {
+    return [](void* user, const loom_window_event* event) -> std::int32_t {
       come_back(*static_cast<Objects*>(user));
-      return last < 8 ? 1 : 0;
+      return event->last_step < 8 ? 1 : 0;
     };
   }
   loom_run_work run_work() {

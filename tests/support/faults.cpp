@@ -1,4 +1,4 @@
-// Preloaded into the program (LD_PRELOAD): lets one call of the system fail, so that tests can try every one in turn.
+// Preloaded into the program (LD_PRELOAD): lets one call of the system fail, so that tests can try each of them.
 // The calls of a save are: making, writing, cutting, flushing and renaming a regular file, making a folder.
 //   LOOM_FAIL_SAVE=N    the N-th of them says that the disk is full
 //   LOOM_KILL_SAVE=N    before the N-th of them the program is killed
@@ -103,7 +103,7 @@ int ftruncate(int fd, off_t size) noexcept {
 int mkdir(const char* path, mode_t mode) noexcept {
   return save_fails() ? -1 : static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
 }
-// The C library's own files write by calls of its own: what a journal holds back goes out here.
+// The C library's own files write by calls of its own: this call writes the lines that a journal holds back.
 int fflush(FILE* file) {
   static const auto real = reinterpret_cast<int (*)(FILE*)>(dlsym(RTLD_NEXT, "fflush"));
   return file != nullptr && is_regular(fileno(file)) && save_fails() ? EOF : real(file);

@@ -14,7 +14,7 @@
 
 namespace loom::test {
 
-// What is to fail, and what has been asked for; shared with the test.
+// The calls that shall fail, and those that were made; shared with the test.
 struct Faults {
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   // Counted from 0.
@@ -42,8 +42,8 @@ inline constexpr gpu::Limits kDefaultLimits{.binding_bytes = 128 << 20,
                                             .threads = 256,
                                             .workgroups = 65535};
 
-// A number behind `key` in a shader's text.
-inline std::uint64_t number_behind(std::string_view text, std::string_view key) {
+// A number after `key` in a shader's text.
+inline std::uint64_t number_after(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   std::uint64_t number = 0;
   if (at != text.npos) std::from_chars(text.data() + at + key.size(), text.data() + text.size(), number);
@@ -80,7 +80,7 @@ class FaultyDriver final : public gpu::Driver {
     LOOM_TRY_VOID(alive());
     const gpu::Limits& limits = adapter_.limits;
     if (name == faults_->broken_pipeline || buffers > limits.storage_buffers ||
-        number_behind(wgsl, "@workgroup_size(") > limits.threads)
+        number_after(wgsl, "@workgroup_size(") > limits.threads)
       return fail(Code::Unsupported, "{}: the shader {} does not compile: a fault of the test", adapter_.name, name);
     LOOM_TRY(const gpu::Id pipeline, driver_->create_pipeline(name, wgsl, buffers, read_only));
     if (faults_->alter) {

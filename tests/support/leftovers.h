@@ -1,5 +1,5 @@
 #pragma once
-// Saves write a temporary file first; tests look here for those that were left behind.
+// Saves write a temporary file first; finds those that were left.
 
 #include <filesystem>
 #include <string>

@@ -1,5 +1,5 @@
-// Preloaded into the program (LD_PRELOAD): destroys the device of a WebGPU library behind the submit that LOOM_LOSE_AT
-// counts to, from 1, so that the program meets what it meets when a card is gone.
+// Preloaded into the program (LD_PRELOAD): destroys the device of a WebGPU library after the submit that LOOM_LOSE_AT
+// counts to, from 1, as when a card is gone.
 
 #include <dlfcn.h>
 #include <stdint.h>

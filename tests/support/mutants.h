@@ -53,7 +53,7 @@ inline const Mutant*& current_mutant() {
   return current;
 }
 
-// Where a function is called, behind `from`.
+// The place where a function is called, after `from`.
 inline std::size_t find_call(std::string_view text, std::string_view function, std::size_t from) {
   const std::string call = std::string(function) + "(";
   std::size_t i = text.find(call, from);

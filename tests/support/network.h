@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/philox.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 namespace loom::test {
 

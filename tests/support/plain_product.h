@@ -1,6 +1,6 @@
 #pragma once
 // The meaning of every type in plain loops over its codes, scales and zero points (engine D-30 to D-35): what
-// simulate_precision() is in the specification. Nothing here knows panels, lanes or kernels.
+// simulate_precision() is in the specification. These loops know no panels, lanes or kernels.
 
 #include <algorithm>
 #include <bit>
@@ -62,9 +62,9 @@ T plain_chain(std::size_t n, std::size_t block, Term term, const std::vector<T>&
   return total;
 }
 
-// Inputs meet a weight of an INT type in one of these ways: as `activations` says, with scales that lie as the weights'
-// own, or in int8 with one scale per row or per group of columns. The largest size of a whole row counts as at least
-// `floor`.
+// Inputs meet a weight of an INT type in one of these ways: as `activations` says, with scales in the spans of the
+// weights' own, or in int8 with one scale per row or per group of columns. The largest size of a whole row counts as at
+// least `floor`.
 struct InputWay {
   Activations activations = Activations::int8;
   PanelScales scales = PanelScales::None;

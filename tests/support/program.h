@@ -83,7 +83,7 @@ class Program {
     close(in[0]), close(out[1]), close(err[1]);
     in_ = in[1], out_ = out[0], err_ = err[0];
   }
-  // A program may end, or close its input, before it has read this; the outcome tells whether it should have.
+  // A program may end, or close its input, before it has read this; the outcome shows whether it should have.
   void send(const std::string& text) {
     const ssize_t written = write(in_, text.data(), text.size());
     EXPECT_TRUE(written == static_cast<ssize_t>(text.size()) || errno == EPIPE)
@@ -109,8 +109,8 @@ class Program {
     });
     return worked && runs;
   }
-  // Reads until stdout holds `bytes` bytes behind what it held, or `text`; false when the program ended or kPatience
-  // went by.
+  // Reads until stdout holds `bytes` bytes after those that it held, or `text`; false when the program ended or
+  // kPatience went by.
   bool wait_for_output(std::size_t bytes) {
     const std::size_t wanted = outcome_.out.size() + bytes;
     while (outcome_.out.size() < wanted)

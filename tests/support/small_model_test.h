@@ -1,5 +1,5 @@
 #pragma once
-// A small language model in a folder of its own, and what a model of any file computes, as a hash.
+// A small language model in a folder of its own, and the hash of the logits of a model file of any format.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 namespace loom::test {
 
-// The hash of the logits behind three tokens.
+// The hash of the logits after three tokens.
 inline Digest model_digest(const std::string& path, const ModelOptions& options = {}) {
   const auto model = load_language_model(path, options);
   if (!model) {

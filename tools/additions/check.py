@@ -18,7 +18,7 @@ import sys
 source, scratch = map(pathlib.Path, sys.argv[1:3])
 tree = source / "tools" / "additions" / "tree"
 
-# (file, a line that stands there, the line to put after it, or a pair: a part of that line and what takes its place)
+# (file, a line of it, the line to put after that one, or a pair: a part of the line and its replacement)
 ADDITIONS = {
     "op": (["src/ops/halve"], [
         ("src/ops/kernels.inc", "LOOM_ELEMENT_KERNELS(gemm, GemmKernels)", "LOOM_ELEMENT_KERNELS(halve, HalveKernels)"),
@@ -65,7 +65,11 @@ ADDITIONS = {
     ]),
     "file format": (["src/io/tagged"], [
         ("src/io/network_file.cpp", '#include "io/safetensors/safetensors.h"', '#include "io/tagged/tagged.h"'),
-        ("src/io/network_file.cpp", "if (is_entity(bytes) || looks_like_onnx(bytes)) return true;", (r"is_entity\(bytes\)", "is_tagged(bytes) || is_entity(bytes)")),
+        ("src/io/identify.h", "  Npy,", "  Tagged,"),
+        ("src/io/identify.cpp", '"an .npy array",', '      "a tagged network",'),
+        ("src/io/identify.cpp", '#include "io/safetensors/safetensors.h"', '#include "io/tagged/tagged.h"'),
+        ("src/io/identify.cpp", 'if (text.starts_with("GGUF"))', "  if (is_tagged(bytes)) return FileKind::Tagged;"),
+        ("src/io/identify.cpp", "constexpr std::array kNetworks{", (r"kNetworks\{", "kNetworks{FileKind::Tagged, ")),
         ("src/io/network_file.cpp", "auto result = is_entity(bytes)",
          (r"auto result =", "auto result = is_tagged(bytes) ? network_from_tagged(bytes, options) :")),
     ]),
@@ -105,7 +109,7 @@ def edit(name, anchor, added):
     path = scratch / name
     lines = path.read_text().split("\n")
     at = [i for i, line in enumerate(lines) if anchor in line]
-    assert at, f"{name}: {anchor} is not there"
+    assert at, f"{name}: expected a line with {anchor}"
     if isinstance(added, tuple):
         changed = re.sub(*added, lines[at[0]])
         assert changed != lines[at[0]], f"{name}: {added[0]} is not in {lines[at[0]]}"

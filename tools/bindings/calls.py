@@ -35,6 +35,8 @@ def value(api, name, kind):
     if kind in ("bytes", "chars"):
         pointer = "const void*" if kind == "bytes" else "const char*"
         return f"const auto {name} = a.bytes(\"{name}\");", [f"static_cast<{pointer}>({name}.data)", f"{name}.size"], []
+    if kind == "memory":
+        return f"const auto {name} = a.memory(\"{name}\");", [f"{name}.data", f"{name}.size"], []
     if kind == "text[]":
         return f"const auto {name} = a.texts(\"{name}\");", [f"{name}.data", f"{name}.size"], []
     if kind.startswith("struct "):
@@ -69,9 +71,12 @@ def fields(api, struct):
         if kind.startswith("view "):
             size = f"{label}_size" if kind[5:] in ("bytes", "chars") else f"{label}_count"
             seen.append(f"  a.saw(s.{label}, s.{size});\n")
-        elif "[" not in kind or kind.endswith("[]"):
+            continue
+        if "[" not in kind or kind.endswith("[]"):
             declared, passed, _ = value(api, label, kind)
             c_names = [p[1] for p in api.declare(label, kind)]
+            if kind == "memory" or kind == "u64[]":
+                seen.append(f"  a.saw(s.{c_names[0]}, s.{c_names[1]});\n")
             out.append(f"  {declared}\n" + "".join(f"  s->{c} = {p};\n" for c, p in zip(c_names, passed)))
     return "".join(out) + "  return s;\n}\n" + "".join(seen) + "}\n"
 
@@ -84,6 +89,8 @@ def call(api, function):
     arguments = ", ".join(argument for _, passed, _ in items for argument in passed)
     if function.get("returns") == "text":
         return "".join(out) + f"  const char* const text = loom_{name}({arguments});\n  a.said(text);\n  return LOOM_OK;\n}}\n"
+    if "returns" in function:
+        return "".join(out) + f"  static_cast<void>(loom_{name}({arguments}));\n  return LOOM_OK;\n}}\n"
     out.append(f"  const loom_status status = loom_{name}({arguments});\n")
     looks = [line for _, _, lines in items for line in lines]
     if looks:

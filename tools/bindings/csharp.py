@@ -1,4 +1,4 @@
-"""bindings/csharp: P/Invoke declarations in C# 7.3, which .NET, Mono and Unity compile."""
+"""bindings/csharp: P/Invoke declarations in C# 7.3, which .NET, Mono and Unity compile; LibraryImport from .NET 7 on."""
 
 from bindings.c_types import MADE, call, camel, described, fields, lower_camel, parts, returns, wrapped
 
@@ -10,10 +10,24 @@ HEAD = f"""// The C ABI of Loom: constants, structs and functions of loom.h. {MA
 // Structs begin with their size: `var options = ModelOptions.Create();` sets it.
 
 using System;
+using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 
-namespace Welvet
+#pragma warning disable 1591  // fields and constants whose name says all have no comment
+
+namespace Welvet.Interop
 {{
+"""
+
+# Attributes of every function: the marshaller that the compiler writes from .NET 7 on, the runtime's before.
+IMPORT = """#if NET7_0_OR_GREATER
+        [LibraryImport(Library, EntryPoint = "loom_{0}")]
+        [UnmanagedCallConv(CallConvs = new[] {{ typeof(CallConvCdecl) }})]
+        public static partial
+#else
+        [DllImport(Library, EntryPoint = "loom_{0}", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
+        public static extern
+#endif
 """
 
 
@@ -64,7 +78,9 @@ def library(api):
         types = [f"{type_of(p)} {name_of(p.name)}" for p in parts(api, callback)]
         out.append(call(f"public unsafe delegate {result_of(api, callback)} {camel(callback['name'])}", types, ";", "    ") + "\n")
     out += [structs(api), "    /// <summary>The functions and constants of loom.h.</summary>\n"
-            "    public static unsafe class Abi\n    {\n        private const string Library = \"loom\";\n"]
+            "    public static unsafe partial class Abi\n    {\n#if UNITY_IOS && !UNITY_EDITOR\n"
+            "        private const string Library = \"__Internal\"; // linked into the program\n#else\n"
+            "        private const string Library = \"loom\";\n#endif\n"]
     for enum in api.json["enums"]:
         out.append("\n" + wrapped(enum["help"], "        ", "// "))
         for value, number, words in enum["values"]:
@@ -72,10 +88,9 @@ def library(api):
                        f"        public const int {camel((enum['prefix'] + value).lower())} = {number};\n")
     for function in api.functions():
         out.append("\n" + summary(described(function), "        "))
-        out.append(f"        [DllImport(Library, EntryPoint = \"loom_{function['name']}\", "
-                   "CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]\n")
+        out.append(IMPORT.format(function["name"]))
         types = [f"{type_of(p)} {name_of(p.name)}" for p in parts(api, function)]
-        out.append(call(f"public static extern {result_of(api, function)} {camel(function['name'])}", types, ";", "        "))
+        out.append(call(f"{result_of(api, function)} {camel(function['name'])}", types, ";", "            "))
     return "".join(out) + "    }\n}\n"
 
 

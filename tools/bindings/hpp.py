@@ -107,7 +107,7 @@ class View {{
   View() = default;
   View(const T* data, std::size_t size) : data_(data), size_(size) {{}}
   View(const std::vector<T>& values) : data_(values.data()), size_(values.size()) {{}}
-  View(std::initializer_list<T> values) : data_(values.begin()), size_(values.size()) {{}}  // for the time of a call
+  View(std::initializer_list<T> values) : size_(values.size()) {{ data_ = values.begin(); }}  // for the time of a call
   const T* data() const {{ return data_; }}
   std::size_t size() const {{ return size_; }}
   const T* begin() const {{ return data_; }}
@@ -129,18 +129,25 @@ S sized() {{
 
 namespace detail {{
 
+// The text of an error.
+inline std::string error_text() {{
+  if (loom_library_abi_version() == LOOM_ABI_VERSION) return loom_last_error();
+  return "the library has version " + std::to_string(loom_library_abi_version()) + " of the C interface, loom.h has " +
+         std::to_string(LOOM_ABI_VERSION) + ": use the header and the library of one release";
+}}
+
 #ifdef LOOM_NO_EXCEPTIONS
 template <class T, class Make>
 Result<T> finish(loom_status status, Make&& make) {{
-  if (status != LOOM_OK) return Error(status, loom_last_error());
+  if (status != LOOM_OK) return Error(status, error_text());
   return make();
 }}
 inline Result<void> finish(loom_status status) {{
-  return status == LOOM_OK ? Result<void>() : Result<void>(Error(status, loom_last_error()));
+  return status == LOOM_OK ? Result<void>() : Result<void>(Error(status, error_text()));
 }}
 #else
 inline void finish(loom_status status) {{
-  if (status != LOOM_OK) throw Error(status, loom_last_error());
+  if (status != LOOM_OK) throw Error(status, error_text());
 }}
 template <class T, class Make>
 T finish(loom_status status, Make&& make) {{
@@ -148,6 +155,17 @@ T finish(loom_status status, Make&& make) {{
   return make();
 }}
 #endif
+
+// Gives the argument of an optional struct: NULL for one without values, which is the default.
+inline const loom_batch* given(const loom_batch& batch) {{
+  return batch.inputs == nullptr && batch.shape_count == 0 ? nullptr : &batch;
+}}
+inline const loom_tensor* given(const loom_tensor& tensor) {{
+  return tensor.data == nullptr && tensor.element == LOOM_ELEMENT_NONE ? nullptr : &tensor;
+}}
+
+// Whether the library has the interface of this header; the functions that make objects ask.
+inline bool is_same_abi() {{ return loom_library_abi_version() == LOOM_ABI_VERSION; }}
 
 // A handle that is given back at the end. A copy is one more owner of the same object.
 class Owner {{
@@ -240,6 +258,8 @@ class Argument:
             c = f"loom_{kind[7:]}"
             self.declared, self.passed = f"const {c}& {name}", [f"&{name}"]
             self.default = f"sized<{c}>()" if optional else None
+            if optional and kind[7:] in ("batch", "tensor"):
+                self.passed = [f"detail::given({name})"]
         elif (m := re.fullmatch(r"(\w+)\[\]", kind)) and len(c_parts) == 2:
             item = c_parts[0][0].removeprefix("const ").removesuffix("*") if m[1] != "text" else "const char*"
             self.declared, self.passed = f"View<{item}> {name}", [f"{name}.data()", f"{name}.size()"]
@@ -273,12 +293,15 @@ def method(api, function, owner, indent):
     words = wrapped(described(function), indent, "// ")
     kind = "" if own else "static " if owner else "inline "
     tail = " const" if own else ""
-    if function.get("returns") == "text":
-        return words + f"{indent}{kind}const char* {name}({', '.join(declared)}){tail} {{ return {calls}; }}\n"
+    if "returns" in function:
+        c_type = api.c_value(function["returns"])
+        return words + f"{indent}{kind}{c_type} {name}({', '.join(declared)}){tail} {{ return {calls}; }}\n"
     results = [a for a in arguments if a.result]
     returned = "void" if not results else results[0].result if len(results) == 1 else \
         f"std::tuple<{', '.join(a.result for a in results)}>"
     value = f"{returned}({', '.join(a.value for a in results)})" if len(results) > 1 else "".join(a.value for a in results)
+    if not own and any(a.result and a.value.endswith(f"({a.passed[0][1:]})") for a in results if a.passed[0].startswith("&")):
+        calls = f"detail::is_same_abi() ? {calls} : LOOM_UNSUPPORTED"
     body = [line for a in arguments for line in a.locals]
     body.append(f"return detail::finish<{returned}>({calls}, [&] {{ return {value}; }});" if results else
                 f"return detail::finish({calls});")

@@ -1,4 +1,4 @@
-"""bindings/java: java.lang.foreign (Java 22 and later): layouts, and a static method for each function."""
+"""bindings/java: java.lang.foreign (Java 22 and later): layouts, and a static method for each function; the codes of errors."""
 
 from bindings.c_types import MADE, call, camel, described, layout, lower_camel, parts, returns, wrapped
 
@@ -9,7 +9,7 @@ WORDS = {"new", "default", "final", "native", "package", "switch", "this", "try"
 
 HEAD = f"""// The C ABI of Loom: constants, struct layouts and functions of loom.h. {MADE}
 // Structs begin with their size: Abi.struct(arena, Abi.STEP) makes one of zeros with its size set. 64-bit systems only.
-package welvet;
+package welvet.abi;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
@@ -29,12 +29,23 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 
+/** Constants, struct layouts and functions of loom.h, for what the package welvet leaves out. */
 public final class Abi {{
     private Abi() {{}}
 
-    /** The library of the property loom.library, or the system's. */
-    private static final SymbolLookup LIBRARY = SymbolLookup.libraryLookup(
-        System.getProperty("loom.library", System.mapLibraryName("loom")), Arena.global());
+    private static final SymbolLookup LIBRARY = library();
+
+    /** Finds the library that the property loom.library or the variable WELVET_LIBRARY names, or that of the system. */
+    private static SymbolLookup library() {{
+        String system = System.mapLibraryName("loom");
+        String variable = System.getenv("WELVET_LIBRARY");
+        String name = System.getProperty("loom.library", variable == null || variable.isEmpty() ? system : variable);
+        try {{
+            return SymbolLookup.libraryLookup(name, Arena.global());
+        }} catch (IllegalArgumentException e) {{
+            throw new UnsatisfiedLinkError(name + " cannot be loaded: set WELVET_LIBRARY to the path of " + system);
+        }}
+    }}
 
     private static MethodHandle function(String name, FunctionDescriptor type) {{
         return Linker.nativeLinker().downcallHandle(LIBRARY.find(name).orElseThrow(), type);
@@ -146,5 +157,45 @@ def library(api):
     return "".join(out) + "}\n"
 
 
+CODES = f"""// {MADE}
+package welvet;
+
+/** Reason why a call failed. */
+public enum ErrorCode {{
+"""
+
+CODES_END = """
+    private final int number;
+
+    ErrorCode(int number) {
+        this.number = number;
+    }
+
+    /**
+     * Gives the code of a status of the library.
+     *
+     * @param number the status
+     * @return the code, UNKNOWN for a number that this package does not know
+     */
+    public static ErrorCode of(int number) {
+        for (ErrorCode code : values()) {
+            if (code.number == number) {
+                return code;
+            }
+        }
+        return UNKNOWN;
+    }
+}
+"""
+
+
+def codes(api):
+    values = next(enum for enum in api.json["enums"] if enum["name"] == "status")["values"][1:]
+    rows = [javadoc(words[0].upper() + words[1:] + ".", "    ") + f"    {value}({number})" for value, number, words in values]
+    rows.append("    /** Number that this package does not know. */\n    UNKNOWN(-1)")
+    return CODES + ",\n".join(rows) + ";\n" + CODES_END
+
+
 def outputs(api):
-    return {"bindings/java/welvet/Abi.java": library(api)}
+    folder = "bindings/java/src/main/java/welvet"
+    return {f"{folder}/abi/Abi.java": library(api), f"{folder}/ErrorCode.java": codes(api)}

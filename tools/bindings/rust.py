@@ -1,4 +1,4 @@
-"""bindings/rust: extern "C" declarations, structs whose layout the compiler checks."""
+"""bindings/rust: extern "C" declarations, structs whose layout the compiler checks, enums of the crate's own surface."""
 
 from bindings.c_types import MADE, MODELS, call, camel, described, fields, layout, parts, returns, wrapped
 
@@ -11,8 +11,6 @@ WORDS = {"as", "box", "const", "do", "dyn", "else", "enum", "final", "fn", "for"
 HEAD = f"""//! The C ABI of Loom: constants, structs and functions of loom.h. {MADE}
 //!
 //! Structs begin with their size, which `Default` sets; the other fields are 0, which means their defaults.
-#![no_std]
-#![allow(non_camel_case_types)]
 
 use core::ffi::{{c_char, c_void}};
 
@@ -93,5 +91,23 @@ def library(api):
     return "".join(out) + "}\n"
 
 
+def enum_text(enum, name, words):
+    """An enum of Rust with its conversion from the number that the library gives."""
+    values = [(camel(value.lower()), number, about) for value, number, about in enum["values"]]
+    variants = "".join(wrapped(f"{(about or value)[0].upper()}{(about or value)[1:]}.", "    ", "/// ", width=100)
+                       + f"    {value},\n" for value, _, about in values)
+    cases = "".join(f"            {number} => Self::{value},\n" for value, number, _ in values)
+    return (f"\n/// {words}\n#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]\n#[non_exhaustive]\npub enum {name} {{\n{variants}"
+            f"    /// A number that this crate does not know.\n    Unknown(i32),\n}}\n\nimpl From<i32> for {name} {{\n"
+            f"    fn from(number: i32) -> Self {{\n        match number {{\n{cases}            other => Self::Unknown(other),\n"
+            "        }\n    }\n}\n")
+
+
+def codes(api):
+    enums = {enum["name"]: enum for enum in api.json["enums"]}
+    return (f"//! Enums of results. {MADE}\n" + enum_text(enums["status"], "Code", "Reason why a call failed.")
+            + enum_text(enums["stop"], "StopReason", "Reason why an answer ended."))
+
+
 def outputs(api):
-    return {"bindings/rust/lib.rs": library(api)}
+    return {"bindings/rust/src/sys.rs": library(api), "bindings/rust/src/codes.rs": codes(api)}

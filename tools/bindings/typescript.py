@@ -1,4 +1,4 @@
-"""bindings/typescript: constants and struct layouts as a module, and its types; functions as a WebAssembly module has them."""
+"""js/src/abi: constants and struct layouts as a module, and its types; functions as a WebAssembly module has them; signatures for koffi."""
 
 from bindings.c_types import MADE, MODELS, described, layout, parts, returns, wrapped
 
@@ -90,9 +90,32 @@ export interface Layouts {
     return "".join(out) + "}\n"
 
 
+CODES = {"int32_t": "i", "uint32_t": "u", "int64_t": "l", "uint64_t": "U", "float": "f", "double": "d", "size_t": "z"}
+
+
+def signature(api, described):
+    """Result and parameters as letters; p is a pointer, v nothing."""
+    def code(part):
+        return "v" if part is None else "p" if part.is_pointer else CODES[part.base]
+
+    return f"{code(returns(api, described))}:{''.join(code(part) for part in parts(api, described))}"
+
+
+def signatures(api):
+    out = [f"""// Signatures of the C ABI of Loom, as letters: the result, then the parameters. {MADE}
+// v void, i int32, u uint32, l int64, U uint64 (handles too), z size_t, f float, d double, p pointer.
+export const functions = {{
+"""]
+    out += [f"  {function['name']}: '{signature(api, function)}',\n" for function in api.functions()]
+    out.append("};\nexport const callbacks = {\n")
+    out += [f"  {callback['name']}: '{signature(api, callback)}',\n" for callback in api.json["callbacks"]]
+    return "".join(out) + "};\n"
+
+
 def pascal(name):
     return "".join(word.capitalize() for word in name.split("_"))
 
 
 def outputs(api):
-    return {"bindings/typescript/loom_abi.js": module(api), "bindings/typescript/loom_abi.d.ts": types(api)}
+    return {"js/src/abi/loom_abi.js": module(api), "js/src/abi/loom_abi.d.ts": types(api),
+            "js/src/abi/signatures.js": signatures(api)}

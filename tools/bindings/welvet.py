@@ -92,5 +92,5 @@ def exports(names):
 def outputs(api):
     table = json.loads((api.root / "api/welvet_compat.json").read_text())
     names = table["names"] + table["added"]
-    return {"include/loom/welvet_compat.h": header(names), "src/compat/other_names.inc": refusals(names) + methods(names),
-            "src/compat/exports.map": exports(names)}
+    return {"include/loom/welvet_compat.h": header(names), "src/legacy/names/other_names.inc": refusals(names) + methods(names),
+            "src/legacy/names/exports.map": exports(names)}

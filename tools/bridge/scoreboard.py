@@ -5,7 +5,7 @@
     PLANETBRIDGING_LOOM_STREAM=build/bin/loom-stream python3 tools/bridge/scoreboard.py pytorch
 
 Each model is made, trained and run by planetbridging's own code, which sends its live weights to the program and compares what comes back with what the
-framework gave. One line per model: bedrock, planet, model, layers, verdict, largest difference. --json FILE keeps the rows, --bedrock NAME takes one.
+framework gave. One line per model: kind (`bedrock`), framework (`planet`), model, layers, verdict, largest difference. --json FILE keeps the rows, `--bedrock NAME` takes one.
 """
 import argparse
 import contextlib
@@ -19,7 +19,7 @@ from planetbridging._binary import repo_root
 
 
 def models_of(bedrock):
-    """The models that the manifest of a bedrock lists."""
+    """The models that the manifest of a layer kind lists."""
     manifest = _load_bedrock_module(repo_root(), bedrock, "manifest").load_manifest()
     return [model.id for model in manifest.models]
 

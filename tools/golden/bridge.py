@@ -66,7 +66,7 @@ def samples_of(bedrock, payload):
 
 
 def planet_case(bedrock, planet, model):
-    """What planetbridging sends for a model, and what the framework gives."""
+    """Returns the payload that planetbridging sends for a model, and the framework's results."""
     sent = []
     real = stream.run_loom_stream
 

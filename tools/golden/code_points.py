@@ -2,7 +2,7 @@
 """Writes tests/golden/tokenizers/code_points.tsv: what the tokenizers package does with every code point, as counts and hashes.
 
 Usage: tools/golden/code_points.py DATA    DATA holds tokenizers/<name>/tokenizer.json. Made with tokenizers 0.23.3.
-src/text/tokenizer/code_points_test.cpp makes the same rows; a change here is a change there. Its patterns know Unicode 16.0, so that
+src/text/tokenizer/code_points_test.cpp makes the same rows: change both together. Its patterns know Unicode 16.0, so that
 is the version of src/text/unicode. Other parts know others, and rows of kinds "normalizer", "pieces" and "ids" ask only about code
 points that 16.0 has assigned.
 """
@@ -24,7 +24,7 @@ PIECES = [{"type": "Digits", "individual_digits": True}, {"type": "Punctuation",
           {"type": "Whitespace"}, {"type": "BertPreTokenizer"}]
 BERT = {"type": "BertNormalizer", "clean_text": False, "handle_chinese_chars": False, "strip_accents": False, "lowercase": False}
 NORMALIZERS = [({"type": t}, "", "") for t in ("NFC", "NFD", "NFKC", "NFKD", "Lowercase")]
-# With a mark of class 1 behind: where it ends up shows the combining class.
+# Followed by a mark of class 1, whose place in the result shows the combining class.
 NORMALIZERS += [({"type": "NFD"}, "a", "\u0334"), ({"type": "NFC"}, "a", "\u0334\u0301"), ({"type": "StripAccents"}, "a", "")]
 NORMALIZERS += [(dict(BERT, **{k: True}), "a", "a") for k in ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")]
 # All assigned code points in one text, each after such a prefix: where UnicodeScripts cuts.

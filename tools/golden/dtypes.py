@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden values of the numeric codecs, from implementations that nobody here wrote.
+"""Golden values of the numeric codecs, from implementations of other projects.
 
 gguf 0.19.0 (block formats), numpy 2.4.6 (float16), ml_dtypes 0.6.0 (bfloat16, fp8, fp4).
 Writes tests/golden/dtypes.json: SHA-256 of the results for inputs that the test generates in the same way, and a few rows.

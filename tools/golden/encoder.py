@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Vectors of texts by a BERT encoder, computed by torch and transformers: tests/golden/encoder.json.
 
-usage: encoder.py FOLDER   (a folder as sentence-transformers lay it out: config.json, model.safetensors, tokenizer.json)
+usage: encoder.py FOLDER   (a folder of sentence-transformers: config.json, model.safetensors, tokenizer.json)
 
 Each text alone, mean of the tokens, length 1; every eighth number of each vector is kept. Versions: the file's "made_with".
 """

@@ -4,7 +4,7 @@ tests/golden/encoders/dense/NAME (modules.json, 2_Dense, ...) and tests/golden/e
 
 usage: encoder_dense.py
 
-A folder lies over tests/golden/encoders/prompts, a small BERT. Vectors are of each text alone, after the default
+A folder extends tests/golden/encoders/prompts, a small BERT. Vectors are of each text alone, after the default
 prompt: mean of the tokens, then the modules as sentence_transformers.models.Dense and .Normalize compute them.
 Versions: the file's "made_with".
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Golden values of layers from PyTorch in f64, forward and gradients: src/layers/<folder>/<name>_golden.json.
+"""Golden values of layers from PyTorch in f64, forward and gradients: tests/golden/layers/<name>.json.
 
-usage: layers.py src/layers [family ...]      (needs torch and numpy; every file states their versions)
+usage: layers.py tests/golden/layers [family ...]      (needs torch and numpy; every file states their versions)
 
 A file is {"made_by", "versions", "cases"}, one case per line: name, layer (its JSON spec), training, x, external, lengths, state, mask, weights, y,
 y_state, dy, dx, d_external, grads, after; what a case lacks is absent. A tensor is {"shape", "f32" or "f64": base64 of little-endian values}:
@@ -44,12 +44,11 @@ FAMILIES = {
 
 
 def file_of(kind):
-    """Returns the file below src/layers in which the cases of a kind stand."""
-    for folder, kinds in {"conv": ("cnn", "convtransposed"), "pool": ("avgpool", "maxpool")}.items():
+    """Returns the file with the cases of a kind."""
+    for name, kinds in {"conv": ("cnn", "convtransposed"), "pool": ("avgpool", "maxpool")}.items():
         if kind.startswith(kinds):
-            return f"{folder}/{folder}_golden.json"
-    folder = "recurrent" if kind in ("rnn", "lstm", "gru") else kind
-    return f"{folder}/{kind}_golden.json"
+            return f"{name}.json"
+    return f"{kind}.json"
 
 
 def main():

@@ -3,9 +3,9 @@
 
 usage: learning.py OUT_DIR      (torch 2.15.0, numpy 2.4.6, transformers for inverse_sqrt; every file states the versions)
 
-Everything is computed in f64. Inputs are exact in f32, so the same values serve both element types. What PyTorch has is asked of PyTorch: losses
-by its functions and autograd, optimisers by 100 steps on a quadratic, schedules by stepping torch.optim.lr_scheduler. What it lacks is
-written here from engine 6.2 and 6.3: the 1e-10 of kl_div and crossentropy, hinge, multi-head and contrastive losses (their gradients by
+Everything is computed in f64. Inputs are exact in f32, so the same values serve both element types. PyTorch computes what it has: losses
+by its functions and autograd, optimisers by 100 steps on a quadratic, schedules by stepping torch.optim.lr_scheduler. This script
+implements the rest from engine 6.2 and 6.3: the 1e-10 of kl_div and crossentropy, hinge, multi-head and contrastive losses (their gradients by
 autograd), lion and lbfgs (NumPy).
 """
 import json

@@ -6,7 +6,7 @@ usage: onnx_export.py LOOM [--write]
 Each case is a network spec. `loom export` writes it, onnx.checker checks the file (with its shapes), and onnxruntime's output is
 compared with that of `loom run` on the same input of two samples. --write keeps the specs in tests/golden/export/cases.json and
 the judgement of each in tests/golden/export/record.tsv: case, SHA-256 of the file, largest difference, largest number. A test
-writes each file anew and compares its hash, so that it needs neither package. Versions: the first line of the record.
+writes each file again and compares its hash, so that it needs neither package. Versions: the first line of the record.
 """
 import hashlib
 import json

@@ -2,7 +2,7 @@
 
 A case with "to" encodes: x are numbers, y the numbers that the codes stand for (before the scale). A case with "dtype" decodes: x are codes
 (integers as numbers, floats as their bits), y numbers. "scale" and "zero_point" hold one value, or one per index of "axis".
-Values of x that are not finite lie outside of what the encoders promise (D-05).
+The encoders promise nothing for values of x that are not finite (D-05).
 """
 import numpy
 from onnx import TensorProto

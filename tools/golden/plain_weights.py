@@ -4,8 +4,8 @@
 usage: plain_weights.py DATA G2P_PY   (LOOM_DATA and g2p.py of the package g2p-en)
 
 cases.json has modules of torch: hints, an input and the answer; their state_dicts are NAME.safetensors. silero.json has the
-probabilities of torch for a synthetic voice (voice() below, which the test makes again). g2p.json has what the numpy code of
-g2p-en says of words. Versions: "made_with" in each.
+probabilities of torch for a synthetic voice (voice() below, which the test makes again). g2p.json has the results of the numpy
+code of g2p-en for words. Versions: "made_with" in each.
 """
 import json
 import math
@@ -90,7 +90,7 @@ def write_cases():
 
 
 def voice(t):
-    """A vowel of 120 Hz with three formants for samples 1024 to 5119, silence before and behind."""
+    """A vowel of 120 Hz with three formants for samples 1024 to 5119, silence before and after."""
     if not 1024 <= t < 5120:
         return 0.0
     sum_ = 0.0

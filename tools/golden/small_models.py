@@ -5,9 +5,9 @@ usage: small_models.py [OUT_FOLDER [NAME ...]]     (default tests/golden/models,
 
 Each folder holds config.json, model.safetensors (or shards with their index), a 256-byte tokenizer.json and reference.json.
 Weights come from numpy's Philox-free default generator with a fixed seed, so they do not depend on torch. The reference runs in f32 on
-the stored weights by plain attention; RoPE angles are replaced by f64 ones, made here from the published formulas and compared with
-transformers' own, because f32 angles lose digits with the position. For every model the features that it is there for are switched
-off in turn and must move the logits: a reference that cannot fail would prove nothing.
+the stored weights by plain attention; RoPE angles are replaced by f64 ones, computed from the published formulas and compared with
+transformers' own, because f32 angles lose digits with the position. For every model each of the features that it tests is switched
+off and must move the logits: a reference that cannot fail would prove nothing.
 The BitNet folders hold packed ternary weights and their scales as the published model does; transformers' own loader reads them back.
 """
 import copy

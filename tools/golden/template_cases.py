@@ -267,7 +267,7 @@ two
 
 """.strip("\n")
 
-# Statements are one a line, but for those that need several: these are listed here.
+# Statements that need several lines; all others have one line each.
 MULTI = [
     "{% filter indent(2) %}a\nb{% endfilter %}", "a {# multi\nline #} b", "  {# own line #}\nx", "  {% if t %}\n    a\n  {% endif %}\nb", "  {%+ if t %}a{% endif +%}\nb",
     "a\n{{ i }}\nb", "{% if t -%}\n   x\n{%- endif %}\ny", "<div>{% if t %}\n  x{% endif %}\n</div>", "{% set a = 1 -%}\n\nx", "{%- for u in us -%}\n  {{- u.n + ',' if not loop.last else u.n -}}\n{%- endfor -%}",

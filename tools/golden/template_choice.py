@@ -63,7 +63,7 @@ TOKEN_CONFIGS = {
     "map beside added_tokens_decoder": [config(chat_template=TOKENS, bos_token="<s>", added_tokens_decoder={"300": {"content": "<s>", "lstrip": False, "rstrip": False, "normalized": False, "single_word": False, "special": True}}), json.dumps({"bos_token": "<b>", "unk_token": "<u>"})],
 }
 
-# Printed member by member: which are there, and what they hold.
+# Printed member by member: which exist, and their values.
 SHOW = ("{% for m in messages %}[{{ m.role }}{% for key in ['content', 'tool_calls', 'reasoning_content', 'thinking', 'reasoning', 'name', 'tool_call_id'] %}"
         "{% if key in m %}|{{ key }}={{ m[key] | tojson }}{% endif %}{% endfor %}]{% endfor %}{% if add_generation_prompt %}>{% endif %}")
 CALL = {"id": "1", "type": "function", "function": {"name": "clock", "arguments": {"zone": None}}}

@@ -4,7 +4,7 @@
 Usage: tools/golden/tokenizer_ids.py DATA [--dump NAME FILE]
 DATA holds text/ (botchan.txt, chatterbot/), tokenizers/<name>/tokenizer.json, vocabs/ and
 llm/SmolLM2-135M-Instruct.Q4_1.gguf. Made with tokenizers 0.23.3, gguf 0.19.0 and Python 3.11.
-src/text/tokenizer/corpus.h generates the same strings; a change here is a change there.
+src/text/tokenizer/corpus.h generates the same strings: change both together.
 --dump writes one JSON line per string ({"text", "ids", "plain", "decoded", "decoded_all"}) to look at a difference.
 """
 import glob

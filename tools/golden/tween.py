@@ -3,7 +3,7 @@
 
 usage: tween.py OUT_FILE      (needs numpy; the file states its version)
 
-Every kind is written down here from its rule (docs/guide/tween.md, "Equations") by loops and plain products in f64. No code is shared with the
+Every kind is implemented from its rule (docs/guide/tween.md, "Equations") by loops and plain products in f64. No code is shared with the
 engine, but its authors wrote this too: what is proven is that the engine does what the page says, not that the page is right. Layers
 hold rows of features, `tween(e)` takes the gap of the output (its target less its value) and returns that of the input, and leaves in
 `moves` what each weight moves by at a learning rate of 1 without momentum: factor * (1/2 + budget/2) * mean product.

@@ -1,5 +1,11 @@
 """Live models of PyTorch, Keras, JAX and scikit-learn as networks of Loom, in the same process.
 
+stream() makes a network of a model, certify() compares both and returns a Certificate, push() writes the weights back.
+compose() joins parts of several frameworks. to_spec() and write_checkpoint() make files without a network. pack() lays
+several inputs side by side. A Tree names the weights of a pytree of JAX. Unsupported lists everything that Loom lacks.
+build_network_from_pytorch_stream(), build_network_from_keras_stream(), build_network_from_jax_stream() and
+build_network_from_sklearn_stream() are stream().
+
 >>> net = welvet.bridge.stream(model, sample)             # doctest: +SKIP
 >>> welvet.bridge.certify(net, model, sample).passed      # doctest: +SKIP
 True
@@ -13,7 +19,7 @@ from .graph import Unsupported, pack
 from .jax_reader import Tree
 from .spec import write_checkpoint
 
-# The mission's names (C-06). Each takes a model of any of the frameworks.
+# Names of the specification (C-06). Each takes a model of any of the frameworks.
 build_network_from_pytorch_stream = stream
 build_network_from_keras_stream = stream
 build_network_from_jax_stream = stream

@@ -8,14 +8,15 @@ import inspect
 import numpy
 
 from .._native import LoomError
-from ..network import Network
+from ..nn.network import Network
 from . import spec as _spec
 from .graph import Packed, Unsupported, is_close, largest, pack, spacing
+from .taps import build, layer_errors
 from .weights import snapped
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from types import ModuleType
     from typing import Any, TypeVar
 
@@ -91,10 +92,18 @@ def to_array(sample: Any) -> numpy.typing.NDArray[Any]:
 
 
 def to_spec(model: object, sample: Numbers, **options: Any) -> tuple[Json, dict[str, Floats]]:
-    """Returns the spec of a network, a dict, and its weights, a dict of float32 arrays by the names that the network
-    gives them.
+    """Describes a model as a network, without making one.
 
-    model: of torch, Keras, JAX or scikit-learn. sample: one batch that it takes. options: what the reader of JAX takes.
+    Args:
+        model: A model of PyTorch, Keras, JAX or scikit-learn.
+        sample: One batch for the model, samples first.
+        **options: As of stream().
+
+    Returns:
+        The spec, a dict, and the weights, a dict from their names in the network to arrays of float32.
+
+    Raises:
+        Unsupported: If Loom has no layer for a part of the model.
     """
     return _written(read_model(model, sample, **options))[:2]
 
@@ -104,25 +113,24 @@ def _written(graph: Graph) -> tuple[Json, dict[str, Floats], list[tuple[int, Any
     return spec, _spec.arrays(weights), cells
 
 
-def build(spec: Json, values: Mapping[str, Numbers]) -> Network:
-    """The network of a spec with these weights."""
-    network = Network(spec)
-    for name, value in values.items():
-        network.set(name, value)
-    return network
-
-
 def stream(model: object, sample: Numbers, **options: Any) -> Network:
     """Makes a network of a live model: the same layers, the same weights, the same answers.
 
-    model: of torch, Keras, JAX or scikit-learn.
-    sample: one batch that it takes, samples first, an array or a tensor of its framework; the values matter only where
-    the model branches on them. A tuple of such for a model with several inputs: its network takes them side by side,
-    as pack() lays them.
-    options: output: which of several outputs of the model the network gives, a number or a name; and those of the
-    framework's reader (docs/guide/bridge-python.md).
-    Unsupported names everything in the model that Loom has no layer for, and a layer whose answer for the sample is not
-    that of the model.
+    Args:
+        model: A model of PyTorch, Keras, JAX or scikit-learn.
+        sample: One batch for the model, samples first: an array, or a tensor of its framework. The values matter only
+            if the model branches on them. For a model with several inputs a tuple of batches, which its network takes
+            side by side, as pack() lays them.
+        **options: `output`, the number or name of one of several outputs of the model; and options of the framework's
+            reader (docs/guide/bridge-python.md).
+
+    Returns:
+        The network.
+
+    Raises:
+        Unsupported: If Loom has no layer for a part of the model, or a layer gives another answer for the sample. The
+            error lists all of them.
+        TypeError: If an option is unknown.
     """
     graph = read_model(model, sample, **options)
     spec, weights, cells = _written(graph)
@@ -137,8 +145,6 @@ def _compare(graph: Graph, network: Network, sample: Numbers, spec: Json, weight
     x = to_array(sample)
     if output is None or is_close(output, numpy.asarray(network(x)).reshape(numpy.shape(output)), graph.element):
         return
-    from .certificate import layer_errors  # pylint: disable=import-outside-toplevel,cyclic-import
-
     known = [(cell, node) for cell, node in cells if node.value is not None]
     limits = [max(1e-3, 16 * spacing(graph.element)) * largest(node.value) + 1e-5 for _, node in known]
     errors = layer_errors(spec, weights, x, known)
@@ -195,13 +201,24 @@ def bindings(
 
 
 def push(network: Network, model: Model, at: Sequence[int] | None = None, **options: Any) -> Model:
-    """Writes the network's weights back into the model and returns the model.
+    """Writes the weights of a network back into its model, whole or not at all.
 
-    Models of torch, Keras and scikit-learn and flax.nnx modules change in place. What JAX keeps in values that cannot
-    change comes back as a new model of the same kind. A weight that still has the bits that the model has is not
-    touched.
-    at: (z, y, x) of the part of a composed network.
-    LoomError where the network does not come from such a model.
+    A weight that has the bits of the model already is not touched.
+
+    Args:
+        network: A network of stream() or compose().
+        model: The model that it came from, or another one of the same structure.
+        at: Place (z, y, x) of the model in a network of compose(); None: the network is of one model.
+        **options: As of stream().
+
+    Returns:
+        The model, which changed in place if it is of PyTorch, Keras, scikit-learn or flax.nnx. Other models of JAX
+        cannot
+        change: it is then a new one of the same kind.
+
+    Raises:
+        LoomError: If the network does not come from such a model (InvalidState, ShapeMismatch), or the model computes a
+            weight, which then cannot be written (Unsupported).
     """
     named, graph = bindings(network, model, at, **options)
     changed = []

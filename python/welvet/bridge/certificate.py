@@ -12,7 +12,7 @@ import numpy
 from . import api
 from . import spec as _spec
 from .graph import largest, spacing
-from .spec import feed_from
+from .taps import largest_error, layer_errors
 from .weights import snapped
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
@@ -21,28 +21,26 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .._types import Json, Numbers
-    from ..network import Network
-    from .graph import Node
-
-_TAPS = 16  # layers whose outputs one run gives; more would copy the same numbers too often
+    from ..nn.network import Network
 
 
 @dataclasses.dataclass(frozen=True)
 class Certificate:
-    """What a comparison found.
+    """The result of a comparison of a network with its model.
 
-    framework: the model's.
-    layers: a list of {"cell", "path", "kind", "error"} in order, error the largest difference of a number of the
-    layer's output.
-    error: that of the network's output, None where the model is weights alone and has no output.
-    output: which of the model's outputs was compared, where it has several; "" where it has one.
-    largest: the largest number of that output.
-    element: the coarsest type that the model computes in, as "float16"; the network computes in float32.
-    source_hash: SHA-256 of all weights as the model has them; network_hash: as the network has them. They are equal
-    where no bit was lost.
-    output_hash: of the network's output for the sample.
-    tolerance: what `passed` compares the error with, times the largest number where that is above 1; a model that
-    rounds to a coarser type than float32 is given 16 of its steps.
+    Attributes:
+        framework: Framework of the model.
+        layers: A dict per layer, in order: cell, path, kind, and error, the largest difference of a number of its
+            output.
+        error: Largest difference of a number of the output; None if the model is weights alone and has no output.
+        source_hash: SHA-256 of all weights as the model has them.
+        network_hash: SHA-256 of all weights as the network has them; it is equal if no bit was lost.
+        output_hash: SHA-256 of the output of the network for the sample.
+        tolerance: Largest error that passes, times the largest number if that is above 1. A model that rounds to a
+            coarser type than float32 may differ by 16 steps of that type.
+        output: Name of the compared output, if the model has several; else "".
+        largest: The largest number of that output.
+        element: The coarsest type that the model computes in, as "float16"; the network computes in float32.
     """
 
     framework: str
@@ -73,7 +71,11 @@ class Certificate:
         return f"network, since the model has {self.element},"
 
     def to_json(self) -> str:
-        """Returns the certificate as JSON text."""
+        """Returns the certificate as JSON.
+
+        Returns:
+            The text, with the fields of the class and `passed`.
+        """
         return json.dumps({**dataclasses.asdict(self), "passed": self.passed})
 
     def __repr__(self) -> str:
@@ -101,26 +103,23 @@ def hash_of(values: Mapping[str, Numbers]) -> str:
     return digest.hexdigest()
 
 
-def largest_error(expected: Any, found: Any) -> float:
-    """The largest difference; infinity where only one of the two is a number. Equal infinities and NaN in the same
-    place do not differ."""
-    expected, found = numpy.asarray(expected, numpy.float64), numpy.asarray(found, numpy.float64)
-    if expected.shape != found.shape:
-        return float("inf")
-    same = (expected == found) | (numpy.isnan(expected) & numpy.isnan(found))
-    if same.all():
-        return 0.0
-    with numpy.errstate(invalid="ignore"):
-        error = numpy.abs(expected - found)[~same]
-    return float("inf") if numpy.isnan(error).any() else float(error.max())
-
-
 def certify(
     network: Network, model: object, sample: Numbers, *, tolerance: float = 1e-5, **options: Any
 ) -> Certificate:
-    """Runs the model and its network on a batch and returns the Certificate; parameters as those of stream().
+    """Runs a model and its network on a batch, and compares all layers.
 
-    Of a model with several outputs the one is compared that the network was made with.
+    Args:
+        network: A network of stream().
+        model: The model that it came from.
+        sample: One batch for the model, as of stream().
+        tolerance: Largest error that passes.
+        **options: As of stream(). Of several outputs the default is that of the network.
+
+    Returns:
+        The certificate.
+
+    Raises:
+        Unsupported: If Loom has no layer for a part of the model.
     """
     about = network.spec.get("metadata", {}).get("bridge", {})
     graph = api.read_model(model, sample, **{**api.chosen_output(about), **options})
@@ -147,32 +146,3 @@ def certify(
         0.0 if graph.output.value is None else largest(graph.output.value),
         graph.element,
     )
-
-
-def layer_errors(spec: Json, state: Mapping[str, Numbers], x: Any, known: list[tuple[int, Node]]) -> list[float]:
-    found: list[float] = []
-    for begin in range(0, len(known), _TAPS):
-        some = known[begin : begin + _TAPS]
-        tapped = api.build(
-            {**spec, "layers": spec["layers"] + _taps([cell for cell, _ in some], len(spec["layers"]))}, state
-        )
-        row = numpy.asarray(tapped(x)).reshape(len(x), -1)
-        end = row.shape[1]
-        for _, node in some:
-            value = numpy.asarray(node.value)
-            width = value[0].size
-            found.append(largest_error(value.reshape(len(x), -1), row[:, end - width : end]))
-            end -= width
-    return found
-
-
-def _taps(cells: list[int], first: int) -> list[Json]:
-    """Layers that put the outputs of some cells side by side, the last one first."""
-
-    layers: list[Json] = []
-    for i, cell in enumerate(cells):
-        layers.append({"type": "reshape", "shape": [-1], **feed_from(cell, "replace")})
-        if i:
-            link = feed_from(first + len(layers) - 2, "concat")
-            layers.append({"type": "activation", "activation": "linear", **link})
-    return layers

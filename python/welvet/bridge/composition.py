@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy
 
 from .._native import LoomError
-from ..network import Network
+from ..nn.network import Network
 from . import api
 from . import spec as _spec
+from .taps import build
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
@@ -50,14 +51,23 @@ class _Part:
 
 
 def compose(parts: Mapping[tuple[int, int, int], object], sample: Numbers, identity: str = "composed") -> Network:
-    """Makes one network of several parts, each of which reads what the one before gives.
+    """Makes one network of several parts, each of which reads the output of the one before.
 
-    parts: a dict from (z, y, x) to a model of any framework, a Network, the path of a network file, or layers of Loom:
-    a dict or a list of dicts, as {"type": "permute", "axes": [0, 2, 1]} where one part does not speak the shape of the
-    next. They run in the order of their addresses.
-    sample: a batch for the first one, samples first.
-    identity: the id in the network's spec.
     A model with several outputs is streamed first: {(0, 0, 0): stream(model, sample, output=0)}.
+
+    Args:
+        parts: A dict from places (z, y, x), in whose order they run, to parts. A part is a model of any framework, a
+            Network, the path of a network file, or layers of Loom: a dict or a list of dicts, as {"type": "permute",
+            "axes": [0, 2, 1]} between parts of different shapes.
+        sample: A batch for the first part, samples first.
+        identity: The id in the spec of the network.
+
+    Returns:
+        The network.
+
+    Raises:
+        Unsupported: If Loom has no layer for a part of a model.
+        LoomError: If there are no parts, or a place is wrong (InvalidArgument).
     """
     if not parts:
         raise LoomError("InvalidArgument", "compose needs at least one part")
@@ -88,4 +98,4 @@ def compose(parts: Mapping[tuple[int, int, int], object], sample: Numbers, ident
         "layers_per_cell": depth,
         "layers": layers,
     }
-    return api.build(spec, values)
+    return build(spec, values)

@@ -1,9 +1,8 @@
-"""A model as a graph of Loom's layers: what the readers of all frameworks build, and what the spec is written from.
+"""A model as a graph of Loom's layers: the readers of all frameworks build it, and the spec is written from it.
 
 A node is one layer with the nodes that it reads. Shapes have the batch in front, as tensors of the network have. Kinds
-are those of
-docs/reference/layers.md and three that become links of cells: "input", "add" (two nodes) and "concat" (two nodes, by their last
-axis).
+are those of docs/reference/layers.md and three that become links of cells: "input", "add" (two nodes) and "concat" (two
+nodes, by their last axis).
 """
 
 from __future__ import annotations
@@ -22,9 +21,13 @@ if TYPE_CHECKING:
 
 
 class Unsupported(LoomError):
-    """What a model has and Loom has not.
+    """Loom has no layer for parts of a model. The error lists all of them.
 
-    parts: a list of (path in the model, what it is, why), all of them.
+    Args:
+        parts: Tuples (path in the model, kind, reason).
+
+    Attributes:
+        parts: A list of the tuples.
     """
 
     def __init__(self, parts: Iterable[tuple[str, str, str]]) -> None:
@@ -49,7 +52,17 @@ class Packed(numpy.ndarray):
 
 
 def pack(inputs: Iterable[Any]) -> Packed:
-    """Several inputs of a model as the one that its network takes; arrays of one batch, samples first."""
+    """Lays several inputs of a model side by side, as its network takes them.
+
+    Args:
+        inputs: Arrays or tensors of one batch, samples first.
+
+    Returns:
+        An array of float32 with a row for each sample; its attribute `parts` has the inputs.
+
+    Raises:
+        LoomError: If the inputs have different numbers of samples (ShapeMismatch).
+    """
     parts = [numpy.asarray(x.detach().cpu().numpy() if hasattr(x, "detach") else x) for x in inputs]
     if not parts or any(p.ndim < 1 or 0 in p.shape or len(p) != len(parts[0]) for p in parts):
         shapes = ", ".join(str(list(p.shape)) for p in parts)
@@ -124,7 +137,7 @@ def is_close(expected, found, element="float32"):
 
 
 def to_model(graph, kind, parts, call):
-    """What the model answers for the sample; what it raises is refused by name, and None is returned."""
+    """The answer of the model for the sample; what it raises is refused by name, and None is returned."""
     try:
         return call()
     except Exception as error:  # noqa: BLE001, a framework may raise anything
@@ -146,8 +159,8 @@ class Node:
         self.weights = dict(weights or {})
         self.path = path
         self.frozen = frozen
-        self.value = None  # what the framework computed here for the sample
-        self.again = None  # the node whose layer, with its weights, runs here once more
+        self.value = None  # the value that the framework computed for the sample
+        self.again = None  # the node whose layer, with its weights, runs once more
 
     @property
     def rank(self):
@@ -173,7 +186,7 @@ class Graph:
         self.chosen = None  # the name of the output that is read, where the caller chose one
 
     def _unpacked(self, parts):
-        """The nodes of inputs that lie side by side. They are cut apart in pieces as large as all of them allow."""
+        """The nodes of inputs that are side by side. They are cut apart in pieces as large as all of them allow."""
         sizes = [math.prod(p.shape[1:]) for p in parts]
         piece = math.gcd(*sizes)
         pieces = self.reshape(self.input, (len(parts[0]), sum(sizes) // piece, piece))
@@ -191,7 +204,8 @@ class Graph:
         return node
 
     def refuse(self, path, what, why, inputs=(), shape=None):
-        """Notes what is unsupported. The node that stands for it lets the rest be read, so that all is told at once."""
+        """Notes what is unsupported. The node that stands for it lets the rest be read, so that one error lists
+        everything."""
         entry = (path, what, why)
         if entry not in self.unsupported:
             self.unsupported.append(entry)
@@ -213,7 +227,7 @@ class Graph:
     def activation(self, x, name, path="", **keys):
         if name == "softmax":
             return self.node("softmax", [x], x.shape, path=path)
-        if x.kind == "permute":  # the axes are turned behind it, where the next layer may turn them back
+        if x.kind == "permute":  # the axes are turned after it, where the next layer may turn them back
             before = self.activation(x.inputs[0], name, path, **keys)
             return self.permute(before, x.keys["axes"], path)
         return self.node("activation", [x], x.shape, {"activation": name, **keys}, path=path)
@@ -265,7 +279,7 @@ class Graph:
         return self.node("add", [x, y], x.shape, path=path)
 
     def concat(self, parts, axis, path=""):
-        """Side by side along any axis but the batch: along the last one, once all behind it is in one row."""
+        """Side by side along any axis but the batch: along the last one, once all axes after it are in one row."""
         axis = axis % parts[0].rank
         shape = list(parts[0].shape)
         shape[axis] = sum(p.shape[axis] for p in parts)
@@ -282,7 +296,7 @@ class Graph:
                 whole = self.node("concat", [whole, part], part.shape[:-1] + (width,), path=path)
         return self.reshape(whole, shape, path)
 
-    # What Loom has no kind for, from kinds that it has. Their weights are constants.
+    # Functions that Loom has no kind for, from kinds that it has. Their weights are constants.
 
     def channels(self, x, weight, bias, path="", frozen=True):
         """x [B, C, ...] times a number per channel, and another one added; either may be None."""
@@ -294,7 +308,7 @@ class Graph:
         return self.reshape(self.node("cnn1", [flat], flat.shape, keys, weights, path, frozen), x.shape, path)
 
     def features(self, x, weight, bias, path="", frozen=True):
-        """The same for the last axis."""
+        """Like channels(), for the last axis."""
         flat = self.reshape(x, (x.shape[0], math.prod(x.shape[1:-1]), x.shape[-1]), path)
         turned = self.channels(self.permute(flat, (0, 2, 1), path), weight, bias, path, frozen)
         return self.reshape(self.permute(turned, (0, 2, 1), path), x.shape, path)
@@ -341,7 +355,7 @@ class Graph:
         return self.reshape(one, shape, path)
 
     def pad(self, x, padding, path=""):
-        """Zeros around the axes behind the channels: padding is a list of (before, behind)."""
+        """Zeros around the axes after the channels: padding is a list of (before, after)."""
         axes, extents = len(padding), [n + b + e for n, (b, e) in zip(x.shape[2:], padding)]
         count = x.shape[1]
         ones = Constant(numpy.ones((count, 1) + (1,) * axes, numpy.float32))

@@ -275,7 +275,7 @@ def _equinox(layers, classes):
     return Patched(classes, wrap)
 
 
-# What layers become.
+# Nodes that layers become.
 
 rule = Rules()
 
@@ -300,7 +300,7 @@ class Call:
         return self.reader.weight(self.marks[role], part, look, shape) if role in self.marks else None
 
     def kernel(self, role, part, look):
-        """A weight that has to be there."""
+        """A weight that must exist."""
         want(role in self.marks, f"it has no {role}, but {', '.join(self.marks)}")
         return self.weight(role, part, look)
 
@@ -405,7 +405,7 @@ def _rms_norm(call):
 
 
 def _behind(call, kind, keys, weights, frozen):
-    """A norm of channels, which flax has behind and Loom in front."""
+    """A norm of channels, which are the last axis in flax and the first one in Loom."""
     x = call.x
     order = [0, x.rank - 1, *range(1, x.rank - 1)]
     front = call.graph.permute(x, order, call.path)
@@ -677,7 +677,7 @@ def read_scan(reader, op, var):
     want(_through(marks["x"]) is body.inputs[-1], "steps that are changed before the cell reads them")
     for i in range(states):
         want(_through(marks[f"state.{i}"]) is body.inputs[constants + i], "states in another order")
-        want(_is_left(body.outputs[i], tag, i), "a state that is changed behind the cell")
+        want(_is_left(body.outputs[i], tag, i), "a state that is changed after the cell")
         start = op.inputs[constants + i]
         want(not start.depends and not numpy.asarray(reader.value(start)).any(), "an initial state")
     found = {role: outer[id(_through(v))] for role, v in marks.items() if id(_through(v)) in outer}

@@ -26,10 +26,16 @@ if TYPE_CHECKING:
 
 
 class Tree:
-    """A pytree of arrays and the layers that they are the weights of.
+    """A pytree of arrays with the layers whose weights they are, as a model for stream().
 
-    layers: as in a spec, each with "weights", a dict from the layer's names to places in the tree, as "layers.0.w"; a
-    place with ".T" behind it is transposed.
+    Args:
+        params: The pytree.
+        layers: Layers as in a spec, each with "weights", a dict from the names in the layer to places in the tree, as
+            "layers.0.w"; a place that ends in ".T" is transposed.
+
+    Attributes:
+        params: The pytree.
+        layers: The layers.
     """
 
     def __init__(self, params: object, layers: list[dict[str, Any]]) -> None:
@@ -119,7 +125,7 @@ class Reader:
         return self.origin(var) is not None
 
     def value(self, var):
-        """What a Var that does not depend on the input holds."""
+        """The value of a Var that does not depend on the input."""
         if var.op is None:
             return var.value
         return self.trace.evaluate(None, [var])[0]
@@ -218,7 +224,7 @@ def _place(op):
         return ""
 
 
-# What moves the numbers of a parameter about.
+# Operations that move the numbers of a parameter.
 
 _MOVES = {
     "transpose": lambda op, a: a.transpose(op.params["permutation"]),
@@ -250,7 +256,7 @@ _MOVES = {
     "stop_gradient": lambda op, a: a,
 }
 
-# Operations that functions of one value are written in, and those that may lie inside of them.
+# Operations that functions of one value are written in, and those that may be inside of them.
 _COMPUTES = frozenset(
     (
         "add",
@@ -431,7 +437,7 @@ def _biased(r, node, x, y):
         numpy.broadcast_to(moved, x.shape) if not r.shift else numpy.broadcast_to(moved, r.shape(x)), marks
     ):
         return None
-    # What the framework had there before the sum is nowhere in the network.
+    # The network has no node for the value before the sum.
     r.vars = [(n, v) for n, v in r.vars if n is not layer and all(n is not c for c in chain)]
     layer.keys["bias"] = True
     layer.weights["bias"] = r.weight(small, "flat", None, (count,)) if len(small.shape) != 1 else r.weight(small)
@@ -554,7 +560,7 @@ def _dot(r, op, var):
     full = r.graph.reshape(dense, rows + columns)
     if lhs.depends:
         return full
-    # The weight stands in front: its axes come first in what JAX gives, behind the batch where there is one.
+    # The weight stands in front: its axes come first in the result of JAX, after the batch if it has one.
     lead = list(range(shift))
     order = lead + list(range(len(rows), len(rows) + len(columns))) + list(range(shift, len(rows)))
     want(shift or len(rows) == 0 or not columns or order[0] == 0, "the batch does not stay in front")
@@ -838,7 +844,7 @@ def _read_output(reader, kind, output):
 
 
 def _values(reader, sample):
-    """What the framework computed at each node, for the certificate."""
+    """The values that the framework computed at each node, for the certificate."""
     import jax
 
     wanted = [var for _, var in reader.vars]
@@ -862,7 +868,7 @@ def _read_tree(tree, sample):
     leaves, structure = jax.tree_util.tree_flatten_with_path(tree.params)
     values = {jax.tree_util.keystr(path, simple=True, separator="."): value for path, value in leaves}
     updates = {}
-    from ..network import Network
+    from ..nn.network import Network
 
     node, shape = graph.input, sample
     for layer in tree.layers:

@@ -1,8 +1,7 @@
 """A function of JAX as a flat list of operations, with marks around the layers that are read as a whole.
 
 A mark is an operation that does nothing: "enter" stands at what goes into a layer, its weights included, "leave" at
-what comes out of it. What lies between
-is never looked at.
+what comes out of it. The operations between them are not read.
 """
 
 import contextlib

@@ -1,5 +1,5 @@
-"""Keras 3: Sequential and functional models. Pictures have their channels behind; the graph moves them to the front
-where a layer wants them."""
+"""Keras 3: Sequential and functional models. The channels of pictures are their last axis; the graph moves them to the
+front where a layer takes them."""
 
 import inspect
 import sys
@@ -111,7 +111,7 @@ class Call:
         return None if variable is None else View(self.parameter(variable))
 
     def activated(self, x, function=None):
-        """The activation that is a setting of the layer, behind it."""
+        """The activation that is a setting of the layer, after it."""
         function = self.layer.activation if function is None else function
         if function is None:
             return x
@@ -476,7 +476,7 @@ def pictures(function):
 
 
 def _edges(x, kernel, stride, dilation):
-    """Padding "same" as (before, behind) per axis: the odd zero stands behind."""
+    """Padding "same" as (before, after) per axis: the odd zero is after."""
     found = []
     for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation):
         total = max((-(-n // s) - 1) * s + d * (k - 1) + 1 - n, 0)

@@ -132,7 +132,7 @@ TORCH: dict[str, dict[str, str]] = {
 
 
 def _trained(*names: str) -> dict[str, str]:
-    """What Keras has for the training of each weight."""
+    """Arguments of Keras for the training of each weight."""
     training = " ".join(f"{name}_{end}" for name in names for end in ("regularizer", "constraint"))
     return _of(training=training, harmless=" ".join(f"{name}_initializer" for name in names))
 
@@ -244,7 +244,7 @@ EQUINOX: dict[str, dict[str, str]] = {
     "Dropout": _of("p", harmless="deterministic inference"),
 }
 
-# What decides how fit() finds the numbers that are read afterwards.
+# Arguments that decide how fit() finds the numbers that are read afterwards.
 _FIT = _of(fit="alpha batch_size learning_rate learning_rate_init power_t max_iter shuffle random_state tol "
                     "warm_start momentum nesterovs_momentum early_stopping validation_fraction beta_1 beta_2 epsilon "
                     "n_iter_no_change max_fun solver l1_ratio precompute positive selection penalty eta0 average dual "

@@ -72,7 +72,7 @@ class _Reader:
         return self.graph.refuse("" if path == kind else path, kind, why, [x])
 
     def _answers(self, model, x, path):
-        """What of a classifier is read, "predict_proba" or "decision_function"; None where it has no such."""
+        """The output of a classifier that is read, "predict_proba" or "decision_function"; or None."""
         known = [name for name in ("predict_proba", "decision_function") if hasattr(model, name)]
         name = self.output or known[0]
         if name not in known:
@@ -168,7 +168,7 @@ class _Reader:
             bias = Derived(lambda: numpy.broadcast_to(intercept.get(), coefficients.shape[:1]), write, intercept.name)
         return self.graph.dense(x, weight, bias, coefficients.shape[0], path)
 
-    # What fit() does differs, what predict() does is the same.
+    # Their fit() differs, their predict() is the same.
     _LinearRegression = _Ridge = _Lasso = _ElasticNet = _SGDRegressor = _affine
 
     def _LogisticRegression(self, model, x, path):  # noqa: N802
@@ -246,7 +246,7 @@ _METHODS = ("predict_proba", "decision_function", "predict", "transform")
 
 
 def answer(model, sample, output=None):
-    """What the model itself says, with two axes."""
+    """The answer of the model itself, with two axes."""
     for name in [output] if output else _METHODS:
         if hasattr(model, name):
             found = numpy.asarray(getattr(model, name)(sample))

@@ -232,7 +232,7 @@ def _join_attention(graph):
             graph.refuse(
                 attention.path,
                 "attention",
-                "its query, key and value are not three dense layers of one input with one behind them",
+                "its query, key and value are not three dense layers of one input with one after them",
                 attention.inputs,
             )
             continue
@@ -353,8 +353,8 @@ class _Writer:
                 "target_x": 0,
                 "target_l": self.cell_of[id(node.again)],
             }
-            # A feed that names a link gets the output of the link's target, so what this cell gives lies in the next
-            # one.
+            # A feed that names a link gets the output of the link's target, so the output of this cell is in the
+            # next one.
             self._cell(link, node)
             self._cell(self._named({"type": "activation", "activation": "linear"}, node), node)
             return
@@ -450,7 +450,15 @@ def placed(layer, at, number, first):
 
 
 def write_checkpoint(spec: Json, values: Mapping[str, numpy.typing.NDArray[Any]]) -> Json:
-    """The spec with the values inside, as a JSON checkpoint has them: a dict that every reader of networks takes."""
+    """Puts weights into a spec, as a checkpoint in JSON has them.
+
+    Args:
+        spec: The spec of to_spec().
+        values: The weights of to_spec(): a dict from name to array.
+
+    Returns:
+        A dict that json.dump() writes as a network file.
+    """
     layers = [dict(layer) for layer in spec["layers"]]
     for name, value in values.items():
         _, cell, weight = name.split(".", 2)

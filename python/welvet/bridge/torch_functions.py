@@ -3,20 +3,19 @@
 import numpy
 
 from .rules import Rules
-from .torch_modules import (
+from .torch_modules import adaptive_pool, convolution, layer_norm, mask_of, pool, softmax
+from .torch_values import (
+    ACTIVATIONS,
     LastState,
     Opaque,
     Refused,
-    adaptive_pool,
-    convolution,
-    layer_norm,
-    mask_of,
-    pool,
-    softmax,
+    is_zero,
+    named_activation,
+    plain,
     states,
 )
 from .weights import Constant as Fixed
-from .weights import View, rows
+from .weights import Sum, View, rows
 
 rule = Rules()
 
@@ -58,13 +57,6 @@ class Call:
     @property
     def shape(self):
         return tuple(self.value.shape)
-
-
-def plain(value):
-    """A constant of one element as a number."""
-    if hasattr(value, "value") and not hasattr(value, "inputs") and getattr(value.value, "numel", lambda: 0)() == 1:
-        return value.value.item()
-    return value
 
 
 def is_node(value):
@@ -109,11 +101,11 @@ def read(reader, n, value):
 
 # The keyword arguments that the rules read, or that do not change an answer.
 _KEYWORDS = frozenset(
-    "alpha approximate attn_mask axis beta bias ceil_mode chunks copy count_include_pad destination device dilation dim "
-    "dim0 dim1 dims divisor_override dropout_p dtype enable_gqa end end_dim eps groups index inplace input is_causal "
-    "keepdim kernel_size layout length max_norm max_val memory_format min_val mode momentum negative_slope non_blocking "
-    "norm_type normalized_shape other output_size p pad padding padding_idx pin_memory requires_grad return_indices "
-    "running_mean running_var scale scale_grad_by_freq self shape size sizes source sparse split_size "
+    "alpha approximate attn_mask axis beta bias ceil_mode chunks copy count_include_pad destination device dilation "
+    "dim dim0 dim1 dims divisor_override dropout_p dtype enable_gqa end end_dim eps groups index inplace input "
+    "is_causal keepdim kernel_size layout length max_norm max_val memory_format min_val mode momentum negative_slope "
+    "non_blocking norm_type normalized_shape other output_size p pad padding padding_idx pin_memory requires_grad "
+    "return_indices running_mean running_var scale scale_grad_by_freq self shape size sizes source sparse split_size "
     "split_size_or_sections split_sizes start start_dim step stride tensors threshold training unflattened_size value "
     "weight".split()
 )
@@ -123,7 +115,7 @@ _OF_STATES = frozenset(
 
 
 def _constant(reader, call, value):
-    """What does not depend on the input, as sizes and masks; a parameter that is only looked at stays one."""
+    """A value that does not depend on the input, as sizes and masks; a parameter that is only looked at stays one."""
     if not reader.torch.is_tensor(value):
         return value
     if any(m in reader.depends for m in call.n.all_input_nodes):
@@ -147,59 +139,14 @@ def _flat(value):
         yield value
 
 
-# Activations, by function and by module.
-
-_NAMES = {
-    "relu": "relu",
-    "relu6": "relu6",
-    "silu": "silu",
-    "mish": "mish",
-    "tanh": "tanh",
-    "sigmoid": "sigmoid",
-    "leaky_relu": "leakyrelu",
-    "leakyrelu": "leakyrelu",
-    "elu": "elu",
-    "selu": "selu",
-    "softplus": "softplus",
-    "softsign": "softsign",
-    "hardsigmoid": "hard_sigmoid",
-    "hardswish": "hard_swish",
-    "hardtanh": "hard_tanh",
-    "gelu": "gelu_exact",
-}
-_SETTINGS = {"leakyrelu": ("negative_slope", 0.01), "elu": ("alpha", 1.0), "gelu_exact": ("approximate", "none")}
+# Activations, by function.
 
 
-def activation_of(call, function):
-    """Name and keys of an activation that is a function or a module."""
-    is_module = hasattr(function, "named_parameters")
-    name = (type(function).__name__ if is_module else getattr(function, "__name__", "")).lower()
-    call.want(name in _NAMES, f"the activation {name or function}")
-    return _named(call, _NAMES[name], lambda key, default: getattr(function, key, default))
-
-
-def _named(call, name, setting):
-    keys = {}
-    if name == "leakyrelu":
-        keys["leaky_slope"] = float(setting("negative_slope", 0.01))
-    elif name == "elu":
-        keys["elu_alpha"] = float(setting("alpha", 1.0))
-    elif name == "gelu_exact" and setting("approximate", "none") == "tanh":
-        name = "gelu"
-    elif name == "softplus":
-        call.want(setting("beta", 1) == 1 and setting("threshold", 20) == 20, "softplus with beta or threshold")
-    elif name == "hard_tanh":
-        call.want(
-            setting("min_val", -1.0) == -1 and setting("max_val", 1.0) == 1, "hardtanh with another min_val than -1 or another max_val than 1"
-        )
-    return name, keys
-
-
-@rule(*_NAMES)
+@rule(*ACTIVATIONS)
 def _activation(call):
     places = {"negative_slope": 1, "alpha": 1, "approximate": 1, "beta": 1, "threshold": 2, "min_val": 1, "max_val": 2}
-    name, keys = _named(
-        call, _NAMES[name_of(call.n).strip("_")], lambda key, default: call.get(places[key], key, default)
+    name, keys = named_activation(
+        call, ACTIVATIONS[name_of(call.n).strip("_")], lambda key, default: call.get(places[key], key, default)
     )
     return call.graph.activation(call.args[0], name, call.path, **keys)
 
@@ -525,7 +472,7 @@ def _pad(call):
     call.want(call.get(2, "mode", "constant") == "constant" and not call.get(3, "value"), "a mode or a value")
     call.want(
         len(padding) == 2 * (x.rank - 2) and min(padding) >= 0,
-        "other axes than those behind the channels, or negative ones",
+        "other axes than those after the channels, or negative ones",
     )
     return call.graph.pad(x, [(padding[i], padding[i + 1]) for i in range(len(padding) - 2, -1, -2)], call.path)
 
@@ -684,13 +631,10 @@ def _embedding(call):
 @rule("lstm", "gru", "rnn_tanh", "rnn_relu")
 def _recurrent(call):
     """aten: x, states, weights, has_biases, layers, dropout, training, bidirectional, batch_first."""
-    from .torch_modules import _is_zero
-    from .weights import Sum
-
     kind = name_of(call.n)
     x, state, flat, has_bias, layers, _, _, both, batch_first = call.args[:9]
-    call.want(batch_first, "batch_first=False: the batch has to lie in front")
-    call.want(_is_zero(state), "an initial state")
+    call.want(batch_first, "batch_first=False: the batch has to be the first axis")
+    call.want(is_zero(state), "an initial state")
     names = {"lstm": ("i.", "f.", "g.", "o."), "gru": ("r.", "z.", "n.")}.get(kind, ("",))
     flat = [w.parameter for w in flat]
     steps = []

@@ -7,6 +7,7 @@ import numpy
 from .graph import pair
 from .rules import Rules
 from .torch_settings import layer_class
+from .torch_values import Constant, LastState, Opaque, Refused, activation_of, is_zero, states
 from .weights import Constant as Fixed
 from .weights import Parameter, Sum, View, rows
 
@@ -24,7 +25,6 @@ def read(reader, module, path, args, kwargs, value):
     found, name = reader_of(module), layer_class(module).__name__
     given = [*args, *kwargs.values()]
     x = next((a for a in given if hasattr(a, "inputs")), None)
-    shape = value.shape if hasattr(value, "shape") else None
     opaque = next((a for a in given if isinstance(a, Opaque)), None)
     if opaque is not None or (x is None and any(isinstance(a, LastState) for a in given)):
         why = opaque.why if opaque is not None else "it reads the whole state h_n; take one layer's, as h_n[-1]"
@@ -49,8 +49,6 @@ def _refused(graph, path, name, why, inputs, value):
 
 def _of_constants(reader, module, name, path, args, kwargs, value):
     """A layer whose input does not depend on the input of the model: rows of a table, or a constant."""
-    from .torch_reader import Constant
-
     if not reader.torch.is_tensor(value):
         return _refused(reader.graph, path, name, "its input does not depend on the input of the model", [], value)
     if name == "Embedding" and module.max_norm is None and hasattr(args[0], "value"):
@@ -67,17 +65,6 @@ def _of_constants(reader, module, name, path, args, kwargs, value):
     if any(True for _ in module.parameters()):
         reader.graph.notes.append(f"{path}: its answer does not depend on the input; it stays as it is in training")
     return Constant(value)
-
-
-class Opaque:
-    """What an operation gives besides the tensor that Loom computes; nothing may read it."""
-
-    def __init__(self, why):
-        self.why = why
-
-
-class Refused(Exception):
-    """A setting of a layer that Loom has not; the reader notes it."""
 
 
 class Call:
@@ -371,10 +358,10 @@ def _embedding(call, x):
 def _recurrent(call, x):
     """Returns what the module returns: all steps, and the state, of which the h of the last layer can be taken."""
     m, graph = call.module, call.graph
-    call.want(m.batch_first, "batch_first=False: the batch has to lie in front")
+    call.want(m.batch_first, "batch_first=False: the batch has to be the first axis")
     call.want(not getattr(m, "proj_size", 0), "proj_size")
     state = call.args[1] if len(call.args) > 1 else call.kwargs.get("hx")
-    call.want(state is None or _is_zero(state), "an initial state")
+    call.want(state is None or is_zero(state), "an initial state")
     kind = layer_class(m).__name__
     names = {"RNN": ("",), "LSTM": ("i.", "f.", "g.", "o."), "GRU": ("r.", "z.", "n.")}[kind]
     steps = []
@@ -405,39 +392,6 @@ def _recurrent(call, x):
         if m.dropout and layer + 1 < m.num_layers:
             x = graph.node("dropout", [x], x.shape, {"rate": m.dropout}, path=path)
     return states(kind, steps, m.bidirectional)
-
-
-def states(kind, steps, bidirectional):
-    """What a recurrent module returns: all steps, and the states."""
-    last = LastState(steps, 2 if bidirectional else 1)
-    cell = Opaque("it reads the cell state c_n, which Loom does not give; h_n is the last output")
-    return (steps[-1], (last, cell)) if kind == "LSTM" else (steps[-1], last)
-
-
-class LastState:
-    """h_n of a recurrent module, [layers * directions, B, H].
-
-    steps: the outputs of each layer, [B, T, directions * H].
-    """
-
-    why = "it is the whole state h_n; take one layer's, as h_n[-1]"
-
-    def __init__(self, steps, directions):
-        self.steps, self.directions, self.count = steps, directions, len(steps) * directions
-
-    def at(self, graph, index, path):
-        """h_n[index]: of one direction the last step, of the other one the first."""
-        layer, direction = divmod(index % self.count, self.directions)
-        x = self.steps[layer]
-        if self.directions == 1:
-            return graph.last_step(x, path)
-        half = x.shape[2] // 2
-        return graph.pick(graph.part(x, 2, direction * half, half, path=path), 1, 0 if direction else -1, path)
-
-
-def _is_zero(state):
-    states = state if isinstance(state, (tuple, list)) else (state,)
-    return all(hasattr(s, "value") and not hasattr(s, "inputs") and not bool((s.value != 0).any()) for s in states)
 
 
 @rule("MultiheadAttention")
@@ -483,7 +437,7 @@ def mask_of(call, mask, steps):
 
 
 def attention(call, m, x, causal, path):
-    call.want(m.batch_first, "batch_first=False: the batch has to lie in front")
+    call.want(m.batch_first, "batch_first=False: the batch has to be the first axis")
     call.want(m._qkv_same_embed_dim, "kdim or vdim")
     call.want(m.bias_k is None and not m.add_zero_attn, "add_bias_kv or add_zero_attn")
     if m.dropout:
@@ -534,8 +488,6 @@ def encoder_layer(call, m, x, causal, path):
         return dropout(attention(call, m.self_attn, x, causal, f"{path}.self_attn"), "dropout1")
 
     def feed_forward(x):
-        from .torch_functions import activation_of
-
         h = graph.dense(
             x, call.view("weight", m.linear1), call.view("bias", m.linear1), m.linear1.out_features, f"{path}.linear1"
         )
@@ -605,8 +557,6 @@ def _dropout(call, x):
     "Hardtanh",
 )
 def _activation(call, x):
-    from .torch_functions import activation_of
-
     name, keys = activation_of(call, call.module)
     return call.graph.activation(x, name, call.path, **keys)
 

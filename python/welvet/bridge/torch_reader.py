@@ -9,6 +9,7 @@ import numpy
 
 from . import torch_functions, torch_modules, torch_settings, torch_trace
 from .graph import Graph, choose_output, coarsest, is_close, to_model
+from .torch_values import Constant, Refused
 from .weights import Parameter
 
 SEVERAL_INPUTS = True
@@ -17,16 +18,6 @@ SEVERAL_INPUTS = True
 def is_model(model):
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
-
-
-class Constant:
-    """A tensor of the trace that does not depend on the input.
-
-    parameter: the Parameter whose memory it is. is_learnt: it is computed of parameters that PyTorch trains.
-    """
-
-    def __init__(self, value, parameter=None, is_learnt=False):
-        self.value, self.parameter, self.is_learnt = value, parameter, is_learnt
 
 
 class Reader:
@@ -57,7 +48,7 @@ class Reader:
         """A tensor of the model as a parameter, known by its memory, so that tied tensors are one."""
         torch = self.torch
         if tensor.is_complex():
-            raise torch_modules.Refused("complex weights")
+            raise Refused("complex weights")
         if id(tensor) in self.computed:
             return self._computed(tensor)
 
@@ -111,7 +102,7 @@ class Reader:
         return Constant(value, None, learnt)
 
     def of(self, argument):
-        """What the arguments of a call became, in the same tuples, lists and dicts."""
+        """The values of the arguments of a call, in the same tuples, lists and dicts."""
         return self.torch.fx.node.map_aggregate(
             argument, lambda a: self.found[a] if isinstance(a, self.torch.fx.Node) else a
         )
@@ -197,7 +188,7 @@ def _traced(reader, tensors, expected):
 
     try:
         traced = torch_trace.trace(reader.model, tensors, is_leaf)
-    except Exception as error:  # noqa: BLE001, whatever its code raised because tensors have no values there
+    except Exception as error:  # noqa: BLE001, whatever its code raised because tensors of a trace have no values
         return _exported(reader, tensors, error)
     given = fx.Interpreter(traced).run(*[t.clone() for t in tensors])
     wanted = {path: as_array(v) for path, v, _ in _tensors(reader, expected, expected)}
@@ -208,7 +199,7 @@ def _traced(reader, tensors, expected):
 
 
 def _wrong_count(model, count):
-    """What is wrong with the number of inputs; None where it fits."""
+    """The fault in the number of inputs; None where it fits."""
     import inspect
 
     parameters = list(inspect.signature(model.forward).parameters.values())

@@ -1,4 +1,4 @@
-"""What changes the answer of a module of PyTorch besides its layers: hooks, parametrizations, wrappers."""
+"""Causes that change the answer of a module of PyTorch besides its layers: hooks, parametrizations, wrappers."""
 
 import sys
 

@@ -3,7 +3,7 @@ steps and branches on shapes can be followed."""
 
 import functools
 
-# What a tensor of the trace answers with the sample's values; everything else is recorded as an operation.
+# Questions that a tensor of the trace answers with the sample's values; everything else is recorded as an operation.
 _ATTRIBUTES = frozenset(("device", "dtype", "is_cuda", "is_quantized", "is_sparse", "layout", "ndim", "shape"))
 _METHODS = frozenset(
     (
@@ -90,7 +90,7 @@ def _classes():
             return node
 
         def value_of(self, node):
-            """What a node gives for the sample."""
+            """The value of a node for the sample."""
             if node not in self._values:
                 self._values[node] = self._run(node)
             return self._values[node]

@@ -6,7 +6,8 @@
     map        a model's outputs for a Ray dataset
     connect    the cluster: one that is running, or a local one
 
-`python -m welvet.ray train CONFIG --workers 5` does the first from a shell, `evolve` the second. docs/guide/tutorial-ray.md is the way in.
+LostWorkersError ends a call whose workers are lost again and again. `python -m welvet.ray train CONFIG --workers 5`
+does the first from a shell, `evolve` the second. docs/guide/tutorial-ray.md is the way in.
 """
 
 from __future__ import annotations

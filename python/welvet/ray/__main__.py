@@ -36,8 +36,8 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("-o", "--output", metavar="FOLDER", help=f"of the run (default: {folder})")
         start = command.add_mutually_exclusive_group()
         start.add_argument("--resume", action="store_true", help="go on from the folder's checkpoint where there is one")
-        start.add_argument("--overwrite", action="store_true", help="begin anew in a folder that holds a run")
-        command.add_argument("--address", help="of a cluster (default: RAY_ADDRESS, one that runs here, or a new local "
+        start.add_argument("--overwrite", action="store_true", help="replace the run that a folder holds")
+        command.add_argument("--address", help="of a cluster (default: RAY_ADDRESS, one on this machine, or a new local "
                                                "one)")
         command.add_argument("--store", type=int, default=200, metavar="MB",
                              help="shared memory of a new local cluster (default: 200)")

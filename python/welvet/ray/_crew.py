@@ -32,15 +32,24 @@ class LostWorkersError(RuntimeError):
 
 
 def say(line: str) -> None:
-    """Tells a line about the workers to whoever looks on."""
+    """Writes a line about the workers to stderr."""
     print(f"welvet.ray: {line}", file=sys.stderr, flush=True)
 
 
 def connect(workers: int, *, address: str | None = None, store: int = STORE) -> bool:
-    """Connects to a cluster and returns whether it was started here.
+    """Connects to a cluster, or starts a local one.
 
-    address: of a cluster; None: that of the environment's RAY_ADDRESS, else one that runs on this machine, else a new
-    local one with a place for each worker, which ends with this program. store: bytes of its shared memory.
+    Args:
+        workers: Number of workers that a new local cluster has room for.
+        address: Address of a cluster; None: that of the environment variable RAY_ADDRESS, else one that runs on this
+            machine, else a new local one, which ends with this program.
+        store: Bytes of shared memory of a new local cluster.
+
+    Returns:
+        True if a cluster was started.
+
+    Raises:
+        ConnectionError: If there is no cluster at the address.
     """
     if ray.is_initialized():
         return False
@@ -51,11 +60,11 @@ def connect(workers: int, *, address: str | None = None, store: int = STORE) -> 
     except ConnectionError:
         if address or os.environ.get("RAY_ADDRESS"):
             raise
-    # Workers import this package from where this process has it.
-    here = str(pathlib.Path(__file__).resolve().parent.parent.parent)
+    # Workers import this package from the folder of this process.
+    home = str(pathlib.Path(__file__).resolve().parent.parent.parent)
     paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
-    if here not in paths:
-        os.environ["PYTHONPATH"] = os.pathsep.join([here, *paths])
+    if home not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([home, *paths])
     ray.init(address="local", num_cpus=workers, object_store_memory=store, include_dashboard=False, **quiet)
     return True
 
@@ -78,7 +87,7 @@ class Crew:
         self.workers, self.lost = workers, 0
         self.actors: dict[int, Any] = {}
         self._free: list[int] = []
-        self._starting: dict[Any, tuple[int, float]] = {}  # what tells that a worker stands, and since when
+        self._starting: dict[Any, tuple[int, float]] = {}  # what is ready with a worker, and since when
         for worker in range(workers)[::-1]:
             self._start(worker)
 
@@ -202,7 +211,7 @@ class Record:
 
 
 def config_of(config: Json | Path, folder: Path | None) -> tuple[str, str]:
-    """The text of a config and the folder that its paths start in, which workers are told whole."""
+    """Returns the text of a config and the folder that its paths start in, for the workers."""
     if isinstance(config, dict):
         return json.dumps(config), str(pathlib.Path(folder or ".").resolve())
     path = pathlib.Path(config)

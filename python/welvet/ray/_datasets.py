@@ -6,7 +6,7 @@ import pathlib
 
 import numpy
 
-from ..network import Network, Session
+from ..nn.network import Network, Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +33,18 @@ class _Mapper:
 
 def map(dataset: Any, model: Network | Path, *, inputs: str = "inputs", outputs: str = "outputs", workers: int = 2,
         batch_size: int = 256) -> Any:
-    """Returns a Ray dataset with a model's outputs as a further column.
+    """Adds the outputs of a network to a Ray dataset, as a column. They do not depend on the size of the batches.
 
-    dataset: of ray.data, with a column `inputs` of samples. model: a Network, or the path of a file, which is read
-    here and sent to a pool of so many workers. The outputs of a sample do not depend on the batch that it is in.
+    Args:
+        dataset: A dataset of ray.data.
+        model: A Network, or the path of a network file, which is read by this process and sent to the workers.
+        inputs: Name of the column with the samples.
+        outputs: Name of the new column.
+        workers: Number of workers.
+        batch_size: Number of samples that a worker runs at once.
+
+    Returns:
+        The dataset with the new column.
     """
     data = model.to_bytes() if isinstance(model, Network) else pathlib.Path(model).read_bytes()
     return dataset.map_batches(_Mapper, fn_constructor_args=(data, inputs, outputs), batch_size=batch_size,

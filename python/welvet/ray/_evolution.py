@@ -6,12 +6,15 @@ import ctypes
 import hashlib
 import json
 
-from .. import _abi, _native, evolution
+from .. import _abi, _native
 from .._native import library
+from ..evolve import population
 from ._crew import STORE, Crew, Record, config_of, connect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .._types import Json, Path, Start, Tick
 
 _SHARE = 8  # networks that a worker judges at once, at most: a call costs more than a small network
@@ -27,7 +30,7 @@ class Referee:
 
     def _open(self) -> _native.Handle:
         if self._handle is None:  # not while the actor is made: errors of a call are the caller's, word for word
-            options = _abi.EvolveOptions(folder=_native.utf8(self._folder, "folder"), thread_count=1)
+            options = _abi.EvolutionOptions(folder=_native.utf8(self._folder, "folder"), compute=_native.compute(1))
             self._handle = _native.make(library.loom_judge_create, self._config, len(self._config),
                                         ctypes.byref(options))
         return self._handle
@@ -59,11 +62,13 @@ class _Generations:
         self.raised: BaseException | None = None
         self.callback = _abi.OnJudging(self._judge)
 
-    def _judge(self, _: int | None, count: int, networks: int, ends: int, width: int, fitness: int) -> bool:
+    def _judge(self, _: int | None, event: Any) -> bool:
         try:
+            e = event.contents
+            count, width, fitness = e.ends_count, e.width, ctypes.addressof(e.fitness.contents)
             self._record.reached(judged=self._judged)
-            places = [0, *(ctypes.c_uint64 * count).from_address(ends)]
-            files = [ctypes.string_at(networks + a, b - a) for a, b in zip(places, places[1:])]
+            places = [0, *e.ends[:count]]
+            files = [ctypes.string_at(e.networks + a, b - a) for a, b in zip(places, places[1:])]
             share = max(1, min(_SHARE, -(-count // self._crew.workers)))
 
             def take(job: int, given: tuple[list[list[float]], str]) -> None:
@@ -86,24 +91,39 @@ class _Generations:
 def evolve(config: Json | Path, workers: int = 2, *, out: Path | None = None, folder: Path | None = None,
            start: Start = "fresh", generations: int | None = None, address: str | None = None, store: int = STORE,
            progress: Tick | None = None) -> Json:
-    """Runs a whole evolution whose networks are judged by the workers of a Ray cluster; returns its outcome, a dict.
+    """Runs a whole evolution whose networks the workers of a Ray cluster judge.
 
-    config: as of `loom evolve` (docs/guide/evolution.md), a dict or the path of a file, with islands or without. The hash is
-    that of welvet.evolve, whatever the number of workers and whether some are lost.
-    workers: processes, with a thread each, that read the task's data from the same paths. A lost one is replaced, or
-    given up where the cluster has no room for a minute; workers.jsonl in `out` then says which and when.
-    The other arguments: as of welvet.evolve and connect().
+    The outcome is that of welvet.evolve, whatever the number of workers and whether some are lost. A lost worker is
+    replaced, or given up if the cluster has no room for a minute; workers.jsonl in `out` then has which and when.
+
+    Args:
+        config: A dict with the keys of docs/guide/evolution.md, or the path of such a file.
+        workers: Number of processes, with a thread each. They read the task's data from the same paths.
+        out: Folder of the run; None: none.
+        folder: Folder that relative paths of the config start from; None: that of the config file, or the current one.
+        start: "fresh", "resume" or "overwrite".
+        generations: Number of generations, in place of the config's.
+        address: Address of a cluster, see connect().
+        store: Bytes of shared memory of a new local cluster.
+        progress: Function that is called with a dict after every generation; returning False ends the run.
+
+    Returns:
+        The outcome, a dict; workers and lost_workers are numbers.
+
+    Raises:
+        LostWorkersError: If workers are lost again and again.
+        ValueError: If the config has an unknown or wrong key.
     """
     text, at = config_of(config, folder)
     _native.whole(workers, "workers", 1, 4096)
-    own = Referee(text, at).identity()  # what is wrong with the config is said before there are workers
+    own = Referee(text, at).identity()  # refuses a wrong config before workers start
     connect(workers, address=address, store=store)
     record = Record(out, start)
     crew = Crew(workers, Referee, text, at, tell=record)
     try:
         judging = _Generations(crew, own, record)
         try:
-            outcome = evolution._run(config, out, at, start, generations, 1, None, progress, judging.callback)
+            outcome = population._run(config, out, at, start, generations, 1, None, progress, judging.callback)
         except _native.LoomError:
             if judging.raised is not None:
                 raise judging.raised from None

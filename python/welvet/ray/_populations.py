@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..evolution import Population
-from ..network import Network
+from ..evolve.population import Population
+from ..nn.network import Network
 from ._crew import STORE, Crew, connect
 
 TYPE_CHECKING = False
@@ -26,11 +26,23 @@ class Judge:
 
 def evaluate(population: Population | Sequence[Population], judge: Callable[[Network], Numbers], workers: int = 2, *,
              generations: int = 1, address: str | None = None, store: int = STORE) -> list[Json]:
-    """Does generations of a population, or of several (islands), and returns the reports of the last one, one for each.
+    """Does generations of a population, or of several (islands), whose networks workers judge.
 
-    judge(network) runs in the workers and gives a fitness, or a list of objectives. Fitnesses are told in the order of
-    ask(), so that a population becomes what it becomes with Population.evolve(judge). A worker that is lost is
-    replaced, and the network that it judged is judged again.
+    The result is that of Population.evolve(judge). A worker that is lost is replaced, and its network judged again.
+
+    Args:
+        population: A population, or a list of them.
+        judge: Function that takes a network and returns its fitness, or a list of objectives. It runs in the workers.
+        workers: Number of processes.
+        generations: Number of generations.
+        address: Address of a cluster, see connect().
+        store: Bytes of shared memory of a new local cluster.
+
+    Returns:
+        The reports of the last generation, one for each population.
+
+    Raises:
+        LostWorkersError: If workers are lost again and again.
     """
     people = [population] if isinstance(population, Population) else list(population)
     connect(workers, address=address, store=store)

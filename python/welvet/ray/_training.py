@@ -8,8 +8,9 @@ import pathlib
 import numpy
 import ray
 
-from .. import _abi, _native, training
+from .. import _abi, _native
 from .._native import library
+from ..train import runs
 from ._crew import STORE, Crew, Record, config_of, connect, say
 
 TYPE_CHECKING = False
@@ -24,7 +25,7 @@ def nodes_of(first: int, last: int, shards: int) -> list[tuple[int, int]]:
     out = []
     while first < last:
         count = 1
-        # The node twice as large has to begin here too, and may reach beyond the last shard.
+        # The node twice as large has to begin at the same shard, and may end after the last one.
         while first % (2 * count) == 0 and min(first + 2 * count, shards) <= last and first + count < shards:
             count *= 2
         out.append((first, min(count, shards - first)))
@@ -42,14 +43,14 @@ class Replica:
 
     def _open(self) -> _native.Handle:
         if self._handle is None:  # not while the actor is made: errors of a call are the caller's, word for word
-            options = _abi.TrainOptions(folder=_native.utf8(self._folder, "folder"), thread_count=1)
+            options = _abi.TrainingOptions(folder=_native.utf8(self._folder, "folder"), compute=_native.compute(1))
             self._handle = _native.make(library.loom_replica_create, self._config, len(self._config),
                                         ctypes.byref(options))
             self._info = _native.record(library.loom_replica_info, self._handle.value)
         return self._handle
 
     def info(self) -> Json:
-        """What the worker has opened."""
+        """Opens the config and returns its facts."""
         self._open()
         return self._info
 
@@ -74,7 +75,7 @@ class Replica:
 
 def data_of(config: str, folder: str) -> list[str]:
     """The hashes of the data as this process reads them."""
-    options = _abi.TrainOptions(folder=_native.utf8(folder, "folder"), thread_count=1)
+    options = _abi.TrainingOptions(folder=_native.utf8(folder, "folder"), compute=_native.compute(1))
     replica = _native.make(library.loom_replica_create, config.encode(), len(config.encode()), ctypes.byref(options))
     data: list[str] = _native.record(library.loom_replica_info, replica.value)["data"]
     replica.close()
@@ -89,15 +90,15 @@ class _Steps:
         self.raised: BaseException | None = None
         self.callback = _abi.OnShards(self._tell)
 
-    def _tell(self, _: int | None, epoch: int, position: int, step: int, loss_scale: float, shards: int, masters: int,
-              masters_size: int, gradients: int, size: int, losses: int, counts: int) -> bool:
+    def _tell(self, _: int | None, event: Any) -> bool:
         try:
-            weights = numpy.empty(masters_size, numpy.uint8)
-            ctypes.memmove(weights.ctypes.data, masters, masters_size)
+            e = event.contents
+            size, shards = e.gradient_size, e.shards
+            weights = numpy.empty(e.masters_size, numpy.uint8)
+            ctypes.memmove(weights.ctypes.data, e.masters, e.masters_size)
             where, workers = ray.put(weights), self._crew.workers
-            self._record.reached(epoch=epoch, step=step)
-            loss_of = (ctypes.c_double * shards).from_address(losses)
-            count_of = (ctypes.c_uint64 * shards).from_address(counts)
+            self._record.reached(epoch=e.epoch, step=e.step)
+            gradients = ctypes.addressof(e.gradients.contents)
 
             def take(_: int, answer: Any) -> None:
                 sums, data = answer
@@ -105,10 +106,10 @@ class _Steps:
                     raise ValueError("a worker reads other data than this process: the hashes of their files differ")
                 for first, count, loss, values in sums:
                     ctypes.memmove(gradients + first * size, values.ctypes.data, size)
-                    loss_of[first], count_of[first] = loss, count
+                    e.losses[first], e.counts[first] = loss, count
 
             shares = [nodes_of(w * shards // workers, (w + 1) * shards // workers, shards) for w in range(workers)]
-            at = epoch, position, step, loss_scale
+            at = e.epoch, e.position, e.step, e.loss_scale
             self._crew.run("sums", [(at, where, share) for share in shares if share], take)
             return True
         except BaseException as error:  # it must not unwind through C
@@ -132,40 +133,57 @@ class _Lines:
 
 def train(config: Json | Path, workers: int = 2, *, out: Path | None = None, folder: Path | None = None,
           start: Start = "fresh", epochs: int | None = None, address: str | None = None, store: int = STORE,
-          progress: Tick | Literal[False] | None = None) -> training.Run:
-    """Runs a whole training over the workers of a Ray cluster and returns a Run, as welvet.train does in one process.
+          progress: Tick | Literal[False] | None = None) -> runs.Run:
+    """Runs a whole training over the workers of a Ray cluster, as welvet.train does in one process.
 
-    config: a dict with the keys of docs/guide/training.md, or the path of such a file; its `shards`, 2 or more, are what is
-    divided, and the weights do not depend on the number of workers. Each worker reads the data from the same paths.
-    workers: processes, with a thread each; no more than shards can be of use. One that is lost is replaced, or given up
-    where the cluster has no room for a minute; workers.jsonl in the run's folder then says which and when.
-    out, folder, start, epochs, progress: as of welvet.train; progress None shows a bar, or a line for each epoch.
-    address, store: as of connect().
+    The `shards` of the config, 2 or more, are divided over the workers; the weights do not depend on their number. A
+    lost worker is replaced, or given up if the cluster has no room for a minute; workers.jsonl in the run's folder then
+    has which and when.
+
+    Args:
+        config: A dict with the keys of docs/guide/training.md, or the path of such a file.
+        workers: Number of processes, with a thread each. They read the data from the same paths. More than the shards
+            have no work.
+        out: Folder of the run; None: none, or beside a config file.
+        folder: Folder that relative paths of the config start from; None: that of the config file, or the current one.
+        start: "fresh", "resume" or "overwrite".
+        epochs: Number of epochs, in place of the config's.
+        address: Address of a cluster, see connect().
+        store: Bytes of shared memory of a new local cluster.
+        progress: Function that is called with a dict at every event; returning False ends the run. None: a bar, or a
+            line for each epoch; False: nothing.
+
+    Returns:
+        The outcome; `outcome` has the numbers workers and lost_workers.
+
+    Raises:
+        LostWorkersError: If workers are lost again and again.
+        ValueError: If the config has an unknown or wrong key, or no shards.
     """
     text, at = config_of(config, folder)
     if out is None and not isinstance(config, dict):
         out = pathlib.Path(config).with_suffix(".run")  # where welvet.train writes too
     _native.whole(workers, "workers", 1, 4096)
-    data = data_of(text, at)  # what cannot be divided is refused here, before a cluster starts
+    data = data_of(text, at)  # refuses a config that cannot be divided, before a cluster starts
     connect(workers, address=address, store=store)
     record = Record(out, start)
     crew = Crew(workers, Replica, text, at, tell=record)
     try:
-        crew.run("info", [()])  # a worker that cannot open the config is refused here, before a folder is made
+        crew.run("info", [()])  # refuses a worker that cannot open the config, before a folder is made
         steps = _Steps(crew, data, record)
         shown: Tick | Literal[False] | None = progress
         bar = None
         if progress is None:
-            bar = training._Bar()
+            bar = runs._Bar()
             shown = _Lines(bar)
-        options = training._Options(out, folder, start, epochs, None, None, shown)
+        options = runs._Options(out, folder, start, epochs, None, None, shown)
         options.values.shards = steps.callback
         try:
             if isinstance(config, dict):
                 sent = text.encode()
-                run = training.Run(options.run(library.loom_train, sent, len(sent), 0, None, None))
+                run = runs.Run(options.run(library.loom_training_run, sent, len(sent), 0, None, None))
             else:
-                run = training.Run(options.run(library.loom_train_file, _native.utf8(config, "config")))
+                run = runs.Run(options.run(library.loom_training_run_file, _native.utf8(config, "config")))
         finally:
             if bar is not None:
                 bar.close()

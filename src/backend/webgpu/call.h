@@ -1,10 +1,11 @@
 #pragma once
-// A call of an op whose tensors may lie on a graphics card. Its front says so before the kernels of this computer come:
-//   const gpu::Call call(exec, [&] { gpu::softmax(exec, x, p); });
-//   if (call.is_done()) return;
-// On a card the form is recorded, and mostly that is all. While a shader of it is on trial (prover.h), and for one that
-// was refused, the rest of the front runs too, on copies of the tensors at their own addresses: until the call ends,
-// exec.arena is one of this computer, and exec.gpu() is null.
+// A call of an op whose tensors may be on a graphics card; ops make it with dispatch() (ops/dispatch.h). It is a range
+// of at most one Exec, with which the kernels of the host are to run:
+//   without a card       the Exec of the call itself
+//   on a card            none: the form has recorded the op
+//   a shader on trial    one of the host (prover.h). Until the call ends, the addresses of the op's tensors hold copies
+//     or refused           of their bytes; its arena is one of the host, and its gpu() is null
+//   in a rehearsal       one that plans the memory of such a trial
 
 #include <memory>
 #include <type_traits>
@@ -13,7 +14,7 @@
 
 namespace loom::gpu {
 
-// Records an op. Valid as long as what it was made of.
+// Records an op. Valid as long as the function that it was made of.
 struct Form {
   void* object;
   void (*call)(void*);
@@ -23,24 +24,23 @@ struct Form {
 class Call {
  public:
   template <class F>
-  Call(const Exec& exec, F&& form) {
-    if (exec.gpu() != nullptr) begin(exec, {&form, [](void* f) { (*static_cast<std::remove_reference_t<F>*>(f))(); }});
-  }
-  ~Call() {
-    if (prover_ != nullptr) end();
+  Call(const Exec& exec, F&& form) : host_(&exec) {
+    if (exec.gpu() != nullptr) start(exec, {&form, [](void* f) { (*static_cast<std::remove_reference_t<F>*>(f))(); }});
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
-  // Whether the kernels of this computer need not run.
-  bool is_done() const { return done_; }
+
+  const Exec* begin() const { return host_; }
+  const Exec* end() const { return host_ == nullptr ? nullptr : host_ + 1; }
 
  private:
-  void begin(const Exec& exec, const Form& form);
-  void end();
-  bool done_ = false;
-  class Prover* prover_ = nullptr;  // that waits for the results of this computer
-  const Exec* exec_ = nullptr;
-  std::unique_ptr<Arena> plan_;  // in a rehearsal: of what the op takes here
+  struct HostRun;  // the host's part of a call on a card
+  struct Finish {
+    void operator()(HostRun* run) const;
+  };
+  void start(const Exec& exec, const Form& form);
+  const Exec* host_;  // null: the kernels of the host need not run
+  std::unique_ptr<HostRun, Finish> run_;
 };
 
 }  // namespace loom::gpu

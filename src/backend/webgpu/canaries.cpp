@@ -47,7 +47,7 @@ template <auto f>
 Promise comparison(Bits a, Bits b) {
   return f(number(a), number(b)) ? 1u : 0u;
 }
-// What a codec decodes of so many bits; shaders decode no infinities and no NaNs.
+// The value that a codec decodes from so many bits; shaders decode no infinities and no NaNs.
 template <auto decode, Bits kMask>
 Promise decoded(Bits a, Bits) {
   const float y = decode(a & kMask);

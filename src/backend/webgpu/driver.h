@@ -1,6 +1,6 @@
 #pragma once
 // The narrow interface to WebGPU: buffers, pipelines, and streams of commands. A native driver calls a library with the
-// C API webgpu.h (native.h); in a browser the same streams go to navigator.gpu. Nothing here waits: reads are begun and
+// C API webgpu.h (native.h); in a browser the same streams go to navigator.gpu. No call waits: reads are begun and
 // polled. A device that is lost does nothing from then on: what returns a Result gives DeviceLost with the reason.
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct AdapterInfo {
   std::string library = {};  // the digest of its file, of a device that is open; empty where it is not known
 };
 
-// What a driver hands out is known by a number, from 1.
+// Numbers of buffers, pipelines and groups, and of reads; from 1.
 using Id = std::uint32_t;
 using Ticket = std::uint32_t;
 
@@ -63,19 +63,19 @@ class Driver {
   // The buffers that a dispatch of a pipeline finds: parameters first, then storage.
   virtual Id create_group(Id pipeline, Id parameters, std::span<const Id> buffers) = 0;
   virtual void destroy_group(Id group) = 0;
-  // Runs commands behind all that was written and submitted before.
+  // Runs commands after all that was written and submitted before.
   virtual void submit(std::span<const std::uint32_t> commands) = 0;
-  // Begins to bring `bytes` bytes of a buffer, as they are behind all submitted before.
+  // Begins to read `bytes` bytes of a buffer, as they are after all that was submitted before.
   virtual Result<Ticket> begin_read(Id buffer, std::uint64_t offset, std::uint64_t bytes) = 0;
   // Returns whether the bytes are in `to`; the ticket is then used up, as it is by an error (IoError). With `wait` it
   // may sleep until there is news.
   virtual Result<bool> poll(Ticket ticket, std::span<std::byte> to, bool wait) = 0;
-  // The first error that the device has told of since the last call: a command that was not valid (IoError), memory
+  // The first error that the device has reported since the last call: a command that was not valid (IoError), memory
   // that was missing (OutOfMemory).
   virtual Result<void> check() = 0;
   // The device does not answer: from now on nothing is asked of it, or waited for, not even at the end.
   virtual void abandon() {}
-  // Bytes of buffers that are there now.
+  // Bytes of the buffers that exist now.
   virtual std::uint64_t buffer_bytes() const = 0;
 };
 

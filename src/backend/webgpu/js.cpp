@@ -1,11 +1,12 @@
 #include "backend/webgpu/js.h"
+#include "backend/webgpu/native.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
 
-// What the host of the module gives. Pointers are of the module's memory; sizes and places in a buffer are doubles,
-// since they may be beyond 32 bits. What can fail returns whether it was done, and message() copies what went wrong.
+// Functions of the module's host. Pointers are into the module's memory; sizes and offsets are doubles, since they may
+// exceed 32 bits. Functions that can fail return whether they succeeded, and message() copies the error.
 extern "C" {
 #define LOOM_HOST(name) __attribute__((import_module("loom_gpu"), import_name(#name)))
 LOOM_HOST(message_size) std::uint32_t loom_gpu_message_size();
@@ -36,7 +37,7 @@ LOOM_HOST(is_lost) std::uint32_t loom_gpu_is_lost();
 namespace loom::gpu {
 namespace {
 
-// What the host has said.
+// The last message of the host.
 std::string message() {
   std::string text(loom_gpu_message_size(), '\0');
   loom_gpu_message(text.data());
@@ -129,6 +130,17 @@ class JsDriver final : public Driver {
 Result<std::unique_ptr<Driver>> open_js() {
   if (loom_gpu_open() == 0) return fail(Code::IoError, "{}", message());
   return std::make_unique<JsDriver>(adapter_from(message()));
+}
+
+// The device of the module's host is the only one, whatever the library.
+Result<std::vector<AdapterInfo>> native_adapters(const std::string&) {
+  if (loom_gpu_open() == 0) return fail(Code::IoError, "{}", message());
+  return std::vector{adapter_from(message())};
+}
+
+Result<std::unique_ptr<Driver>> open_native(const std::string&, std::size_t adapter, const Limits&) {
+  if (adapter != 0) return fail(Code::IoError, "no adapter {}: WebAssembly has adapter 0 alone", adapter);
+  return open_js();
 }
 
 }  // namespace loom::gpu

@@ -1,6 +1,6 @@
 #pragma once
 // The driver for WebAssembly: navigator.gpu, through the JavaScript that runs the module
-// (bindings/typescript/loom_gpu.js). It is compiled there alone.
+// (js/src/abi/loom_gpu.js). Only WebAssembly builds compile it.
 
 #include "backend/webgpu/driver.h"
 

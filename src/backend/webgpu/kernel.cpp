@@ -26,7 +26,7 @@ void each_name(std::string_view text, Name&& name, Other&& other) {
   }
 }
 
-// What the body of a kernel declares: functions, variables, constants, structs.
+// The names that the body of a kernel declares: functions, variables, constants, structs.
 std::set<std::string, std::less<>> declared(std::string_view body) {
   std::set<std::string, std::less<>> names;
   std::string_view last;

@@ -55,8 +55,8 @@ class Kernel {
   Kernel& updates(std::string_view tensor, void* at, std::size_t row = 0) {
     return add({tensor, at, Access::Both, row});
   }
-  // Each row of operands that have rows is seen by so many workgroups, one row behind the other, and by those alone:
-  // kernels by rows that come before may then run at the head of each of them (GpuDevice::record).
+  // So many workgroups read and write each row of operands that have rows, row after row, and no others do: kernels by
+  // rows that were recorded before may then run at the head of each of them (GpuDevice::record).
   Kernel& groups_of_row(std::size_t groups) {
     groups_of_row_ = static_cast<std::uint32_t>(groups);
     return *this;
@@ -113,12 +113,12 @@ inline std::uint64_t workgroups_of(const Kernel& kernel, std::uint64_t rows) {
   return rows * (kernel.groups_of_row() == 0 ? 1 : kernel.groups_of_row());
 }
 
-// Storage buffers that kernels are bound to: operand i, counted through all of them, lies in buffer slot[i]; bit s of
+// Storage buffers that kernels are bound to: operand i, counted through all of them, is in buffer slot[i]; bit s of
 // `read_only` is set where no operand of slot s is written. Nothing of a list counts beyond its operands or copies.
 struct Bindings {
   std::array<std::uint8_t, kMostOperands> slot;
   std::uint32_t buffers = 0, read_only = 0;
-  // What workgroups keep: operand i is copy[i] - 1 of it, of so many words each; 0: it lies in its buffer alone.
+  // Copies that workgroups keep: operand i is copy[i] - 1, of copy_words words; 0: it is in its buffer only.
   std::array<std::uint8_t, kMostOperands> copy;
   std::array<std::uint32_t, kMostOperands> copy_words;
   std::uint32_t copies = 0;

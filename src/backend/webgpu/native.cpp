@@ -70,7 +70,7 @@ struct Library {
     if (instance == nullptr) problem = "the WebGPU library gives no instance";
   }
 
-  // Of the library's file, in hex; empty where it cannot be read.
+  // Hash of the library's file, in hex; empty where it cannot be read.
   std::string digest() const {
     const auto file = MappedFile::open(os::file_of_symbol(reinterpret_cast<void*>(call.CreateInstance)));
     if (!file) return {};
@@ -96,7 +96,7 @@ struct Answer {
   Handle handle = nullptr;
   std::string message;
 };
-// The library may still write there: it is never destroyed.
+// Memory that is never destroyed: the library may still write to it.
 template <class T>
 void leave_to_library(std::unique_ptr<T>& memory) {
   [[maybe_unused]] T* const left = memory.release();
@@ -370,7 +370,7 @@ class NativeDriver final : public Driver {
 
   Result<bool> poll(Ticket ticket, std::span<std::byte> to, bool wait) override {
     Read& read = reads_[ticket];
-    // Not for what was submitted behind it, which the device may go on with.
+    // Waits for this submission only: later ones may go on.
     if (!read.answer->come && wait && call().DevicePoll != nullptr)
       call().DevicePoll(device_, 1, read.submission ? &*read.submission : nullptr);
     if (!read.answer->come) call().InstanceProcessEvents(lib_.instance);
@@ -418,7 +418,7 @@ class NativeDriver final : public Driver {
     std::optional<std::uint64_t> submission;  // that copies it
     std::unique_ptr<Answer> answer;
   };
-  // What the library has told of the device.
+  // Messages of the library about the device.
   struct Told {
     std::optional<std::string> lost;
     std::string error;
@@ -499,7 +499,7 @@ class NativeDriver final : public Driver {
     return layouts_.size() - 1;
   }
 
-  // wgpu's words of a call that came too late, before it has told of the loss itself.
+  // wgpu's message of a call that came too late, before it reports the loss itself.
   static bool says_lost(std::string_view message) { return message.find("is lost") != message.npos; }
   static void on_lost(const Handle*, std::uint32_t, abi::Text message, void* user, void*) {
     Told& told = *static_cast<Told*>(user);

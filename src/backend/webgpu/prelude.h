@@ -12,10 +12,10 @@ enum class Sums { Left, Kept };
 
 std::string prelude(Sums sums);
 
-// The same with the functions of wgsl/fast.wgsl in place of those of their names: plain operators.
+// Like prelude(), with the plain operators of wgsl/fast.wgsl in place of the functions of the same names.
 std::string fast_prelude();
-// A whole shader behind that prelude: additions of the number that rounds to an integer are kept, since a compiler that
-// takes it off again is left with what was to be rounded, and exp() with an exponent of another number.
+// Returns a whole shader that begins with that prelude, in which no compiler removes the addition that rounds to an
+// integer. Without it the value would stay unrounded, and exp() would take the exponent of another number.
 std::string with_rounding_kept(std::string_view shader);
 
 }  // namespace loom::gpu

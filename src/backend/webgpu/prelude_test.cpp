@@ -32,7 +32,7 @@ TEST(Prelude, every_function_has_a_canary) {
   }
 }
 
-// What the twins say of values that are known: they are the witnesses of every device.
+// Results of the twins for known values: every device is compared with them.
 TEST(Prelude, twins_of_known_values) {
   const auto twin = [](std::string_view name, std::uint32_t a, std::uint32_t b) {
     for (const Canary& canary : canaries())

@@ -1,6 +1,6 @@
 #pragma once
-// What a device is asked when it is opened: the arithmetic of the prelude, function by function, on numbers that would
-// show every way in which compilers and hardware are known to stray.
+// The trial of a device when it is opened: the arithmetic of the prelude, function by function, on numbers that show
+// every error that compilers and hardware are known for.
 
 #include "backend/webgpu/gpu_device.h"
 

@@ -3,26 +3,41 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
 #include "core/clock.h"
 #include "core/system.h"
 
 namespace loom::gpu {
-void Call::begin(const Exec& exec, const Form& form) {
-  Prover& prover = exec.gpu()->prover();
-  if (exec.rehearsal()) {  // what the op takes here is planned like what it takes there
-    form();
-    plan_ = std::make_unique<Arena>(Arena::measuring());
-    std::swap(exec.arena, *plan_);
-  } else {
-    done_ = prover.begin(exec, form);
+
+struct Call::HostRun {
+  HostRun(const Exec& exec, Prover& by) : caller(exec), prover(by), planned(Arena::measuring()), host(with(planned)) {}
+  HostRun(const Exec& exec, Prover& by, Arena& scratch) : caller(exec), prover(by), host(with(scratch)) {}
+  Exec with(Arena& arena) const {
+    return {caller.pool, caller.kernels, arena, caller.cancel, caller.activations, caller.status};
   }
-  if (!done_) prover_ = &prover, exec_ = &exec;
+
+  const Exec& caller;
+  Prover& prover;
+  Arena planned;  // in a rehearsal
+  const Exec host;
+};
+
+void Call::start(const Exec& exec, const Form& form) {
+  Prover& prover = exec.gpu()->prover();
+  if (exec.rehearsal()) {
+    form();
+    run_.reset(new HostRun(exec, prover));
+  } else if (Arena* const scratch = prover.begin(exec, form); scratch != nullptr) {
+    run_.reset(new HostRun(exec, prover, *scratch));
+  }
+  host_ = run_ == nullptr ? nullptr : &run_->host;
 }
-void Call::end() {
-  if (plan_ == nullptr) return prover_->end();
-  std::swap(exec_->arena, *plan_);
-  prover_->plan(plan_->peak());
+
+void Call::Finish::operator()(HostRun* run) const {
+  const std::unique_ptr<HostRun> ended(run);
+  if (run->host.status && !run->caller.status) run->caller.status = run->host.status;
+  run->caller.rehearsal() ? run->prover.plan(run->planned.peak()) : run->prover.end();
 }
 
 void Prover::plan(const Arena::Mark& scratch) {
@@ -35,33 +50,28 @@ Arena::Mark Prover::planned() {
   return scratch_;
 }
 
-bool Prover::begin(const Exec& exec, const Form& form) {
-  if (device_.lost_ && !exec.status) exec.status = device_.lost_;
-  if (exec.status) return true;
+Arena* Prover::begin(const Exec& exec, const Form& form) {
+  if (connection_.is_lost() && !exec.status) exec.status = connection_.lost();
+  if (exec.status) return nullptr;
   if (in_call_) {  // a part of another op's form
     form();
-    return true;
+    return nullptr;
   }
   in_call_ = true;
   exec_ = &exec;
-  const bool done = record(exec, form);
-  if (done) in_call_ = false;
-  if (done) device_.submit_early();
-  return done;
+  if (!record(exec, form)) return &arena_;
+  in_call_ = false;
+  submitter_.submit_early();
+  return nullptr;
 }
 
 bool Prover::record(const Exec& exec, const Form& form) {
-  if (!looks_first_) {
-    device_.begin_attempt();
-    form();
-    if (device_.keep_attempt()) return true;
-    looks_first_ = true;
+  if (!lists_first_) {
+    if (recorder_.attempt(form)) return true;
+    lists_first_ = true;
   }
-  device_.make_room();
-  device_.recorded_.clear();
-  device_.mode_ = GpuDevice::Mode::List;
-  form();
-  device_.mode_ = GpuDevice::Mode::Plain;
+  recorder_.make_room();
+  recorder_.list(form);
   if (exec.status) return true;
   const auto failed = [&](auto result) {
     const bool is_error = !result;
@@ -70,36 +80,34 @@ bool Prover::record(const Exec& exec, const Form& form) {
   };
   on_trial_.clear();
   is_refused_ = false;
-  for (const auto& [kernel, workgroups, by_rows] : device_.recorded_) {
-    auto shader = device_.shader_of({&kernel, 1});
+  for (const auto& [kernel, workgroups, by_rows] : recorder_.recorded()) {
+    auto shader = recorder_.shader_of({&kernel, 1});
     if (failed(shader)) return true;
-    const auto trusted = device_.trusts(**shader, {&kernel, 1}, workgroups);
+    const auto trusted = recorder_.trusts(**shader, {&kernel, 1}, workgroups);
     if (failed(trusted)) return true;
     is_refused_ |= (*shader)->is_refused;
     if (!*trusted) on_trial_.push_back({*shader, &kernel, sizes_of({&kernel, 1}, workgroups)});
   }
   if (on_trial_.empty()) {
-    for (const auto& [kernel, workgroups, by_rows] : device_.recorded_)
-      if (failed(by_rows ? device_.add_row(kernel, workgroups) : device_.add(kernel, workgroups))) return true;
+    for (const Recorder::Recorded& recorded : recorder_.recorded())
+      if (failed(recorder_.add(recorded))) return true;
     return true;
   }
-  met_stranger_ = true;
+  met_untrusted_kernel_ = true;
   began_ = Clock::now();
-  const bool failed_to_prepare = failed(copy_here(exec));
+  const bool failed_to_prepare = failed(copy_to_host(exec));
   if (failed_to_prepare) empty_addresses();
   report_.ms += ms_since(began_);
   return failed_to_prepare;
 }
 
 // The tensors of the call as they are before it, at their own addresses; the kernels run on the card.
-Result<void> Prover::copy_here(const Exec& exec) {
-  const std::vector<Kernel> joined = std::exchange(device_.rows_, {});
-  for (const Kernel& kernel : joined) LOOM_TRY_VOID(device_.submit_alone(kernel, device_.num_rows_));
-  device_.submit_commands();
+Result<void> Prover::copy_to_host(const Exec& exec) {
+  LOOM_TRY_VOID(recorder_.submit_rows_alone());
 
   std::vector<Piece> read;
   written_.clear();
-  for (const auto& [kernel, workgroups, by_rows] : device_.recorded_) {
+  for (const auto& [kernel, workgroups, by_rows] : recorder_.recorded()) {
     const std::uint64_t rows = by_rows ? workgroups : 0;
     std::ranges::copy(pieces_of({&kernel, 1}, rows, &exec.arena, false), std::back_inserter(read));
     std::ranges::copy(pieces_of({&kernel, 1}, rows, &exec.arena, true), std::back_inserter(written_));
@@ -107,16 +115,17 @@ Result<void> Prover::copy_here(const Exec& exec) {
   merge(read), merge(written_);
   filled_ = read;
   for (Piece& piece : filled_) {
-    const auto begin = static_cast<std::size_t>(piece.begin - device_.addresses_) / os::kAddressPiece;
-    const auto end = ceil_div(static_cast<std::size_t>(piece.end - device_.addresses_), os::kAddressPiece);
-    piece = {device_.addresses_ + begin * os::kAddressPiece, device_.addresses_ + end * os::kAddressPiece};
+    std::byte* const first = memory_.addresses();
+    const auto begin = static_cast<std::size_t>(piece.begin - first) / os::kAddressPiece;
+    const auto end = ceil_div(static_cast<std::size_t>(piece.end - first), os::kAddressPiece);
+    piece = {first + begin * os::kAddressPiece, first + end * os::kAddressPiece};
   }
   merge(filled_);
   for (const Piece& piece : filled_)
     if (!os::fill_addresses(piece.begin, piece.size()))
-      return fail(Code::OutOfMemory, "{}: no memory for copies of {} bytes, to prove {} by", device_.adapter().name,
+      return fail(Code::OutOfMemory, "{}: no memory for copies of {} bytes, to prove {} by", connection_.adapter().name,
                   piece.size(), on_trial_[0].shader->name);
-  for (const Piece& piece : read) LOOM_TRY_VOID(device_.fetch(piece.begin, piece.bytes()));
+  for (const Piece& piece : read) LOOM_TRY_VOID(submitter_.read(piece.begin, piece.bytes()));
   before_.clear();
   for (const Piece& piece : written_) before_.emplace_back(piece.begin, piece.end);
   LOOM_TRY_VOID(use_current_weights());
@@ -127,25 +136,24 @@ Result<void> Prover::copy_here(const Exec& exec) {
   LOOM_TRY_VOID(compile_all());
   if (!is_refused_) LOOM_TRY_VOID(run_alone());
   arena_.clear();
-  std::swap(exec.arena, arena_);
   return {};
 }
 
-// What kernels of this computer read where the host has it, though the card has moved it.
+// Updates weights of the host that its kernels read, where the card has changed its copies.
 Result<void> Prover::use_current_weights() {
-  for (const auto& [kernel, workgroups, by_rows] : device_.recorded_)
+  for (const auto& [kernel, workgroups, by_rows] : recorder_.recorded())
     for (const Kernel::Operand& operand : kernel.operands()) {
-      const auto* const range = device_.find_range(operand.at);
-      if (range->second.of_host == nullptr || !range->second.moved) continue;
+      const auto* const range = memory_.find_range(operand.at);
+      if (range->second.of_host == nullptr || !range->second.was_written) continue;
       std::vector<std::byte> now(range->second.bytes);
-      LOOM_TRY_VOID(device_.fetch(range->first, now));
+      LOOM_TRY_VOID(submitter_.read(range->first, now));
       if (std::memcmp(now.data(), range->second.of_host, now.size()) != 0)
         std::memcpy(range->second.of_host, now.data(), now.size());
     }
   return {};
 }
 
-// A kernel that the card does not take is computed here from now on.
+// Compiles the shaders on trial. One that does not compile is refused: the host computes its op from now on.
 Result<void> Prover::compile_all() {
   for (const OnTrial& one : on_trial_) {
     if (one.shader->is_refused) continue;
@@ -156,7 +164,7 @@ Result<void> Prover::compile_all() {
 }
 
 Result<bool> Prover::compile(Shader& shader, Kernels kernels) {
-  auto made = device_.heard(shaders_.compile(shader, kernels));
+  auto made = connection_.check_lost(shaders_.compile(shader, kernels));
   if (made) return true;
   if (made.error().code != Code::Unsupported) return tl::make_unexpected(std::move(made).error());
   report_.problems.push_back(made.error().message);
@@ -165,15 +173,14 @@ Result<bool> Prover::compile(Shader& shader, Kernels kernels) {
 }
 
 Result<void> Prover::run_alone() {
-  for (const auto& [kernel, workgroups, by_rows] : device_.recorded_)
-    LOOM_TRY_VOID(device_.submit_alone(kernel, workgroups));
-  device_.submit_commands();
+  for (const auto& [kernel, workgroups, by_rows] : recorder_.recorded())
+    LOOM_TRY_VOID(recorder_.dispatch_alone(kernel, workgroups));
+  submitter_.submit();
   return {};
 }
 
 void Prover::end() {
   in_call_ = false;
-  std::swap(exec_->arena, arena_);
   const auto begin = Clock::now();
   // A value that is an error leaves results that nobody reads.
   if (!exec_->status)
@@ -186,7 +193,7 @@ Result<void> Prover::judge() {
   Bytes expected;
   for (const Piece& piece : written_) expected.emplace_back(piece.begin, piece.end);
   if (is_refused_) {
-    ++report_.calls_here;
+    ++report_.calls_on_host;
     send(expected, written_);
     return {};
   }
@@ -217,17 +224,17 @@ void Prover::refuse(Shader& shader) {
 Result<void> Prover::prove_joined(Kernels kernels, std::uint64_t rows, Shader& shader) {
   const auto begin = Clock::now();
   const std::uint64_t workgroups = workgroups_of(kernels.back(), rows);
-  met_stranger_ = true;
-  device_.submit_commands();
+  met_untrusted_kernel_ = true;
+  submitter_.submit();
   const std::vector<Piece> written = pieces_of(kernels, rows, nullptr, true);
   LOOM_TRY(const Bytes before, fetch(written));
-  for (const Kernel& kernel : kernels) LOOM_TRY_VOID(device_.submit_alone(kernel, workgroups_of(kernel, rows)));
-  device_.submit_commands();
+  for (const Kernel& kernel : kernels) LOOM_TRY_VOID(recorder_.dispatch_alone(kernel, workgroups_of(kernel, rows)));
+  submitter_.submit();
   LOOM_TRY(const Bytes expected, fetch(written));
   const auto shows_it = [&]() -> Result<bool> {
     send(before, written);
-    LOOM_TRY_VOID(device_.submit(kernels, workgroups, shader));
-    device_.submit_commands();
+    LOOM_TRY_VOID(submitter_.dispatch(kernels, workgroups, shader));
+    submitter_.submit();
     return results_are(expected, written);
   };
   LOOM_TRY(const bool compiles, compile(shader, kernels));
@@ -265,7 +272,8 @@ void Prover::merge(std::vector<Piece>& pieces) {
   pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(kept), pieces.end());
 }
 
-// What kernels touch, or write, without scratch of their forms: that lies behind what `arena` has handed out.
+// The memory that kernels read or write (`written`: write), without the scratch of their forms, which is the free part
+// of `arena`.
 std::vector<Prover::Piece> Prover::pieces_of(Kernels kernels, std::uint64_t rows, const Arena* arena,
                                              bool written) const {
   std::vector<Piece> pieces;
@@ -273,11 +281,11 @@ std::vector<Prover::Piece> Prover::pieces_of(Kernels kernels, std::uint64_t rows
     for (const Kernel::Operand& operand : kernel.operands()) {
       auto* const begin = static_cast<std::byte*>(const_cast<void*>(operand.at));
       if ((written && operand.access == Access::Read) || (arena != nullptr && arena->is_free(begin))) continue;
-      const auto* const range = device_.find_range(begin);
-      if (range->first == device_.fault_memory_) continue;
+      const auto* const range = memory_.find_range(begin);
+      if (range->first == recorder_.fault_memory()) continue;
       const std::byte* end = range->first + range->second.bytes;
-      if (range->first == device_.note_memory_)
-        end = range->first + device_.notes_.size() * 4;
+      if (range->first == submitter_.number_memory())
+        end = range->first + submitter_.number_bytes();
       else if (operand.row != 0 && rows != 0)
         end = begin + rows * operand.row * 4;
       else if (arena != nullptr && arena->holds(begin))
@@ -292,13 +300,13 @@ Result<Prover::Bytes> Prover::fetch(std::span<const Piece> pieces) {
   Bytes bytes;
   for (const Piece& piece : pieces) {
     bytes.emplace_back(piece.size());
-    LOOM_TRY_VOID(device_.fetch(piece.begin, bytes.back()));
+    LOOM_TRY_VOID(submitter_.read(piece.begin, bytes.back()));
   }
   return bytes;
 }
 
 void Prover::send(const Bytes& bytes, std::span<const Piece> pieces) {
-  for (std::size_t i = 0; i < pieces.size(); ++i) device_.send(pieces[i].begin, bytes[i]);
+  for (std::size_t i = 0; i < pieces.size(); ++i) submitter_.write(pieces[i].begin, bytes[i]);
 }
 
 Result<bool> Prover::results_are(const Bytes& expected, std::span<const Piece> pieces) {

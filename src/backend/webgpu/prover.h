@@ -1,13 +1,13 @@
 #pragma once
-// Proof before use: a shader's results count when they were, for the very tensors of its first use, those of this
-// computer's kernels, bit by bit; so for tensors of other sizes (sizes_of()), and again after a thousand uses. What a
-// compiler makes of a text is known no other way. Four cases:
-//   a kernel of an op     the op runs here as well, on copies of its tensors (Call)
+// Proof before use: a shader is trusted after its results were, for the very tensors of its first use, those of the
+// host's kernels, bit by bit; so for tensors of other sizes (sizes_of()), and again after a thousand uses. Only a run
+// shows how a compiler translates a text. Four cases:
+//   a kernel of an op     the op runs on the host as well, on copies of its tensors (Call)
 //   kernels in one shader their results are compared with those of each alone, which have been proved before
-//   one that fails        is compiled once more, with sums that no compiler can see through; if it fails again its
-//                         op is computed here from then on, and the name is kept for reports
+//   one that fails        is compiled once more, with sums that no compiler can see through; if it fails again the
+//                         host computes its op from then on, and reports name the kernel
 //   one that does not compile, or that the device is too small for, is refused at once
-// A device of Precision::Fast is asked for the last of these alone.
+// On a device of Precision::Fast only the last case applies.
 // Shaders that have passed are known by the text of theirs in later runs (Shaders::read_passes).
 
 #include <string>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "backend/webgpu/call.h"
-#include "backend/webgpu/gpu_device.h"
+#include "backend/webgpu/recorder.h"
 #include "core/clock.h"
 #include "core/mutex.h"
 
@@ -24,19 +24,20 @@ namespace loom::gpu {
 class Prover {
  public:
   struct Report {
-    std::uint64_t trials = 0;      // of ops and of joined kernels
-    std::uint64_t calls_here = 0;  // of ops that were computed here, since a kernel of theirs is refused
+    std::uint64_t trials = 0;         // of ops and of joined kernels
+    std::uint64_t calls_on_host = 0;  // of ops that the host computed, since a kernel of theirs is refused
     double ms = 0;
     std::vector<std::string> refused;   // names of kernels
     std::vector<std::string> problems;  // of those among them that could not be compiled
   };
 
-  Prover(GpuDevice& device, Shaders& shaders) : device_(device), shaders_(shaders) {}
+  Prover(Connection& connection, GpuMemory& memory, Submitter& submitter, Shaders& shaders, Recorder& recorder)
+      : connection_(connection), memory_(memory), submitter_(submitter), shaders_(shaders), recorder_(recorder) {}
 
-  // Returns whether the op is done; if it is not, its kernels run here, and then comes end().
-  bool begin(const Exec& exec, const Form& form);
+  // Returns null if the op is done; if not, the arena with which its kernels run on the host before end().
+  Arena* begin(const Exec& exec, const Form& form);
   void end();
-  // Room for what an op takes here. From any thread.
+  // Plans scratch memory that an op takes on the host. From any thread.
   void plan(const Arena::Mark& scratch);
   // False for a shader that is refused by this, with the reason in the report.
   Result<bool> compile(Shader& shader, Kernels kernels);
@@ -45,7 +46,7 @@ class Prover {
 
   bool is_in_call() const { return in_call_; }
   // The pass has been read: from now on kernels are taken as known until one is not.
-  void end_pass() { looks_first_ = std::exchange(met_stranger_, false); }
+  void end_pass() { lists_first_ = std::exchange(met_untrusted_kernel_, false); }
   const Report& report() const { return report_; }
 
  private:
@@ -64,7 +65,7 @@ class Prover {
 
   Arena::Mark planned();
   bool record(const Exec& exec, const Form& form);
-  Result<void> copy_here(const Exec& exec);
+  Result<void> copy_to_host(const Exec& exec);
   Result<void> use_current_weights();
   Result<void> compile_all();
   Result<void> run_alone();
@@ -78,17 +79,20 @@ class Prover {
   static void merge(std::vector<Piece>& pieces);
   void empty_addresses();
 
-  GpuDevice& device_;
+  Connection& connection_;
+  GpuMemory& memory_;
+  Submitter& submitter_;
   Shaders& shaders_;
+  Recorder& recorder_;
   Report report_;
-  bool in_call_ = false, looks_first_ = true, met_stranger_ = false;
+  bool in_call_ = false, lists_first_ = true, met_untrusted_kernel_ = false;
 
   Mutex mutex_;
-  Arena::Mark scratch_;  // that ops take here, as far as they were rehearsed
+  Arena::Mark scratch_;  // that ops take on the host, as far as they were rehearsed
 
-  // Of the call that waits for end().
+  // State of the call that waits for end().
   const Exec* exec_ = nullptr;
-  Arena arena_;  // of this computer; while the call waits, the one of the call
+  Arena arena_;  // of the host, for kernels of a call that waits
   std::vector<OnTrial> on_trial_;
   bool is_refused_ = false;
   std::vector<Piece> written_, filled_;

@@ -124,7 +124,7 @@ Shader* Shaders::find(Kernels kernels, std::span<const Id> buffers) {
   return last_;
 }
 
-// What is known of a shader that nobody has asked for before.
+// Sets the state of a shader that is used for the first time.
 void Shaders::begin(Shader& shader, Kernels kernels) {
   shader.name = kernels.back().name(), shader.sums = sums_;
   shader.problem = limit_below(shader, kernels);
@@ -185,7 +185,7 @@ void Shaders::pass(Shader& shader, std::uint64_t sizes, unsigned trials) {
   if (pass->missing != 0 && --pass->missing != 0) return;
   shader.passed_again |= shader.uses >= Shader::kUsesToNextTrial;
   if (options_.passes.empty()) return;
-  // A pass that cannot be kept is shown anew by the next run.
+  // A pass that cannot be kept is proved again by the next run.
   append_line(options_.passes,
               fmt::format("{} {:0{}x} {}\n", shader.text_hash, sizes, kSizesLetters, shader.passed_again ? 2 : 1));
 }

@@ -17,7 +17,7 @@
 
 namespace loom::gpu {
 
-// What a shader, or a group of buffers, is looked up by: each dispatch asks for both.
+// Key by which a shader or a group of buffers is looked up: each dispatch looks up both.
 using Key = std::vector<std::uint64_t>;
 struct HashOfKey {
   std::size_t operator()(const Key& key) const {
@@ -52,8 +52,8 @@ struct Shader {
   }
 };
 
-// What is the same for uses of a shader whose numbers differ by less than a power of two: an error that shows in long
-// rows alone is not found in short ones.
+// Hash of the sizes of a use, the same for numbers that differ by less than a power of two: an error that only shows in
+// long rows is not found in short ones.
 std::uint64_t sizes_of(Kernels kernels, std::uint64_t workgroups);
 
 // How a device computes, what tests change in it, and where it keeps what it has learnt.
@@ -72,15 +72,15 @@ class Shaders {
  public:
   Shaders(Driver& driver, GpuOptions options);
 
-  // Reads the file of passes. Lines that are none are passed over, as is a file that is not there.
+  // Reads the file of passes. Lines of another form are skipped, as is a missing file.
   void read_passes();
   std::size_t known_passes() const { return earlier_.size(); }  // shaders that passed in earlier runs
-  // Shaders are made anew, with this level of sums. For the time before any is used.
+  // Forgets all shaders and makes new ones with this level of sums. Call before any is used.
   void set_sums(Sums sums);
   Sums sums() const { return sums_; }
   Precision precision() const { return options_.precision; }
 
-  // The shader of kernels whose operands lie in these buffers, one per operand. It stays where it is.
+  // The shader of kernels whose operands are in these buffers, one per operand. Its address stays.
   Shader* find(Kernels kernels, std::span<const Id> buffers);
   // Its pipeline. Unsupported, with what the compiler says, or where the limits of the device are too small.
   Result<Id> compile(Shader& shader, Kernels kernels);

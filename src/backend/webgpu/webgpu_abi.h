@@ -173,8 +173,8 @@ enum : std::uint32_t { kSuccess = 1 };
 enum : std::uint32_t { kValidation = 1, kOutOfMemory = 2, kInternal = 3 };           // filters of error scopes
 enum : std::uint32_t { kNoError = 1, kValidationError = 2, kOutOfMemoryError = 3 };  // what they tell
 
-// What wgpu-native adds to shaders of strangers: it checks indices, and counts the rounds of loops, which keeps
-// compilers from unrolling them.
+// Checks that wgpu-native adds to untrusted shaders: of indices, and of the rounds of loops, which keeps compilers from
+// unrolling them.
 enum : Flags { kChecksIndices = 1 };
 
 // wgpu-native's own list of adapters; a library without it is asked for one.
@@ -183,7 +183,7 @@ struct EnumerateOptions {
   Flags backends = 0;
 };
 
-// Functions by name, as the library exports them behind "wgpu".
+// Functions by name, as the library exports them with the prefix "wgpu".
 #define LOOM_WEBGPU_FUNCTIONS(X)                                                                                     \
   X(CreateInstance, Handle, (const void* options))                                                                   \
   X(InstanceProcessEvents, void, (Handle instance))                                                                  \

@@ -1,4 +1,4 @@
-// Pages, stacks and cores as Linux tells and gives them.
+// Pages, stacks and cores on Linux.
 
 #include <pthread.h>
 #include <sched.h>

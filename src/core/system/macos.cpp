@@ -1,4 +1,4 @@
-// Pages, stacks and cores as macOS tells and gives them. Linked by tools/wheel, never run by us.
+// Pages, stacks and cores on macOS. Linked by tools/wheel, never run by us.
 
 #include <pthread.h>
 #include <sys/mman.h>

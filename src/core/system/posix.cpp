@@ -34,7 +34,7 @@ int flags_of(Access access) {
   return O_RDONLY;
 }
 
-// What a signal has interrupted begins anew.
+// Repeats a call that a signal has interrupted.
 template <class F>
 std::int64_t again(F&& call) {
   for (;;)
@@ -98,6 +98,11 @@ std::optional<FileStamp> stamp(const std::string& path) {
 bool is_there(const std::string& path) {
   struct stat s{};
   return ::lstat(path.c_str(), &s) == 0;
+}
+bool is_same_file(const std::string& a, const std::string& b) {
+  struct stat one{}, other{};
+  return ::stat(a.c_str(), &one) == 0 && ::stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
 }
 
 std::optional<std::vector<std::string>> names_in(const std::string& folder) {

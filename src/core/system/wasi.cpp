@@ -1,4 +1,4 @@
-// What WASI lacks: maps become copies; there are neither users, locks nor other processes; nobody tells of stacks.
+// WASI has no maps, users, locks, other processes or sizes of stacks: maps become copies.
 
 #include <cerrno>
 #include <cstdlib>
@@ -42,7 +42,7 @@ void give_pages_back(std::byte* begin, std::size_t) noexcept { give_aligned_back
 
 // Memory is as large as its addresses and never becomes smaller. So addresses are pages that the memory grows by, which
 // cost nothing until they are touched; what was given back is handed out again. Where the memory may not grow so far,
-// they are those of the upper half, where it never reaches, and nothing can be put there.
+// they are those of the upper half, where it never reaches, and which can never be backed with memory.
 namespace {
 constexpr std::uintptr_t kUpperHalf = std::uintptr_t{1} << 31;
 struct Grown {

@@ -10,8 +10,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <filesystem>
+#include <system_error>
 
 #include "core/file_stamp.h"
+#include "core/path.h"
 #include "core/system.h"
 
 namespace loom::os {
@@ -58,7 +61,7 @@ int errno_of(DWORD error) {
   }
 }
 
-// What a call of Windows has answered; where it failed, errno tells why.
+// Returns the result of a call of Windows and sets errno where it failed.
 bool told(BOOL done) {
   if (done == 0) errno = errno_of(GetLastError());
   return done != 0;
@@ -84,7 +87,7 @@ std::optional<FileInfo> info_of(HANDLE handle) {
 // The C library counts in int.
 unsigned clamped(std::size_t bytes) { return static_cast<unsigned>(std::min<std::size_t>(bytes, INT_MAX)); }
 
-// Locks of Windows keep others from reading what is locked: this one lies where no file has bytes.
+// Locks of Windows keep others from reading the locked bytes: this one is at an offset where no file has bytes.
 constexpr DWORD kLockAt = 0x40000000;
 
 }  // namespace
@@ -150,6 +153,10 @@ std::optional<FileStamp> stamp(const std::string& path) {
 }
 bool is_there(const std::string& path) {
   return GetFileAttributesW(WidePath(path.c_str()).text) != INVALID_FILE_ATTRIBUTES;
+}
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code none;
+  return std::filesystem::equivalent(path_of(a), path_of(b), none);
 }
 
 std::string resolved(const std::string& path) {

@@ -38,13 +38,13 @@ struct CsvOptions {
   TargetKind targets = TargetKind::classes;
   // the column holds ids, not names; names get ids in the order in which they first appear
   bool class_ids = false;
-  std::optional<std::int64_t> ignored = {};   // an id that may lie outside of the classes: its rows do not count
+  std::optional<std::int64_t> ignored = {};   // an id that may be outside of the classes: its rows do not count
   std::vector<std::string> class_names = {};  // given: ids in this order, others are errors
   std::optional<Shape> input = {};            // another shape for a sample; otherwise [columns - 1]
 };
 
 // All columns but the target are numbers. CorruptData, NonFinite, OutOfRange with line, column and what was expected;
-// UnknownName for a column or class that is not there; ShapeMismatch for a record of another length; Unsupported for
+// UnknownName for a column or class that does not exist; ShapeMismatch for a record of another length; Unsupported for
 // gzip'd files without zlib.
 Result<std::unique_ptr<Dataset>> parse_csv(std::string_view text, const std::string& name, const Digest& sha256,
                                            const CsvOptions& options = {});

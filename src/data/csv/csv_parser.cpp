@@ -15,7 +15,7 @@ bool CsvParser::at_line_end() const {
   return at_ == text_.size() || text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n";
 }
 
-// Reads a field from behind its opening quote, up to and over the closing one.
+// Reads a field from after its opening quote up to and including the closing one.
 Result<void> CsvParser::read_quoted(std::string& field, std::size_t column) {
   const std::size_t opened = line_;
   for (;;) {
@@ -38,7 +38,7 @@ Result<void> CsvParser::read_field(std::string& field, std::size_t column) {
     LOOM_TRY_VOID(read_quoted(field, column));
     if (!at_line_end() && text_[at_] != delimiter_)
       return fail(Code::CorruptData,
-                  "line {}, column {}: text behind the closing quote, expected a delimiter or the end of the line",
+                  "line {}, column {}: text after the closing quote, expected a delimiter or the end of the line",
                   line_, column);
     return {};
   }

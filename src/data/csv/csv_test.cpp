@@ -9,7 +9,7 @@ Result<std::unique_ptr<Dataset>> parse(std::string_view text, const CsvOptions& 
   return parse_csv(text, "t.csv", Digest{}, options);
 }
 
-TEST(Csv, F_01_records_are_those_of_pythons_csv) {
+TEST(Csv, records_are_those_of_pythons_csv) {  // F-01
   const auto bytes = bytes_of_file(golden_data("quoted.csv"));
   CsvParser parser({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, ',');
   std::vector<std::string> fields;
@@ -20,7 +20,7 @@ TEST(Csv, F_01_records_are_those_of_pythons_csv) {
   EXPECT_FALSE(parser.next(fields).value());
 }
 
-TEST(Csv, T_42_classes_get_ids_in_order_of_first_appearance) {
+TEST(Csv, classes_get_ids_in_order_of_first_appearance) {  // T-42
   const auto set = open_csv(golden_data("quoted.csv"));
   ASSERT_TRUE(set) << set.error().text();
   const auto& expected = expected_data()["csv"];
@@ -32,7 +32,7 @@ TEST(Csv, T_42_classes_get_ids_in_order_of_first_appearance) {
   EXPECT_EQ(read->inputs, expected["inputs"].get<std::vector<float>>());
 }
 
-TEST(Csv, F_01_delimiter_mark_blank_lines_and_columns) {
+TEST(Csv, delimiter_mark_blank_lines_and_columns) {  // F-01
   const auto set = open_csv(golden_data("table.csv"),
                             {.header = false, .delimiter = ';', .target_index = 0, .targets = TargetKind::values});
   ASSERT_TRUE(set) << set.error().text();
@@ -48,7 +48,7 @@ TEST(Csv, F_01_delimiter_mark_blank_lines_and_columns) {
   EXPECT_EQ((*ids)->info().classes, 8u);
 }
 
-TEST(Csv, T_42_errors_name_line_column_and_what_was_expected) {
+TEST(Csv, errors_name_line_column_and_what_was_expected) {  // T-42
   expect_error(parse("x,y\n1,a\nred,b\n"), Code::CorruptData, {"t.csv", "line 3, column 1 (x)", "\"red\"", "a number"});
   expect_error(parse("x,y\n1,a\n1e39,b\n"), Code::NonFinite, {"line 3, column 1 (x)", "1e39"});
   expect_error(parse("x,y\n1,a\nnan,b\n"), Code::CorruptData, {"line 3"});
@@ -68,7 +68,7 @@ TEST(Csv, T_42_errors_name_line_column_and_what_was_expected) {
   for (const char* empty : {"", "\n\n", "x,y\n", "x\n1\n"}) EXPECT_FALSE(parse(empty)) << empty;
 }
 
-TEST(Csv, F_01_numbers_are_rounded_to_nearest_whatever_their_spelling) {
+TEST(Csv, numbers_are_rounded_to_nearest_whatever_their_spelling) {  // F-01
   const std::pair<const char*, double> cases[] = {
       {"0", 0},
       {"-1.5", -1.5},
@@ -92,7 +92,7 @@ TEST(Csv, F_01_numbers_are_rounded_to_nearest_whatever_their_spelling) {
     EXPECT_FALSE(parse_number(bad)) << bad;
 }
 
-TEST(Csv, F_01_no_prefix_and_no_changed_byte_does_harm) {
+TEST(Csv, no_prefix_and_no_changed_byte_does_harm) {  // F-01
   const auto bytes = bytes_of_file(golden_data("quoted.csv"));
   const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const auto bounded = [](const std::string& s) {
@@ -109,7 +109,7 @@ TEST(Csv, F_01_no_prefix_and_no_changed_byte_does_harm) {
     }
 }
 
-TEST(Csv, T_42_iris_and_mnist_read_whole) {
+TEST(Csv, iris_and_mnist_read_whole) {  // T-42
   const auto iris = open_csv(data_path("data/sklearn/iris.csv"), {.class_ids = true});
   ASSERT_TRUE(iris) << iris.error().text();
   EXPECT_EQ((*iris)->info().samples, 150u);

@@ -14,7 +14,7 @@ struct ImageFolderOptions {
 
 // NotFound, IoError; InvalidConfig for other channels; UnknownName for a subfolder with images that is no given class;
 // ShapeMismatch without classes or images. The SHA-256 covers, per image in order: its path below the folder, a zero
-// byte, its bytes. Only the first image is decoded here; reading names the file that is bad or has another size.
+// byte, its bytes. Opening decodes only the first image; reading names the file that is bad or has another size.
 Result<std::unique_ptr<Dataset>> open_image_folder(const std::string& folder, const ImageFolderOptions& options = {});
 
 }  // namespace loom

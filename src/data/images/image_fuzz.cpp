@@ -1,5 +1,5 @@
-// Any bytes as a picture: pixels of the size that is told, or an Error. Pictures are small, so that memory and time go
-// to the formats.
+// Any bytes as a picture: pixels of the size that is reported, or an Error. Pictures are small, so that memory and time
+// go to the formats.
 
 #include <cstdint>
 

@@ -7,7 +7,7 @@
 namespace loom {
 namespace {
 
-TEST(Images, F_01_folders_give_what_pillow_reads) {
+TEST(Images, folders_give_what_pillow_reads) {  // F-01
   const std::vector<std::string> order = {"a/alpha.PNG", "a/grey.png",    "a/rgb.png",
                                           "b/grey.jpeg", "b/palette.png", "b/smooth.jpg"};
   for (const std::size_t channels : {std::size_t{3}, std::size_t{1}}) {
@@ -32,7 +32,7 @@ TEST(Images, F_01_folders_give_what_pillow_reads) {
   }
 }
 
-TEST(Images, T_42_given_classes_decide_the_ids) {
+TEST(Images, given_classes_decide_the_ids) {  // T-42
   const auto set = open_image_folder(golden_data("folder"), {.class_names = {"b", "c", "a"}});
   ASSERT_TRUE(set) << set.error().text();
   EXPECT_EQ((*set)->info().classes, 3u);
@@ -41,7 +41,7 @@ TEST(Images, T_42_given_classes_decide_the_ids) {
                {"folder/b", "no class"});
 }
 
-TEST(Images, F_01_errors_name_the_file) {
+TEST(Images, errors_name_the_file) {  // F-01
   expect_error(open_image_folder(golden_data("missing")), Code::NotFound, {"missing"});
   expect_error(open_image_folder(golden_data("folder/a")), Code::ShapeMismatch, {"folder/a", "one per class"});
   expect_error(open_image_folder(golden_data("folder"), {.channels = 2}), Code::InvalidConfig, {"2 channels"});
@@ -87,7 +87,7 @@ std::vector<std::byte> png_chunk(std::string_view type, std::span<const std::byt
 
 // The size of the picture was once read from bytes 16 to 24 of the file, whatever chunk they belong to, and libpng then
 // filled its own.
-TEST(Images, F_01_a_png_whose_first_chunk_is_no_header_is_refused) {
+TEST(Images, a_png_whose_first_chunk_is_no_header_is_refused) {  // F-01
   const auto good = bytes_of_file(golden_data("folder/a/rgb.png"));
   const auto with = [&](std::size_t at, const std::vector<std::byte>& chunk) {
     auto bad = good;
@@ -113,7 +113,7 @@ TEST(Images, F_01_a_png_whose_first_chunk_is_no_header_is_refused) {
   const auto chunk = png_chunk("IHDR", header);
   longer.insert(longer.begin() + 8, chunk.begin(), chunk.end());
   expect_error(decode_image(longer), Code::CorruptData, {"header of 14 bytes"});
-  // 16 bits per sample are told from the header alone.
+  // The header alone shows 16 bits per sample.
   header.resize(13), header[8] = std::byte{16};
   auto deep = good;
   const auto deep_chunk = png_chunk("IHDR", header);
@@ -121,7 +121,7 @@ TEST(Images, F_01_a_png_whose_first_chunk_is_no_header_is_refused) {
   expect_error(decode_image(deep), Code::Unsupported, {"16 bits"});
 }
 
-TEST(Images, F_01_pictures_beyond_the_limit_are_refused) {
+TEST(Images, pictures_beyond_the_limit_are_refused) {  // F-01
   for (const char* name : {"folder/a/rgb.png", "folder/b/smooth.jpg"}) {
     EXPECT_TRUE(decode_image(bytes_of_file(golden_data(name)), 30));
     expect_error(decode_image(bytes_of_file(golden_data(name)), 29), Code::LimitExceeded, {"5 x 6", "29"});
@@ -149,14 +149,14 @@ std::vector<std::byte> jpeg_of_scans(int refinements) {
   return {bytes.begin(), bytes.end()};
 }
 
-TEST(Images, F_01_a_jpeg_of_very_many_scans_is_refused) {
+TEST(Images, a_jpeg_of_very_many_scans_is_refused) {  // F-01
   const auto image = decode_image(jpeg_of_scans(0));
   ASSERT_TRUE(image) << image.error().text();
   EXPECT_EQ(image->pixels, std::vector<std::uint8_t>(64, 128));
   expect_error(decode_image(jpeg_of_scans(1)), Code::LimitExceeded, {"101 scans"});
 }
 
-TEST(Images, F_01_damaged_images_are_errors_or_pictures) {
+TEST(Images, damaged_images_are_errors_or_pictures) {  // F-01
   for (const char* name : {"folder/a/alpha.PNG", "folder/b/palette.png", "folder/b/smooth.jpg"}) {
     const auto good = bytes_of_file(golden_data(name));
     ASSERT_TRUE(decode_image(good));

@@ -16,7 +16,7 @@ struct AugmentConfig {
   // a window of the image with `padding` zeros on each side; 0: as the image
   std::uint32_t crop_height = 0, crop_width = 0;
   std::uint32_t padding = 0;
-  bool centred = false;  // the window lies in the middle, rounded up and left, whatever is drawn
+  bool centred = false;  // the window is in the middle, rounded up and left, whatever is drawn
   float noise = 0;       // standard deviation of normal noise; for inputs of any shape, added after the normalisation
 
   bool moves_pixels() const {

@@ -1,6 +1,6 @@
 #pragma once
 // A data set as batches: a sample's place, its order and its changes are functions of (config, epoch), so that a run
-// may stop after any sample and go on from there with the same bits.
+// may stop after any sample and resume after it with the same bits.
 
 #include <vector>
 
@@ -31,7 +31,7 @@ struct Batch {
 class Batches {
  public:
   // Batches over `samples` of `data`, which must outlive the result. InvalidConfig for a batch size of 0;
-  // IndexOutOfRange; OutOfMemory; errors of output_shape() and check(). Memory is allocated here: next() allocates
+  // IndexOutOfRange; OutOfMemory; errors of output_shape() and check(). create() allocates all memory: next() allocates
   // nothing of its own.
   static Result<Batches> create(const Dataset& data, std::vector<std::uint32_t> samples, const BatchConfig& config,
                                 Normalisation normalisation = {});

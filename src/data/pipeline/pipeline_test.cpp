@@ -27,7 +27,7 @@ std::unique_ptr<Dataset> numbered(std::size_t samples) {
                                Digest{}));
 }
 
-TEST(Order, T_42_fisher_yates_of_domain_4_keyed_by_seed_and_epoch) {
+TEST(Order, fisher_yates_of_domain_4_keyed_by_seed_and_epoch) {  // T-42
   auto order = all_of(10);
   shuffle(order, 7, 3);
   auto expected = all_of(10);  // word by word, as T-42 and N-08 say
@@ -47,7 +47,7 @@ TEST(Order, T_42_fisher_yates_of_domain_4_keyed_by_seed_and_epoch) {
   EXPECT_NE(shuffled(1, 0), shuffled(2, 0));
 }
 
-TEST(Order, T_42_every_permutation_of_four_is_as_likely) {
+TEST(Order, every_permutation_of_four_is_as_likely) {  // T-42
   std::map<std::vector<std::uint32_t>, int> count;
   for (std::uint32_t epoch = 0; epoch < 24000; ++epoch) {
     auto order = all_of(4);
@@ -58,7 +58,7 @@ TEST(Order, T_42_every_permutation_of_four_is_as_likely) {
   for (const auto& [order, n] : count) EXPECT_NEAR(n, 1000, 155);  // five deviations of a binomial
 }
 
-TEST(Order, T_50_splits_hold_out_the_last_or_shuffled_samples) {
+TEST(Order, splits_hold_out_the_last_or_shuffled_samples) {  // T-50
   const auto last = split_last(10, 0.25);
   ASSERT_TRUE(last);
   EXPECT_EQ(last->training, (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6}));
@@ -77,7 +77,7 @@ TEST(Order, T_50_splits_hold_out_the_last_or_shuffled_samples) {
   expect_error(split_last(2, 0.8), Code::OutOfRange, {"none of 2"});
 }
 
-TEST(Normalise, T_42_means_and_deviations_are_numpys) {
+TEST(Normalise, means_and_deviations_are_numpys) {  // T-42
   const auto set = open_csv(golden_data("table.csv"),
                             {.header = false, .delimiter = ';', .target_index = 0, .targets = TargetKind::values});
   ASSERT_TRUE(set);
@@ -97,7 +97,7 @@ TEST(Normalise, T_42_means_and_deviations_are_numpys) {
   expect_error(fit_mean_std(**set, {}, NormaliseBy::whole), Code::InvalidArgument, {"no samples"});
 }
 
-TEST(Normalise, T_42_groups_and_constant_features) {
+TEST(Normalise, groups_and_constant_features) {  // T-42
   const auto set = numbered(70);
   const auto channels = fit_mean_std(*set, all_of(70), NormaliseBy::first_axis);
   ASSERT_TRUE(channels);
@@ -116,7 +116,7 @@ TEST(Normalise, T_42_groups_and_constant_features) {
       Code::NonFinite, {"group 0"});
 }
 
-TEST(Augment, T_42_every_change_is_a_flip_a_shift_or_a_crop_of_the_image) {
+TEST(Augment, every_change_is_a_flip_a_shift_or_a_crop_of_the_image) {  // T-42
   const Shape input = Shape::of({2, 3, 4});
   std::vector<float> image(24), out(24);
   std::iota(image.begin(), image.end(), 1.0f);
@@ -160,7 +160,7 @@ TEST(Augment, T_42_every_change_is_a_flip_a_shift_or_a_crop_of_the_image) {
   expect_error(AugmentConfig{.noise = -1}.output_shape(input), Code::InvalidConfig, {"noise"});
 }
 
-TEST(Augment, T_42_noise_is_normal_and_of_its_own_for_every_sample) {
+TEST(Augment, noise_is_normal_and_of_its_own_for_every_sample) {  // T-42
   std::vector<float> a(4000), b(4000);
   add_noise({.noise = 0.5f}, {1, 2, 3}, a);
   add_noise({.noise = 0.5f}, {1, 2, 4}, b);
@@ -182,7 +182,7 @@ std::vector<float> inputs_from(Batches& batches, std::uint32_t epoch, std::size_
   return out;
 }
 
-TEST(Batches, T_42_are_the_samples_in_order) {
+TEST(Batches, are_the_samples_in_order) {  // T-42
   const auto set = numbered(10);
   auto batches = Batches::create(*set, {1, 3, 5, 7, 9}, {.batch_size = 2});
   ASSERT_TRUE(batches) << batches.error().text();
@@ -204,7 +204,7 @@ TEST(Batches, T_42_are_the_samples_in_order) {
   expect_error(whole->seek(0, 6), Code::OutOfRange, {"position 6", "5 samples"});
 }
 
-TEST(Batches, T_60_a_run_resumes_from_any_sample_with_the_same_bits) {
+TEST(Batches, a_run_resumes_from_any_sample_with_the_same_bits) {  // T-60
   const auto set = numbered(23);
   BatchConfig config{.batch_size = 4, .shuffle = true, .seed = 9};
   config.augment = {.flip_horizontal = true, .shift = 1, .crop_height = 2, .padding = 1, .noise = 0.1f};
@@ -227,7 +227,7 @@ TEST(Batches, T_60_a_run_resumes_from_any_sample_with_the_same_bits) {
   EXPECT_EQ(inputs_from(*sevens, 2, 0), whole);
 }
 
-TEST(Batches, N_01_next_allocates_nothing) {
+TEST(Batches, next_allocates_nothing) {  // N-01
   const auto set = numbered(16);
   BatchConfig config{.batch_size = 4, .shuffle = true};
   config.augment = {.flip_horizontal = true, .noise = 0.1f};
@@ -241,7 +241,7 @@ TEST(Batches, N_01_next_allocates_nothing) {
 }
 
 // The output that every target must print: order, augmentation, normalisation and noise of one run.
-TEST(Batches, T_42_bits_are_those_of_the_table) {
+TEST(Batches, bits_are_those_of_the_table) {  // T-42
   const auto set = numbered(23);
   BatchConfig config{.batch_size = 4, .shuffle = true, .seed = 9};
   config.augment = {

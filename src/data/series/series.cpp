@@ -32,7 +32,7 @@ class Series final : public Dataset {
   std::size_t columns_, length_, stride_;
 };
 
-// Returns the fields of a record that are wanted, in the order of the options.
+// Returns the fields of a record that the options name, in their order.
 Result<std::vector<std::size_t>> wanted_columns(const std::vector<std::string>& header, std::size_t fields,
                                                 const SeriesOptions& options) {
   std::vector<std::size_t> wanted;
@@ -102,8 +102,8 @@ Result<std::unique_ptr<Dataset>> parse_series(std::string_view text, const std::
   if (!rows) return at(name, std::move(rows).error());
   const std::size_t count = columns == 0 ? 0 : rows->size() / columns;
   if (count < options.length + 1)
-    return fail(Code::ShapeMismatch, "{}: {} rows, expected at least {} for samples of {} rows and the one behind",
-                name, count, options.length + 1, options.length);
+    return fail(Code::ShapeMismatch, "{}: {} rows, expected at least {} for samples of {} rows and the row after", name,
+                count, options.length + 1, options.length);
   info.source = name, info.sha256 = sha256;
   LOOM_TRY(info.input, Shape::create(std::vector<std::size_t>{options.length, columns}));
   LOOM_TRY(info.target, Shape::create(std::vector<std::size_t>{columns}));

@@ -1,5 +1,5 @@
 #pragma once
-// A table as a time series: a sample is `length` rows behind one another, its target the row after them.
+// A table as a time series: a sample is `length` consecutive rows, its target the row after them.
 
 #include <memory>
 #include <string>
@@ -19,8 +19,8 @@ struct SeriesOptions {
 };
 
 // Inputs [length, columns], targets [columns] as values. CorruptData, NonFinite with line and column; UnknownName for a
-// column that is not there; ShapeMismatch for a record of another length and for a table of fewer than length + 1 rows;
-// InvalidConfig.
+// column that does not exist; ShapeMismatch for a record of another length and for a table of fewer than length + 1
+// rows; InvalidConfig.
 Result<std::unique_ptr<Dataset>> parse_series(std::string_view text, const std::string& name, const Digest& sha256,
                                               const SeriesOptions& options = {});
 Result<std::unique_ptr<Dataset>> open_series(const std::string& path, const SeriesOptions& options = {});

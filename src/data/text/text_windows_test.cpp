@@ -5,7 +5,7 @@
 namespace loom {
 namespace {
 
-TEST(TextWindows, T_42_bytes_and_the_bytes_that_follow) {
+TEST(TextWindows, bytes_and_the_bytes_that_follow) {  // T-42
   const std::string path = write_test_file("bytes.txt", "abcdefgh");
   const auto set = open_text(path, {.length = 3});
   ASSERT_TRUE(set) << set.error().text();
@@ -20,7 +20,7 @@ TEST(TextWindows, T_42_bytes_and_the_bytes_that_follow) {
   expect_error(open_text(path, {.length = 0}), Code::InvalidConfig, {"0 ids"});
 }
 
-TEST(TextWindows, T_42_characters_get_ids_by_code_point) {
+TEST(TextWindows, characters_get_ids_by_code_point) {  // T-42
   const std::string path = write_test_file("characters.txt", "b\u00e9a\U0001f600b\n");
   const auto set = open_text(path, {.unit = TextUnit::characters, .length = 5});
   ASSERT_TRUE(set) << set.error().text();
@@ -40,7 +40,7 @@ TEST(TextWindows, T_42_characters_get_ids_by_code_point) {
                  Code::CorruptData, {"offset", "UTF-8"});
 }
 
-TEST(TextWindows, T_42_a_book_reads_whole) {
+TEST(TextWindows, a_book_reads_whole) {  // T-42
   const auto set = open_text(data_path("text/botchan.txt"), {.unit = TextUnit::characters, .length = 128});
   ASSERT_TRUE(set) << set.error().text();
   EXPECT_GT((*set)->info().samples, 2000u);

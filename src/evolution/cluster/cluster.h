@@ -22,7 +22,7 @@ struct KmeansResult {
   std::size_t iterations = 0;
   bool converged = false;  // nothing changed in the last one
 };
-// Lloyd's rounds in f64, sums by lanes16. An empty cluster takes the point that lies farthest from its centre.
+// Lloyd's rounds in f64, sums by lanes16. An empty cluster takes the point that is farthest from its centre.
 // InvalidArgument for k outside 1..points, ShapeMismatch for points of different lengths, NonFinite.
 Result<KmeansResult> kmeans_cluster(std::span<const std::vector<double>> points, std::size_t k,
                                     const KmeansOptions& options = {});

@@ -23,7 +23,7 @@ std::vector<Point> clouds() {
   return out;
 }
 
-TEST(Cluster, E_32_finds_clouds_with_either_start_and_the_same_seed_gives_the_same) {
+TEST(Cluster, finds_clouds_with_either_start_and_the_same_seed_gives_the_same) {  // E-32
   const std::vector<Point> points = clouds();
   // k-means++ starts apart; plain starts may not, so several seeds are tried.
   bool any_plain = false;
@@ -44,7 +44,7 @@ TEST(Cluster, E_32_finds_clouds_with_either_start_and_the_same_seed_gives_the_sa
   EXPECT_TRUE(any_plain);
 }
 
-TEST(Cluster, E_32_ties_go_to_the_lowest_centre_and_empty_clusters_take_the_farthest) {
+TEST(Cluster, ties_go_to_the_lowest_centre_and_empty_clusters_take_the_farthest) {  // E-32
   const std::vector<Point> same = {{1, 1}, {1, 1}, {1, 1}, {5, 5}};
   for (const bool plus : {false, true})
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
@@ -57,7 +57,7 @@ TEST(Cluster, E_32_ties_go_to_the_lowest_centre_and_empty_clusters_take_the_fart
   EXPECT_EQ(kmeans_cluster(same, 1)->centres[0], (Point{2, 2}));
 }
 
-// Lloyd's rounds as the header tells them, in plain loops: starts drawn without putting back, ties to the lowest
+// Lloyd's rounds as the header describes them, in plain loops: starts drawn without putting back, ties to the lowest
 // centre, an empty cluster takes the point farthest from its own centre whose cluster keeps another.
 KmeansResult lloyd(const std::vector<Point>& points, std::size_t k, std::uint64_t seed, std::size_t& empty) {
   const RandomStream stream{seed, RandomDomain::Cluster, 0, random_site("kmeans")};
@@ -108,7 +108,7 @@ KmeansResult lloyd(const std::vector<Point>& points, std::size_t k, std::uint64_
 }
 
 // Integers, so that sums are exact in any order; many of them equal, so that ties and empty clusters come up.
-TEST(Cluster, E_32_assignments_and_centres_are_those_of_the_rounds_by_hand) {
+TEST(Cluster, assignments_and_centres_are_those_of_the_rounds_by_hand) {  // E-32
   std::size_t empty = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const RandomStream draws{seed, RandomDomain::Noise, 0, 2};
@@ -127,7 +127,7 @@ TEST(Cluster, E_32_assignments_and_centres_are_those_of_the_rounds_by_hand) {
   EXPECT_GT(empty, 20u);
 }
 
-TEST(Cluster, E_32_bad_arguments) {
+TEST(Cluster, bad_arguments) {  // E-32
   const std::vector<Point> points = {{1}, {2}};
   EXPECT_EQ(kmeans_cluster(points, 0).error().code, Code::InvalidArgument);
   EXPECT_EQ(kmeans_cluster(points, 3).error().code, Code::InvalidArgument);
@@ -136,7 +136,7 @@ TEST(Cluster, E_32_bad_arguments) {
   EXPECT_EQ(kmeans_cluster(bad, 1).error().code, Code::NonFinite);
 }
 
-TEST(Cluster, E_32_silhouette_by_its_formula) {
+TEST(Cluster, silhouette_by_its_formula) {  // E-32
   // sklearn.metrics.silhouette_score([[0],[1],[5],[6]], [0,0,1,1]) by its formula: a = 1, b = 5.5, 4.5, 4.5, 5.5.
   const std::vector<Point> points = {{0}, {1}, {5}, {6}};
   const std::vector<std::size_t> labels = {0, 0, 1, 1};
@@ -146,7 +146,7 @@ TEST(Cluster, E_32_silhouette_by_its_formula) {
   EXPECT_TRUE(silhouette(points, alone));
 }
 
-TEST(Cluster, E_32_cosine_distance_and_single_linkage) {
+TEST(Cluster, cosine_distance_and_single_linkage) {  // E-32
   EXPECT_DOUBLE_EQ(cosine_distance(Point{1, 0}, Point{0, 2}), 1);
   EXPECT_DOUBLE_EQ(cosine_distance(Point{1, 0}, Point{-3, 0}), 2);
   // Each step of 0.1 rad, so neighbours are linked although the ends are far apart.
@@ -161,7 +161,7 @@ TEST(Cluster, E_32_cosine_distance_and_single_linkage) {
   EXPECT_EQ(hierarchical_group(chain, 0.004)->size(), 11u);
 }
 
-TEST(Cluster, E_33_groups_carry_weights_and_the_rest_is_named) {
+TEST(Cluster, groups_carry_weights_and_the_rest_is_named) {  // E-33
   const TensorGrouping g = group_tensors({{"model.layers.0.self_attn.q_proj.weight", Shape::of({2}), {1, 2}},
                                           {"model.embed_tokens.weight", Shape::of({2}), {1, 2}},
                                           {"model.layers.0.self_attn.k_proj.weight", Shape::of({2}), {3, 4}},
@@ -181,7 +181,7 @@ TEST(Cluster, E_33_groups_carry_weights_and_the_rest_is_named) {
   for (const TensorGroup& group : g.groups) EXPECT_FALSE(group.tensors.empty());
 }
 
-TEST(Cluster, E_33_a_network_groups_whole) {
+TEST(Cluster, a_network_groups_whole) {  // E-33
   const Network n = evolution_test::read(
       evolution_test::row_of({R"({"type":"sequential","sequential_layers":[)" + evolution_test::dense(2, 2) + "]}"}));
   const TensorGrouping g = group_tensors(tensors_of(n));

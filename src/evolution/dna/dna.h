@@ -12,8 +12,8 @@
 namespace loom {
 
 // One layer. `weights`: the decoded values of the active version in flat order, the products of enabled adapters
-// included, divided by their L2 norm; [1] for a kind without weights. A container's are its children's unit vectors one
-// behind the other, divided by theirs.
+// included, divided by their L2 norm; [1] for a kind without weights. A container's are its children's unit vectors,
+// concatenated and divided by the norm of the result.
 struct Signature {
   Address address;   // of the cell
   std::string path;  // "layers.3", "layers.3.sequential_layers.0"

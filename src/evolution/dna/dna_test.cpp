@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "evolution/evolution_test.h"
-#include "network/clone.h"
+#include "network/spec/clone.h"
 
 namespace loom {
 namespace {
@@ -16,7 +16,7 @@ Dna dna(const Network& n) {
   return d ? *d : Dna{};
 }
 
-TEST(Dna, E_01_unit_vectors_in_flat_order_and_zero_stays_zero) {
+TEST(Dna, unit_vectors_in_flat_order_and_zero_stays_zero) {  // E-01
   Network n = read(row_of(
       {dense(2, 1, R"("bias":true)"), dense(1, 2, R"("init":"zeros")"), R"({"type":"softmax","input_height":2})"}));
   fill(n, 0, {3, 0, 4});
@@ -31,7 +31,7 @@ TEST(Dna, E_01_unit_vectors_in_flat_order_and_zero_stays_zero) {
   EXPECT_FALSE(d.signatures[2].has_weights);
 }
 
-TEST(Dna, E_01_containers_join_unit_vectors_and_links_are_their_targets) {
+TEST(Dna, containers_join_unit_vectors_and_links_are_their_targets) {  // E-01
   const std::string parallel =
       R"({"type":"parallel","combine_mode":"filter","parallel_branches":[)" + dense(2, 2) +
       R"(,{"is_remote_link":true,"target_z":0,"target_y":0,"target_x":1,"target_l":0}],"filter_gate":)" + dense(2, 2) +
@@ -52,7 +52,7 @@ TEST(Dna, E_01_containers_join_unit_vectors_and_links_are_their_targets) {
   EXPECT_FALSE(d.signatures[2].is_cell);
 }
 
-TEST(Dna, E_01_E_02_G_82_precision_shows_and_a_released_master_changes_nothing) {
+TEST(Dna, precision_shows_and_a_released_master_changes_nothing) {  // E-01, E-02, G-82
   for (const DType type : {DType::int8, DType::int4, DType::float16, DType::ternary}) {
     Network exact = read(row_of({dense(32, 16)}));
     Network coarse = clone_network(exact).value();
@@ -71,7 +71,7 @@ TEST(Dna, E_01_E_02_G_82_precision_shows_and_a_released_master_changes_nothing) 
   }
 }
 
-TEST(Dna, E_01_adapters_count_as_what_they_do) {
+TEST(Dna, adapters_count_as_what_they_do) {  // E-01
   Network with = read(row_of({dense(3, 3, R"("adapters":[{"rank":1}])")}));
   with.cell(0).layer->visit_all_weights([](Weight& w) {
     const std::vector<float> v(w.elements(), 0.5f);
@@ -83,7 +83,7 @@ TEST(Dna, E_01_adapters_count_as_what_they_do) {
   EXPECT_NEAR(similarity(before.signatures[0], after.signatures[0]), 1, 1e-7);  // the merged master is f32
 }
 
-TEST(Dna, E_02_rules_of_the_cosine) {
+TEST(Dna, rules_of_the_cosine) {  // E-02
   Signature a{{}, "layers.0", "dense", DType::float32, {1, 0}}, b = a;
   EXPECT_EQ(similarity(a, b), 1);
   b.weights = {0, 1};
@@ -102,7 +102,7 @@ TEST(Dna, E_02_rules_of_the_cosine) {
   EXPECT_EQ(similarity(a, b), 1);
 }
 
-TEST(Dna, E_03_overlaps_mean_structural_and_unmatched) {
+TEST(Dna, overlaps_mean_structural_and_unmatched) {  // E-03
   Network a = read(row_of({dense(2, 2), dense(2, 2), ""})), b = read(row_of({dense(2, 2), "", dense(2, 2)}));
   fill(a, 0, {1, 0, 0, 0}), fill(a, 1, {1, 0, 0, 0}), fill(b, 0, {3, 4, 0, 0}), fill(b, 2, {1, 1, 1, 1});
   const DnaComparison c = compare_dna(dna(a), dna(b));
@@ -114,7 +114,7 @@ TEST(Dna, E_03_overlaps_mean_structural_and_unmatched) {
   EXPECT_EQ(c.unmatched, (std::vector<std::string>{"0,0,1,0", "0,0,2,0"}));
 }
 
-TEST(Dna, E_04_G_83_shifts_none_against_itself_two_for_swapped_cells) {
+TEST(Dna, shifts_none_against_itself_two_for_swapped_cells) {  // E-04, G-83
   const std::string softmax = R"({"type":"softmax","input_height":3})";
   Network a = read(row_of({dense(3, 3), dense(3, 3), dense(3, 3), softmax, softmax}, R"("seed":4,)"));
   EXPECT_TRUE(compare_dna(dna(a), dna(a)).shifts.empty());
@@ -130,7 +130,7 @@ TEST(Dna, E_04_G_83_shifts_none_against_itself_two_for_swapped_cells) {
   EXPECT_DOUBLE_EQ(shifts[0].overlap, 1);
 }
 
-TEST(Dna, E_04_ties_go_home_then_to_the_lower_index) {
+TEST(Dna, ties_go_home_then_to_the_lower_index) {  // E-04
   Network a = read(row_of({dense(2, 2), dense(2, 2), dense(2, 2)})),
           b = read(row_of({dense(2, 2), dense(2, 2), dense(2, 2)}));
   for (std::size_t i = 0; i < 3; ++i) fill(a, i, {1, 2, 3, 4}), fill(b, i, {2, 4, 6, 8});

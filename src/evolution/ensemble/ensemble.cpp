@@ -6,7 +6,7 @@
 
 #include "layers/residual/residual.h"
 #include "layers/sequential/sequential.h"
-#include "network/clone.h"
+#include "network/spec/clone.h"
 
 namespace loom {
 namespace {
@@ -78,7 +78,7 @@ Result<Network> ensemble_network(std::span<const Network* const> networks) {
       bool refers = false;
       visit_layers("", *network->cell(i).front(), [&](const std::string&, Layer& l) {
         Residual* residual = layer_as<Residual>(l);
-        refers = refers || layer_as<Share>(l) != nullptr || (residual != nullptr && residual->cell() != nullptr);
+        refers = refers || layer_as<Share>(l) != nullptr || (residual != nullptr && residual->reads_cell());
       });
       if (refers) return fail(Code::Unsupported, "{} refers to another cell by its address", network->place_text(i));
       LOOM_TRY(LayerPtr copy, clone_layer(*network->cell(i).layer));

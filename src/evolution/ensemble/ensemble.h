@@ -31,7 +31,8 @@ double performance_similarity(const ModelPerformance& a, const ModelPerformance&
 // The class most voters name; the lowest where several are named as often. InvalidArgument without votes or for a
 // negative class.
 Result<std::int32_t> majority_vote(std::span<const std::int32_t> votes);
-// The same by the sum of weights, ascending by voter; a weight below 0 or not finite is InvalidArgument.
+// Like majority_vote() by the sum of weights, added in the order of voters. InvalidArgument for a weight below 0 or not
+// finite.
 Result<std::int32_t> weighted_vote(std::span<const std::int32_t> votes, std::span<const double> weights);
 
 // One network that runs all of these on one input and gives the mean of their outputs: cell 0 is a parallel (avg) of

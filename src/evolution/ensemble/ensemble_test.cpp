@@ -10,7 +10,7 @@ namespace {
 
 using namespace evolution_test;
 
-TEST(Ensemble, E_31_pairs_by_coverage_then_overlap_then_place) {
+TEST(Ensemble, pairs_by_coverage_then_overlap_then_place) {  // E-31
   const std::vector<ModelPerformance> m = {{"a", {true, true, false, false}},
                                            {"b", {false, true, true, false}},
                                            {"c", {false, false, true, true}},
@@ -31,7 +31,7 @@ TEST(Ensemble, E_31_pairs_by_coverage_then_overlap_then_place) {
   EXPECT_DOUBLE_EQ(performance_similarity({"", {false}}, {"", {false}}), 1);
 }
 
-TEST(Ensemble, E_31_G_87_ties_of_votes_go_to_the_lowest_class) {
+TEST(Ensemble, ties_of_votes_go_to_the_lowest_class) {  // E-31, G-87
   for (int repeat = 0; repeat < 20; ++repeat) {
     EXPECT_EQ(*majority_vote(std::vector<std::int32_t>{7, 2, 7, 2, 9}), 2);
     EXPECT_EQ(*majority_vote(std::vector<std::int32_t>{5, 4, 3}), 3);
@@ -43,7 +43,7 @@ TEST(Ensemble, E_31_G_87_ties_of_votes_go_to_the_lowest_class) {
   EXPECT_FALSE(majority_vote(std::vector<std::int32_t>{-1}));
 }
 
-TEST(Ensemble, E_31_the_combined_network_is_built_and_runs) {
+TEST(Ensemble, the_combined_network_is_built_and_runs) {  // E-31
   Network a = read(row_of({dense(2, 3, R"("activation":"tanh")"), "", dense(3, 2)}, R"("seed":1,)"));
   Network b = read(row_of({dense(2, 2)}, R"("seed":2,)"));
   const Shape input = Shape::of({2, 2});
@@ -60,7 +60,7 @@ TEST(Ensemble, E_31_the_combined_network_is_built_and_runs) {
   EXPECT_EQ(ensemble_network(one).error().code, Code::Unsupported);
 }
 
-TEST(Ensemble, E_31_of_a_population_beside_its_best_member) {
+TEST(Ensemble, of_a_population_beside_its_best_member) {  // E-31
   auto workers = Workers::create(1).value();
   const auto task = spirals_task(24);
   IslandsConfig config;

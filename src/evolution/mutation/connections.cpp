@@ -4,8 +4,9 @@
 #include "evolution/mutation/editor.h"
 #include "layers/parallel/parallel.h"
 #include "layers/sequential/sequential.h"
-#include "network/clone.h"
-#include "network/spec.h"
+#include "network/plan/forward_plan.h"
+#include "network/spec/clone.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 namespace {
@@ -23,19 +24,20 @@ Result<LayerPtr> dense_between(std::size_t in, std::size_t out, const MutationCo
 Result<LayerPtr> branch_to(const Editor& editor, std::size_t from, std::size_t to, const MutationConfig& config,
                            std::uint64_t seed) {
   const Network& network = editor.network();
+  const Wiring& wiring = network.plan()->wiring();
   const Shape in = editor.before(from), out = network.shape_after(from);
   if (network.cell(to).is_fed()) return fail(Code::Unsupported, "{} reads another cell", network.place_text(to));
   const Layer& target = *network.cell(to).operation();
   // The input shape of the target itself: `in` where its operation accepts it as it stands, else the shape it reads in
   // the forward pass.
-  const Shape reads = target.output_shape(in) ? in : editor.before(to);
+  const Shape reads = target.wired_shape(&wiring, in) ? in : editor.before(to);
   std::vector<LayerPtr> children;
   LOOM_TRY(const Shape fitted, in.with_cols(reads.cols()));
   if (in.cols() != reads.cols()) {
     LOOM_TRY(LayerPtr adapter, dense_between(in.cols(), reads.cols(), config, seed));
     children.push_back(std::move(adapter));
   }
-  LOOM_TRY(const Shape gives, target.output_shape(fitted));
+  LOOM_TRY(const Shape gives, target.wired_shape(&wiring, fitted));
   const Address a = network.address_of(to);
   children.push_back(std::make_unique<Share>(std::array{a.z, a.y, a.x, a.l}));
   if (gives.cols() != out.cols()) {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "layers/lora/lora.h"
-#include "network/clone.h"
+#include "network/spec/clone.h"
 
 namespace loom {
 namespace {
@@ -53,7 +53,7 @@ bool Editor::fits(Layer* parent) {
          Operations(*network_).all() <= max_operations_;
 }
 
-// Cannot fail: the layers that stood there before fitted.
+// Cannot fail: the layers that it restores fitted before.
 void Editor::restore(Layer* parent) {
   const bool whole = (parent == nullptr || parent->build()) && network_->prepare(input_);
   LOOM_ASSERT(whole);
@@ -65,7 +65,7 @@ bool Editor::replace(const LayerPlace& place, LayerPtr layer) {
     if (place.slot == nullptr) {
       other = network_->exchange(place.cell, std::move(other));
     } else {
-      network_->unresolve();
+      network_->edit();
       std::swap(*place.slot, other.layer);
     }
   };
@@ -81,30 +81,32 @@ bool Editor::toggle(const LayerPlace& place) {
   Layer* parent = place.parent;
   // its build() would attach the adapters once more
   if (parent != nullptr && layer_as<Lora>(*parent) != nullptr) parent = nullptr;
+  network_->edit();
   settings.is_disabled = !settings.is_disabled;
   if (fits(parent)) return true;
+  network_->edit();
   settings.is_disabled = !settings.is_disabled;
   restore(parent);
   return false;
 }
 
 bool Editor::append(Layer& container, std::vector<LayerPtr>& children, LayerPtr child) {
-  network_->unresolve();
+  network_->edit();
   children.push_back(std::move(child));
   if (fits(&container)) return true;
-  network_->unresolve();
+  network_->edit();
   children.pop_back();
   restore(&container);
   return false;
 }
 
 bool Editor::remove(Layer& container, std::vector<LayerPtr>& children, std::size_t child) {
-  network_->unresolve();
+  network_->edit();
   LayerPtr taken = std::move(children[child]);
   const auto place = children.begin() + static_cast<std::ptrdiff_t>(child);
   children.erase(place);
   if (fits(&container)) return true;
-  network_->unresolve();
+  network_->edit();
   children.insert(children.begin() + static_cast<std::ptrdiff_t>(child), std::move(taken));
   restore(&container);
   return false;
@@ -122,7 +124,7 @@ bool Editor::wrap(std::size_t cell, LayerPtr parallel) {
 }
 
 bool Editor::unwrap(const LayerPlace& place, std::vector<LayerPtr>& branches) {
-  network_->unresolve();
+  network_->edit();
   LayerPtr layer = std::move(branches[0]);
   const auto exchange = [&] {
     if (place.slot == nullptr)
@@ -132,7 +134,7 @@ bool Editor::unwrap(const LayerPlace& place, std::vector<LayerPtr>& branches) {
   };
   exchange();
   if (fits(place.parent)) return true;
-  network_->unresolve();
+  network_->edit();
   exchange();
   branches[0] = std::move(layer);
   restore(place.parent);

@@ -18,7 +18,7 @@ struct LayerPlace {
   std::string path;
   Layer* parent = nullptr;   // null: the cell itself
   LayerPtr* slot = nullptr;  // in the parent
-  // inside a lora: what its adapters learned belongs to these matrices, so that no other layer may stand here
+  // inside a lora: its adapters were trained for these matrices, so that no other layer may take their place
   bool is_adapted = false;
 
   LayerPlace child(const std::string& below, Layer& holder, LayerPtr& in) const {
@@ -28,12 +28,12 @@ struct LayerPlace {
 
 class Editor {
  public:
-  // Prepares the network: the output's shape is kept from here on.
+  // Prepares the network, whose output shape no later edit changes.
   static Result<Editor> create(Network& network, const Shape& input, std::size_t max_operations);
 
   Network& network() const { return *network_; }
-  // In a cell that has a link that link's share, which has neither weights nor children: what stands behind a link is
-  // left alone.
+  // Returns a layer; in a cell that has a link, that link's share, which has neither weights nor children: a mutation
+  // does not change the target of a link.
   Layer* at(const LayerPlace& place) const {
     return place.slot != nullptr ? place.slot->get() : network_->cell(place.cell).front();
   }
@@ -47,7 +47,7 @@ class Editor {
   bool toggle(const LayerPlace& place);
   bool append(Layer& container, std::vector<LayerPtr>& children, LayerPtr child);
   bool remove(Layer& container, std::vector<LayerPtr>& children, std::size_t child);
-  // The layer of a cell without a link becomes the first branch of `parallel`, which holds a null there.
+  // Moves the layer of a cell without a link into the first branch of `parallel`, which must be null.
   bool wrap(std::size_t cell, LayerPtr parallel);
   // The first branch of the container takes the container's place.
   bool unwrap(const LayerPlace& place, std::vector<LayerPtr>& branches);

@@ -6,8 +6,9 @@
 #include "layers/lora/lora.h"
 #include "layers/metacognition/metacognition.h"
 #include "layers/sequential/sequential.h"
-#include "network/clone.h"
-#include "network/spec.h"
+#include "network/plan/forward_plan.h"
+#include "network/spec/clone.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 namespace {
@@ -76,10 +77,10 @@ class Mutator {
       // A disabled layer does not run in a forward pass, so it has no output shape.
       std::optional<Shape> mine = is_sequence || is_parallel ? in : std::nullopt, out;
       if (mine && !slot->common.is_disabled)
-        if (auto shape = slot->output_shape(*mine)) out = *shape;
+        if (auto shape = slot->wired_shape(&network().plan()->wiring(), *mine)) out = *shape;
       done = layer(place.child(below, parent, slot), mine, out);
       if (is_sequence && in && !slot->common.is_disabled) {
-        const auto next = slot->output_shape(*in);
+        const auto next = slot->wired_shape(&network().plan()->wiring(), *in);
         in = next ? std::optional(*next) : std::nullopt;
       }
     });
@@ -137,7 +138,7 @@ class Mutator {
     const std::function<bool(const LayerPlace&)> visit = [&](const LayerPlace& place) {
       if (f(place)) return true;
       Layer& parent = *editor_.at(place);
-      bool removed = false;  // places behind it have moved
+      bool removed = false;  // the places after it have moved
       visit_child_places(parent, [&](const std::string& below, LayerPtr& slot) {
         if (!removed) removed = visit(place.child(below, parent, slot));
       });

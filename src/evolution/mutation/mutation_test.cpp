@@ -8,7 +8,7 @@
 #include "evolution/weight_values.h"
 #include "io/network_file.h"
 #include "layers/all.h"
-#include "network/clone.h"
+#include "network/spec/clone.h"
 #include "support/environment.h"
 
 namespace loom {
@@ -32,7 +32,7 @@ MutationReport changed(Network& n, const Shape& input, const MutationConfig& c, 
   return report;
 }
 
-TEST(Mutation, E_20_defaults) {
+TEST(Mutation, defaults) {  // E-20
   const MutationConfig c;
   EXPECT_EQ(c.weight_perturb_rate, 0.8);
   EXPECT_EQ(c.weight_perturb_scale, 0.05);
@@ -55,7 +55,7 @@ TEST(Mutation, E_20_defaults) {
   EXPECT_EQ(c.seed, 0u);
 }
 
-TEST(Mutation, E_20_the_settings_are_those_of_the_layers_they_make) {
+TEST(Mutation, the_settings_are_those_of_the_layers_they_make) {  // E-20
   MutationConfig c;
   c.d_model = 12, c.num_heads = 2, c.in_channels = 3, c.filters = 5, c.kernel_size = 5, c.vocab_size = 40,
   c.num_clusters = 6;
@@ -79,7 +79,7 @@ TEST(Mutation, E_20_the_settings_are_those_of_the_layers_they_make) {
   EXPECT_NE(made("cnn1", flat, out).find(R"("filters":3)"), std::string::npos);
 }
 
-TEST(Mutation, E_20_perturbation_is_uniform_within_its_scale) {
+TEST(Mutation, perturbation_is_uniform_within_its_scale) {  // E-20
   Network n = read(row_of({dense(100, 100, R"("init":"zeros")")}));
   MutationConfig c = only(&MutationConfig::weight_perturb_rate);
   c.weight_perturb_scale = 0.5;
@@ -94,7 +94,7 @@ TEST(Mutation, E_20_perturbation_is_uniform_within_its_scale) {
   EXPECT_NEAR(squares / 1e4, 1.0 / 12, 0.004);
 }
 
-TEST(Mutation, E_21_same_seed_same_child_other_keys_other_children) {
+TEST(Mutation, same_seed_same_child_other_keys_other_children) {  // E-21
   const Network base =
       read(row_of({dense(4, 8, R"("activation":"tanh","bias":true)"), dense(8, 8, R"("dtype":"int8")"), dense(8, 3)}));
   MutationConfig c;
@@ -112,7 +112,7 @@ TEST(Mutation, E_21_same_seed_same_child_other_keys_other_children) {
   EXPECT_NE(first, child(1, 2, 4));
 }
 
-TEST(Mutation, E_21_nested_layers_are_reached) {
+TEST(Mutation, nested_layers_are_reached) {  // E-21
   Network n = read(row_of(
       {R"({"type":"parallel","combine_mode":"add","parallel_branches":[{"type":"sequential","sequential_layers":[)" +
        dense(2, 2, R"("activation":"silu")") + "]}," + dense(2, 2, R"("activation":"silu")") + "]}"}));
@@ -124,7 +124,7 @@ TEST(Mutation, E_21_nested_layers_are_reached) {
 }
 
 // Engine E-21: perturb, activation, type, toggle; then a connection is added, then one dropped.
-TEST(Mutation, E_21_changes_are_made_in_their_order) {
+TEST(Mutation, changes_are_made_in_their_order) {  // E-21
   const Network base =
       read(row_of({dense(4, 4, R"("activation":"tanh")"), dense(4, 4, R"("activation":"tanh")")}, R"("seed":3,)"));
   const Shape input = Shape::of({1, 4});
@@ -163,7 +163,7 @@ TEST(Mutation, E_21_changes_are_made_in_their_order) {
   EXPECT_EQ(r.of(Mutation::DropConnection), 1u);
 }
 
-TEST(Mutation, E_22_every_kind_fits_every_place) {
+TEST(Mutation, every_kind_fits_every_place) {  // E-22
   const MutationConfig c;
   const auto runner = Runner::create().value();
   const std::pair<Shape, Shape> places[] = {{Shape::of({3, 6}), Shape::of({3, 6})},
@@ -190,7 +190,7 @@ TEST(Mutation, E_22_every_kind_fits_every_place) {
 }
 
 // Its adapters' values belong to the matrices that they were learned beside.
-TEST(Mutation, E_22_layers_inside_a_lora_keep_their_place) {
+TEST(Mutation, layers_inside_a_lora_keep_their_place) {  // E-22
   const std::string inside = R"({"type":"lora","base_layer":{"type":"sequential","sequential_layers":[)" +
                              dense(6, 6, R"("activation":"tanh")") + "," + dense(6, 6, R"("activation":"tanh")") +
                              "]}}";
@@ -208,7 +208,7 @@ TEST(Mutation, E_22_layers_inside_a_lora_keep_their_place) {
   }
 }
 
-TEST(Mutation, E_22_impossible_repairs_are_skipped_and_counted) {
+TEST(Mutation, impossible_repairs_are_skipped_and_counted) {  // E-22
   MutationConfig c = only(&MutationConfig::node_rate);
   c.layer_types = {"cnn2"}, c.max_adapter_weights = 3;
   Network n = read(row_of({dense(6, 6)}));
@@ -219,7 +219,7 @@ TEST(Mutation, E_22_impossible_repairs_are_skipped_and_counted) {
   EXPECT_EQ(bytes(n), before);
 }
 
-TEST(Mutation, E_22_a_toggle_happens_only_where_shapes_pass) {
+TEST(Mutation, a_toggle_happens_only_where_shapes_pass) {  // E-22
   Network n = read(row_of({dense(4, 4), dense(4, 2)}));
   const MutationReport r = changed(n, Shape::of({1, 4}), only(&MutationConfig::layer_toggle_rate));
   EXPECT_EQ(r.of(Mutation::Toggle), 1u);
@@ -229,7 +229,7 @@ TEST(Mutation, E_22_a_toggle_happens_only_where_shapes_pass) {
 }
 
 // A cell goes off and on with its link, and away and back.
-TEST(Mutation, E_22_E_26_a_linked_cell_is_switched_and_pruned_as_one) {
+TEST(Mutation, a_linked_cell_is_switched_and_pruned_as_one) {  // E-22, E-26
   const auto linked = [](const char* mode) {
     return dense(4, 4, fmt::format(R"("is_remote_link":true,"target_x":0,"link_mode":"{}")", mode));
   };
@@ -254,7 +254,7 @@ TEST(Mutation, E_22_E_26_a_linked_cell_is_switched_and_pruned_as_one) {
   EXPECT_EQ(left[2], had[4]);
 }
 
-TEST(Mutation, E_22_a_toggle_inside_a_lora_leaves_its_adapters_alone) {
+TEST(Mutation, a_toggle_inside_a_lora_leaves_its_adapters_alone) {  // E-22
   Network n = read(row_of({R"({"type":"lora","rank":2,"base_layer":)" + dense(4, 4) + "}"}));
   MutationConfig c = only(&MutationConfig::layer_toggle_rate);
   for (int i = 0; i < 8; ++i) changed(n, Shape::of({1, 4}), c);
@@ -265,7 +265,7 @@ TEST(Mutation, E_22_a_toggle_inside_a_lora_leaves_its_adapters_alone) {
 }
 
 // A gate that is off would make a network that no file can hold.
-TEST(Mutation, E_22_a_toggle_happens_only_where_the_parent_takes_it) {
+TEST(Mutation, a_toggle_happens_only_where_the_parent_takes_it) {  // E-22
   const std::string filter =
       R"({"type":"parallel","combine_mode":"filter","filter_gate":{"type":"dense","input_height":4,"output_height":2},)"
       R"("parallel_branches":[{"type":"dense","input_height":4,"output_height":4},{"type":"dense","input_height":4,"output_height":4}]})";
@@ -275,7 +275,7 @@ TEST(Mutation, E_22_a_toggle_happens_only_where_the_parent_takes_it) {
   EXPECT_TRUE(network_from_json(text(n))) << text(n);
 }
 
-TEST(Mutation, E_23_G_85_a_new_connection_is_there_and_changes_the_output) {
+TEST(Mutation, a_new_connection_is_there_and_changes_the_output) {  // E-23, G-85
   for (const bool widths_differ : {false, true}) {
     Network n =
         read(row_of({dense(4, widths_differ ? 6 : 4, R"("activation":"tanh")"), dense(widths_differ ? 6 : 4, 4)}));
@@ -292,7 +292,7 @@ TEST(Mutation, E_23_G_85_a_new_connection_is_there_and_changes_the_output) {
   }
 }
 
-TEST(Mutation, E_23_connections_append_drop_and_unwrap) {
+TEST(Mutation, connections_append_drop_and_unwrap) {  // E-23
   Network n = read(row_of({dense(3, 3), dense(3, 3)}));
   const Shape input = Shape::of({1, 3});
   const std::string before = text(n);
@@ -312,7 +312,7 @@ TEST(Mutation, E_23_connections_append_drop_and_unwrap) {
   EXPECT_EQ(text(n), before);
 }
 
-TEST(Mutation, E_23_a_pick_that_would_share_in_a_circle_is_taken_back) {
+TEST(Mutation, a_pick_that_would_share_in_a_circle_is_taken_back) {  // E-23
   Network n = read(row_of({dense(3, 3), dense(3, 3)}));
   const Shape input = Shape::of({1, 3});
   for (std::uint32_t g = 0; g < 40; ++g) {
@@ -321,7 +321,7 @@ TEST(Mutation, E_23_a_pick_that_would_share_in_a_circle_is_taken_back) {
   }
 }
 
-TEST(Mutation, E_26_growth_changes_nothing_at_first) {
+TEST(Mutation, growth_changes_nothing_at_first) {  // E-26
   for (std::uint32_t individual = 0; individual < 8; ++individual) {
     Network n = read(row_of({dense(3, 5), "", "", dense(5, 2)}));
     const Shape input = Shape::of({2, 3});
@@ -333,7 +333,7 @@ TEST(Mutation, E_26_growth_changes_nothing_at_first) {
   }
 }
 
-TEST(Mutation, E_26_types_step_along_the_list_and_pruning_removes) {
+TEST(Mutation, types_step_along_the_list_and_pruning_removes) {  // E-26
   Network n = read(row_of({dense(4, 4), dense(4, 4)}));
   MutationConfig c = only(&MutationConfig::dtype_rate);
   c.dtypes = {DType::float32, DType::int8};
@@ -346,7 +346,7 @@ TEST(Mutation, E_26_types_step_along_the_list_and_pruning_removes) {
   EXPECT_EQ(changed(fixed, Shape::of({1, 4}), only(&MutationConfig::layer_prune_rate)).skips(Mutation::Prune), 1u);
 }
 
-TEST(Mutation, E_24_L_140_adapters_follow_the_type_of_their_layer) {
+TEST(Mutation, adapters_follow_the_type_of_their_layer) {  // E-24, L-140
   Network n = read(row_of({R"({"type":"lora","base_layer":{"type":"dense","input_height":4,"output_height":4}})"}));
   MutationConfig c = only(&MutationConfig::dtype_rate);
   c.dtypes = {DType::float32, DType::int8};
@@ -355,7 +355,7 @@ TEST(Mutation, E_24_L_140_adapters_follow_the_type_of_their_layer) {
 }
 
 // 2 000 by default, LOOM_MUTATIONS of them where it is set: lines of descent of 12 generations from several bases.
-TEST(Mutation, E_24_G_86_random_mutations_all_prepare_and_run) {
+TEST(Mutation, random_mutations_all_prepare_and_run) {  // E-24, G-86
   std::size_t left = test::asked_for("LOOM_MUTATIONS", 2000);
 #ifdef LOOM_SANITIZED
   left = std::min<std::size_t>(left, 300);

@@ -112,7 +112,7 @@ Result<LayerPtr> repaired_layer(std::string_view kind, const Shape& in, const Sh
     }
   }
   if (!(chain.shape() == out))
-    return fail(Code::ShapeMismatch, "{} gives {}, {} wanted", kind, chain.shape().text(), out.text());
+    return fail(Code::ShapeMismatch, "{} gives {}, expected {}", kind, chain.shape().text(), out.text());
   for (LayerPtr& layer : chain.layers) layer->common.encoding = encoding;
   LayerPtr whole;
   if (chain.layers.size() == 1) {

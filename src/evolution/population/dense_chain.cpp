@@ -30,7 +30,7 @@ bool DenseChain::read(const Network& network) {
 }
 
 bool DenseChain::takes(const Shape& input) {
-  constexpr std::size_t kMost = 1 << 16;  // values behind a cell: larger ones gain nothing
+  constexpr std::size_t kMost = 1 << 16;  // values after a cell: larger ones gain nothing
   if (input.cols() != calls_.front().weight->cols() || input.rows() > kMost / widest_) return false;
   const std::size_t outputs = calls_.back().weight->rows();
   if (!has_output_ || output_.cols() != outputs || !(input_ == input)) {

@@ -29,7 +29,7 @@ class Genes {
   Result<void> take(const Genes& a, const Genes* b, const SpliceConfig& config);
   // Does the work of mutate() if its draws only move weights. False: they ask for more, and nothing was done.
   bool move(const MutationConfig& config, const MutationKey& key, MutationReport& report);
-  // Networks see the values from here on. NonFinite.
+  // Makes the values visible to the networks. NonFinite.
   Result<void> commit(ThreadPool& pool);
 
  private:

@@ -4,7 +4,7 @@
 
 #include "evolution/evolution_test.h"
 #include "evolution/population/population.h"
-#include "network/clone.h"
+#include "network/spec/clone.h"
 
 namespace loom {
 namespace {
@@ -24,7 +24,7 @@ Network ready(const std::string& spec, std::uint64_t seed) {
 
 Digest digest(const Network& network) { return network_digest(network, {}); }
 
-TEST(Genes, E_10_E_20_children_in_dead_networks_are_those_of_splice_and_mutate) {
+TEST(Genes, children_in_dead_networks_are_those_of_splice_and_mutate) {  // E-10, E-20
   const std::string spec =
       row_of({dense(3, 20, R"("activation":"tanh","bias":true)"), "", dense(20, 5, R"("trainable":false)"),
               R"({"type":"layernorm","input_height":5})", dense(5, 2, R"("bias":true)")});
@@ -70,7 +70,7 @@ TEST(Genes, E_10_E_20_children_in_dead_networks_are_those_of_splice_and_mutate) 
   EXPECT_GT(more, 50u);
 }
 
-TEST(Genes, E_20_networks_with_more_than_plain_weights_are_left_to_copies) {
+TEST(Genes, networks_with_more_than_plain_weights_are_left_to_copies) {  // E-20
   const std::vector<std::string> others = {
       R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":3,"output_height":3}]})",
       R"({"type":"dense","input_height":3,"output_height":3,"dtype":"int8"})",
@@ -85,7 +85,7 @@ TEST(Genes, E_20_networks_with_more_than_plain_weights_are_left_to_copies) {
   EXPECT_FALSE(Genes(frozen).usable());
 }
 
-TEST(Genes, E_10_mixtures_that_are_no_finite_numbers_are_errors) {
+TEST(Genes, mixtures_that_are_no_finite_numbers_are_errors) {  // E-10
   const std::string spec = row_of({dense(3, 3)});
   Network a = ready(spec, 1), b = ready(spec, 2), dead = ready(spec, 3);
   fill(a, 0, std::vector<double>(9, 3e38));

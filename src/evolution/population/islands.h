@@ -28,7 +28,7 @@ class Islands {
   };
   Result<Report> evolve(const FitnessFunction& fitness, Workers& workers,
                         const std::function<void(const Member&)>& seen = nullptr);
-  // The members that have no fitness yet, island by island, and the same generation told from outside
+  // The members that have no fitness yet, island by island, and a generation whose fitness the caller computes
   // (Population::ask(), tell()). InvalidArgument with everything as it was.
   struct Place {
     std::size_t island = 0, member = 0;

@@ -10,8 +10,8 @@
 #include "evolution/mutation/editor.h"
 #include "evolution/sums.h"
 #include "evolution/weight_values.h"
-#include "network/clone.h"
-#include "network/spec.h"
+#include "network/spec/clone.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 namespace {

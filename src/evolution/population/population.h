@@ -1,5 +1,5 @@
 #pragma once
-// Networks that are judged, mixed and changed, generation by generation (engine 9.4). What a generation is follows from
+// Networks that are judged, mixed and changed, generation by generation (engine 9.4). A generation is a function of
 // (seed, configuration, fitness) alone; threads and the order of evaluation never show.
 
 #include <functional>
@@ -84,14 +84,14 @@ class Population {
   Result<GenerationReport> evolve(const FitnessFunction& fitness, Workers& workers,
                                   const std::function<void(const Member&)>& seen = nullptr);
 
-  // The same generation in two calls, for fitness that comes from elsewhere. ask() gives the places of the members that
-  // have none yet, whose networks are prepared and stay where they are until tell(); `told` are theirs in that order.
-  // Told what a fitness function would give, it breeds the same bits. InvalidArgument for another number of them or of
-  // objectives, with everything as it was.
+  // Breeds a generation in two calls, for fitness that the caller computes. ask() gives the places of the members that
+  // have none yet, whose networks are prepared and stay where they are until tell(); `told` has their fitness in that
+  // order. With the numbers of a fitness function it breeds the same bits. InvalidArgument for another number of them
+  // or of objectives, with everything as it was.
   std::vector<std::size_t> ask() const;
   Result<GenerationReport> tell(std::span<const Fitness> told, Workers& workers,
                                 const std::function<void(const Member&)>& seen = nullptr);
-  // What tell() would refuse.
+  // Returns the error that tell() would return.
   Result<void> check(std::span<const Fitness> told) const;
 
   std::uint32_t generation() const { return generation_; }

@@ -11,7 +11,7 @@
 #include "evolution/population/islands.h"
 #include "evolution/run/config.h"
 #include "evolution/tasks/task.h"
-#include "network/clone.h"
+#include "network/spec/clone.h"
 #include "support/divided.h"
 #include "support/paths.h"
 
@@ -46,7 +46,7 @@ Population made(const PopulationConfig& c, Workers& workers, const Task& task, s
   return std::move(*p);
 }
 
-TEST(Population, E_30_elites_stay_unchanged_and_keep_their_fitness) {
+TEST(Population, elites_stay_unchanged_and_keep_their_fitness) {  // E-30
   auto workers = Workers::create(1).value();
   const auto task = xor_task();
   const FitnessFunction fitness = fitness_of(*task, {"score"}).value();
@@ -72,7 +72,7 @@ TEST(Population, E_30_elites_stay_unchanged_and_keep_their_fitness) {
 }
 
 // Every child is the mutation of the mixture of its parents, who are elites (engine E-30).
-TEST(Population, E_30_children_are_mutations_of_mixtures_of_two_elites) {
+TEST(Population, children_are_mutations_of_mixtures_of_two_elites) {  // E-30
   auto workers = Workers::create(1).value();
   const auto task = xor_task();
   const FitnessFunction fitness = fitness_of(*task, {"score"}).value();
@@ -118,7 +118,7 @@ TEST(Population, E_30_children_are_mutations_of_mixtures_of_two_elites) {
   }
 }
 
-TEST(Population, E_30_nan_ranks_last_and_spoils_nothing) {
+TEST(Population, nan_ranks_last_and_spoils_nothing) {  // E-30
   auto workers = Workers::create(1).value();
   const auto task = xor_task();
   Population p = made(weights_only(8), workers, *task);
@@ -141,7 +141,7 @@ TEST(Population, E_30_nan_ranks_last_and_spoils_nothing) {
   EXPECT_EQ(none.best(), nullptr);
 }
 
-TEST(Population, E_26_pareto_rank_then_crowding_then_index) {
+TEST(Population, pareto_rank_then_crowding_then_index) {  // E-26
   const std::vector<Fitness> f = {
       {{1, 1}, {}}, {{3, 0}, {}}, {{0, 3}, {}}, {{2, 2}, {}}, {{2.1, 1.9}, {}}, {{std::nan(""), 9}, {}}, {{1, 1}, {}}};
   std::vector<const Fitness*> list;
@@ -158,7 +158,7 @@ TEST(Population, E_26_pareto_rank_then_crowding_then_index) {
   EXPECT_EQ(order[6], 5u);
 }
 
-TEST(Population, E_26_fewer_bytes_win_where_scores_are_equal) {
+TEST(Population, fewer_bytes_win_where_scores_are_equal) {  // E-26
   auto workers = Workers::create(1).value();
   const auto task = xor_task();
   PopulationConfig c = weights_only(12);
@@ -219,7 +219,7 @@ EvolutionConfig everything_on(const std::string& task) {
   return *config;
 }
 
-TEST(Population, E_30_one_hash_for_all_threads_and_targets) {
+TEST(Population, one_hash_for_all_threads_and_targets) {  // E-30
   for (const char* task : {"xor", "cart_pole", "spirals"}) {
     const EvolutionConfig config = everything_on(task);
     const auto first = hashes(1, std::nullopt, config, 5);
@@ -231,7 +231,7 @@ TEST(Population, E_30_one_hash_for_all_threads_and_targets) {
   }
 }
 
-TEST(Population, E_30_a_run_that_goes_on_gives_the_bits_of_one_that_never_stopped) {
+TEST(Population, a_run_that_goes_on_gives_the_bits_of_one_that_never_stopped) {  // E-30
   const EvolutionConfig config = everything_on("xor");
   auto workers = Workers::create(2).value();
   const auto task = built_in_task(config.task).value();
@@ -248,7 +248,7 @@ TEST(Population, E_30_a_run_that_goes_on_gives_the_bits_of_one_that_never_stoppe
   for (std::size_t g = 3; g < 7; ++g) EXPECT_EQ(to_hex(again->evolve(fitness, workers)->hash), whole[g]) << g;
 }
 
-// What a task would say, computed by a caller of its own with a session of its own for each network.
+// The fitness by a task, computed by a caller with a session for each network.
 std::vector<Fitness> judged_outside(const Islands& islands, const Task& task) {
   const std::vector<std::string> objectives = {"score", "bytes"};
   const FitnessFunction fitness = fitness_of(task, objectives).value();
@@ -262,7 +262,7 @@ std::vector<Fitness> judged_outside(const Islands& islands, const Task& task) {
   return told;
 }
 
-TEST(Population, E_30_fitness_that_is_told_breeds_the_bits_of_a_task_that_is_asked) {
+TEST(Population, fitness_that_is_told_breeds_the_bits_of_a_task_that_is_asked) {  // E-30
   auto workers = Workers::create(2).value();
   const auto task = xor_task();
   const FitnessFunction fitness = fitness_of(*task, {"score", "bytes"}).value();
@@ -299,7 +299,7 @@ TEST(Population, E_30_fitness_that_is_told_breeds_the_bits_of_a_task_that_is_ask
   }
 }
 
-TEST(Population, E_30_infinite_fitness_that_is_told_counts_like_nan) {
+TEST(Population, infinite_fitness_that_is_told_counts_like_nan) {  // E-30
   auto workers = Workers::create(1).value();
   const auto task = xor_task();
   Population p = made(weights_only(8), workers, *task);
@@ -335,7 +335,7 @@ TEST(Population, states_that_are_damaged_are_errors) {
 
 // The fitness in a state must fit the run that reads it (E-26): the same number of objectives, and behaviours of one
 // length.
-TEST(Population, E_26_states_of_another_fitness_are_errors) {
+TEST(Population, states_of_another_fitness_are_errors) {  // E-26
   const EvolutionConfig config = everything_on("xor");
   auto workers = Workers::create(1).value();
   const auto task = built_in_task(config.task).value();
@@ -366,7 +366,7 @@ TEST(Population, E_26_states_of_another_fitness_are_errors) {
   refused("/0/species/0/improved", 9, "state: /0/species/0: expected a species' record");
 }
 
-TEST(Population, E_26_a_fitness_of_another_number_of_objectives_ends_the_run) {
+TEST(Population, a_fitness_of_another_number_of_objectives_ends_the_run) {  // E-26
   auto workers = Workers::create(1).value();
   const auto task = xor_task();
   Population p = made(weights_only(4), workers, *task);
@@ -376,7 +376,7 @@ TEST(Population, E_26_a_fitness_of_another_number_of_objectives_ends_the_run) {
 }
 
 // Each island has one place, which is the first and the last: nobody is lost all the same.
-TEST(Islands, E_30_all_leave_before_any_arrives) {
+TEST(Islands, all_leave_before_any_arrives) {  // E-30
   auto workers = Workers::create(1).value();
   const auto task = xor_task();
   const FitnessFunction fitness = fitness_of(*task, {"score"}).value();
@@ -396,7 +396,7 @@ TEST(Islands, E_30_all_leave_before_any_arrives) {
 }
 
 // Scores that are no finite numbers count like NaN, and no choice of scores keeps a generation from ending.
-TEST(Population, E_30_scores_beyond_all_numbers_rank_last_whatever_breeds) {
+TEST(Population, scores_beyond_all_numbers_rank_last_whatever_breeds) {  // E-30
   constexpr double kInf = std::numeric_limits<double>::infinity(), kMost = std::numeric_limits<double>::max();
   auto workers = Workers::create(1).value();
   const auto task = xor_task();
@@ -444,8 +444,8 @@ TEST(Population, E_30_scores_beyond_all_numbers_rank_last_whatever_breeds) {
     }
 }
 
-// States of older runs may hold infinite scores: they count as NaN from here on.
-TEST(Population, E_30_infinite_scores_of_a_state_count_like_nan) {
+// States of older runs may hold infinite scores: they count as NaN.
+TEST(Population, infinite_scores_of_a_state_count_like_nan) {  // E-30
   auto workers = Workers::create(1).value();
   const auto task = xor_task();
   PopulationConfig c = weights_only(4);
@@ -485,7 +485,7 @@ TEST(Population, species_keep_champions_of_different_shapes) {
   EXPECT_GT(most, 1u);
 }
 
-TEST(Population, E_30_errors_of_the_fitness_end_the_generation) {
+TEST(Population, errors_of_the_fitness_end_the_generation) {  // E-30
   auto workers = Workers::create(3).value();
   const auto task = xor_task();
   Population p = made(weights_only(8), workers, *task);
@@ -516,7 +516,7 @@ EvolutionConfig example(const char* name) {
   return *config;
 }
 
-TEST(Population, E_20_E_30_xor_is_solved_in_50_generations_at_the_median_of_20_seeds) {
+TEST(Population, xor_is_solved_in_50_generations_at_the_median_of_20_seeds) {  // E-20, E-30
   for (const char* name : {"xor.json", "xor_minimal.json"}) {
     EvolutionConfig config = example(name);
     std::vector<std::size_t> all;
@@ -530,7 +530,7 @@ TEST(Population, E_20_E_30_xor_is_solved_in_50_generations_at_the_median_of_20_s
   }
 }
 
-TEST(Population, E_30_cart_poles_are_balanced) {
+TEST(Population, cart_poles_are_balanced) {  // E-30
   EvolutionConfig config = example("cart_pole.json");
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     config.seed = seed;

@@ -6,7 +6,8 @@
 #include "backend/rehearsal.h"
 #include "backend/travel.h"
 #include "core/fp_environment.h"
-#include "network/network_session.h"
+#include "network/plan/forward_plan.h"
+#include "network/session/network_session.h"
 #include "ops/all.h"
 
 namespace loom {
@@ -15,16 +16,16 @@ Result<std::unique_ptr<Runner>> Runner::create(std::optional<Isa> isa, Device* d
   std::unique_ptr<Runner> r(new Runner);
   LOOM_TRY(r->pool_, ThreadPool::create(1));
   LOOM_TRY(r->kernels_, kernels_for(isa.value_or(best_isa())));
-  LOOM_TRY(r->here_.arena, Arena::create(std::size_t{1} << 16));
-  r->there_.device = device, r->there_.arena = Arena(device);
+  LOOM_TRY(r->host_.arena, Arena::create(std::size_t{1} << 16));
+  r->device_.device = device, r->device_.arena = Arena(device);
   return r;
 }
 
 void Runner::use(const Network& network) {
-  network_ = &network, here_.planned.reset(), there_.planned.reset();
-  runs_there_ = there_.device != nullptr && check_device(network, there_.device);
+  network_ = &network, host_.planned.reset(), device_.planned.reset();
+  runs_on_device_ = device_.device != nullptr && check_device(network, device_.device);
   is_chain_ = chain_.read(network);
-  if (!is_chain_ || runs_there_) cells_.assign(network.num_cell_sources(), {});
+  if (!is_chain_ || runs_on_device_) cells_.assign(network.plan()->num_sources(), {});
 }
 
 Run Runner::run_on(const Exec& exec) {
@@ -35,9 +36,11 @@ Run Runner::run_on(const Exec& exec) {
 
 Result<void> Runner::plan(Place& place, const Shape& input) {
   place.planned.reset();
-  LOOM_TRY_VOID(network_->output_shape(input, 0, network_->num_cells()));
+  LOOM_TRY_VOID(network_->plan()->output_shape(input));
   const ConstView nothing{rehearsal_input(), input, network_->settings.activations};
-  const auto pass = [&](const Exec& exec) { network_->forward(run_on(exec), nothing, 0, network_->num_cells()); };
+  const auto pass = [&](const Exec& exec) {
+    network_->plan()->forward(run_on(exec), nothing, 0, network_->num_cells());
+  };
   LOOM_TRY(const Arena::Mark needed, rehearse(exec(place), pass));
   if (!place.arena.holds(needed)) {
     LOOM_TRY(place.arena, Arena::create({2 * needed.tensors, 2 * needed.notes}, place.device));
@@ -52,34 +55,34 @@ Result<ConstView> Runner::forward_at(Place& place, const ConstView& x) {
   }
   place.arena.clear();
   const Exec now = exec(place);
-  const ConstView y = network_->forward(run_on(now), x, 0, network_->num_cells());
+  const ConstView y = network_->plan()->forward(run_on(now), x, 0, network_->num_cells());
   if (now.status) return error_of_pass(now);
   return y;
 }
 
-Result<ConstView> Runner::forward_there(const ConstView& x) {
-  const DeviceTurn turn(there_.device);
-  LOOM_TRY(const ConstView input, sent(there_.device, x, input_));
-  LOOM_TRY(const ConstView y, forward_at(there_, input));
-  return brought(there_.device, y, output_);
+Result<ConstView> Runner::forward_on_device(const ConstView& x) {
+  const DeviceTurn turn(device_.device);
+  LOOM_TRY(const ConstView input, sent(device_.device, x, input_));
+  LOOM_TRY(const ConstView y, forward_at(device_, input));
+  return brought(device_.device, y, output_);
 }
 
-Result<ConstView> Runner::forward_here(const ConstView& x) {
+Result<ConstView> Runner::forward_on_host(const ConstView& x) {
   if (is_chain_ && chain_.takes(x.shape)) return chain_.forward(*kernels_, x);
-  if (is_chain_) cells_.assign(network_->num_cell_sources(), {});  // the general way says what is wrong
-  return forward_at(here_, x);
+  if (is_chain_) cells_.assign(network_->plan()->num_sources(), {});  // the general way says what is wrong
+  return forward_at(host_, x);
 }
 
 Result<ConstView> Runner::forward(const ConstView& x) {
   if (x.element != network_->settings.activations)
     return fail(Code::InvalidArgument, "the input is of another element type than the network's");
   const FpEnvironment environment;
-  if (runs_there_) {
-    auto y = forward_there(x);
+  if (runs_on_device_) {
+    auto y = forward_on_device(x);
     if (y || y.error().code != Code::Unsupported) return y;
-    runs_there_ = false;
+    runs_on_device_ = false;
   }
-  return forward_here(x);
+  return forward_on_host(x);
 }
 
 Result<Workers> Workers::create(int threads, std::optional<Isa> isa, std::shared_ptr<ThreadPool> pool, Device* device) {

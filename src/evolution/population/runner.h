@@ -13,14 +13,14 @@ namespace loom {
 
 class Runner {
  public:
-  // On a device runners take turns, and networks that it has no form for run here, with the same bits. It outlives
-  // them; null: this computer.
+  // Runners take turns on a device; networks that it cannot run, run on the host, with the same bits. The device
+  // outlives them; null: the host.
   static Result<std::unique_ptr<Runner>> create(std::optional<Isa> isa = std::nullopt, Device* device = nullptr);
 
-  // The network that forward() runs from here on: prepared, and unchanged while it runs.
+  // Sets the network that forward() runs: prepared, and unchanged while it runs.
   void use(const Network& network);
-  // x in the network's element type, and here; so is the result, which is valid until the next call. ShapeMismatch;
-  // what layers report.
+  // x in the network's element type, in memory of the host; so is the result, which is valid until the next call.
+  // ShapeMismatch; errors of layers.
   Result<ConstView> forward(const ConstView& x);
   ThreadPool& pool() { return *pool_; }
 
@@ -34,18 +34,18 @@ class Runner {
   Runner() = default;
   Result<void> plan(Place& place, const Shape& input);
   Result<ConstView> forward_at(Place& place, const ConstView& x);
-  Result<ConstView> forward_there(const ConstView& x);
-  Result<ConstView> forward_here(const ConstView& x);
+  Result<ConstView> forward_on_device(const ConstView& x);
+  Result<ConstView> forward_on_host(const ConstView& x);
   Exec exec(Place& place) { return {*pool_, *kernels_, place.arena, nullptr, network_->settings.quantized_inputs}; }
   Run run_on(const Exec& exec);
 
   std::unique_ptr<ThreadPool> pool_;  // of the calling thread alone
   const KernelTable* kernels_ = nullptr;
-  Place here_, there_;
-  Memory input_;   // there
-  Buffer output_;  // what was read from there
+  Place host_, device_;
+  Memory input_;   // on the device
+  Buffer output_;  // read from the device
   const Network* network_ = nullptr;
-  bool runs_there_ = false;  // the network
+  bool runs_on_device_ = false;  // the network
   DenseChain chain_;
   bool is_chain_ = false;
   std::vector<ConstView> cells_;

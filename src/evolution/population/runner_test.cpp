@@ -46,7 +46,7 @@ void expect_same(Runner& runner, const Network& network, Isa isa, const Shape& s
   }
 }
 
-TEST(Runner, E_30_chains_of_dense_cells_give_the_bits_of_a_session_on_every_target) {
+TEST(Runner, chains_of_dense_cells_give_the_bits_of_a_session_on_every_target) {  // E-30
   std::vector<std::unique_ptr<Runner>> runners;
   for (const Isa isa : usable_isas()) runners.push_back(Runner::create(isa).value());
   const std::vector<std::string> types = {"float32", "float32", "float16", "bfloat16", "fp8e4m3", "int8", "float64"};
@@ -80,7 +80,7 @@ TEST(Runner, E_30_chains_of_dense_cells_give_the_bits_of_a_session_on_every_targ
   }
 }
 
-TEST(Runner, E_30_networks_that_are_no_chains_run_as_before) {
+TEST(Runner, networks_that_are_no_chains_run_as_before) {  // E-30
   const auto runner = Runner::create().value();
   const Shape shape = Shape::of({3, 4});
   const std::vector<std::string> others = {
@@ -96,7 +96,7 @@ TEST(Runner, E_30_networks_that_are_no_chains_run_as_before) {
   }
 }
 
-TEST(Runner, E_30_errors_are_those_of_the_network) {
+TEST(Runner, errors_are_those_of_the_network) {  // E-30
   const auto runner = Runner::create().value();
   const Network network = ready(row_of({dense(4, 3), dense(3, 2)}), Shape::of({3, 4}));
   runner->use(network);
@@ -108,7 +108,7 @@ TEST(Runner, E_30_errors_are_those_of_the_network) {
   EXPECT_TRUE(runner->forward({x.data(), Shape::of({3, 4})}));
 }
 
-// What has no form on a card (f64, wide integers, the last two) runs here.
+// Networks that a card cannot run (f64, wide integers, the last two) run on the host.
 TEST(GpuRunner, networks_of_every_sort_have_the_bits_of_a_session_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   const auto runner = Runner::create({}, device).value();

@@ -79,7 +79,7 @@ void mutation_fields(ConfigVisitor& visit, MutationConfig& c, MutationNames& nam
         {1, std::uint64_t{1} << 31});
 }
 
-// `known` answers each name of a list in turn, or says why it cannot.
+// Calls `known` for each name of a list; an error says why the name is unknown.
 Result<void> look_up(const char* key, const std::vector<std::string>& names,
                      const std::function<Result<void>(const std::string&)>& known) {
   if (names.empty() || names.size() > 64)
@@ -213,7 +213,7 @@ Result<void> check_effect(const Json& json, const EvolutionConfig& c) {
   return check_splice_effect(json, {"splice"}, p.splice_mode);
 }
 
-// What no key shows by itself, and names that are looked up.
+// Checks the keys that depend on one another, and looks names up.
 Result<void> check_population(const Json& json, EvolutionConfig& c, const MutationNames& names) {
   PopulationConfig& p = c.islands.population;
   LOOM_TRY_VOID(check_objectives(c.objectives));

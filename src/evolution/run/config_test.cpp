@@ -31,7 +31,7 @@ TEST(EvolutionConfig, defaults_and_every_key) {
   EXPECT_EQ(built_in_task(all->task).value()->input(), Shape::of({2, 4}));
 }
 
-TEST(EvolutionConfig, E_25_every_key_stands_in_the_manual_with_its_default) {
+TEST(EvolutionConfig, every_key_stands_in_the_manual_with_its_default) {  // E-25
   test::expect_documented(evolution_schema(), "docs/guide/evolution.md", 50);
   test::expect_described(evolution_schema());
   EXPECT_GE(test::expect_examples_fit(evolution_schema(), "examples/evolve",
@@ -69,7 +69,7 @@ TEST(EvolutionConfig, errors_say_where) {
   EXPECT_EQ(built_in_task(chess).error().code, Code::UnknownName);
 }
 
-TEST(EvolutionConfig, E_30_elites_are_counted_where_no_species_are_told_apart) {
+TEST(EvolutionConfig, elites_are_counted_where_no_species_are_told_apart) {  // E-30
   for (const char* species : {"", R"(,"species":{"distance":0})", R"(,"species":{})"}) {
     const auto read = config(fmt::format(R"({{"network":{{}},"elites":2{}}})", species));
     ASSERT_TRUE(read) << read.error().text();
@@ -99,7 +99,7 @@ TEST(EvolutionConfig, KeysWithoutEffectAreRefused) {
 }
 
 // All that a mutation may choose can be saved.
-TEST(EvolutionConfig, E_25_mutations_choose_among_the_types_that_networks_have) {
+TEST(EvolutionConfig, mutations_choose_among_the_types_that_networks_have) {  // E-25
   for (std::size_t t = 0; t < kNumDTypes; ++t) {
     const Json json{{"network", Json::object()},
                     {"mutation", Json{{"dtypes", Json::array({std::string(name(static_cast<DType>(t)))})}}}};
@@ -107,7 +107,7 @@ TEST(EvolutionConfig, E_25_mutations_choose_among_the_types_that_networks_have) 
   }
 }
 
-TEST(EvolutionConfig, E_25_a_task_takes_its_own_keys_alone) {
+TEST(EvolutionConfig, a_task_takes_its_own_keys_alone) {  // E-25
   const std::tuple<const char*, std::set<std::string>> tasks[] = {
       {"xor", {"target"}},
       {"spirals", {"target", "points", "score"}},
@@ -129,7 +129,7 @@ TEST(EvolutionConfig, E_25_a_task_takes_its_own_keys_alone) {
 }
 
 // Outputs per sample: how many a task accepts, and its error for other numbers.
-TEST(Tasks, E_25_tasks_name_the_outputs_that_they_cannot_score) {
+TEST(Tasks, tasks_name_the_outputs_that_they_cannot_score) {  // E-25
   const auto fits = [](const Task& task, std::size_t outputs) {
     const auto fit = task.check_output(Shape::of({task.input()[0], outputs}));
     if (fit) return true;

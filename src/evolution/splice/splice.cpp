@@ -7,7 +7,7 @@
 #include "core/nearest.h"
 #include "evolution/sums.h"
 #include "evolution/weight_values.h"
-#include "network/clone.h"
+#include "network/spec/clone.h"
 
 namespace loom {
 namespace {
@@ -105,7 +105,7 @@ Result<Network> splice(const Network& a, const Network& b, const SpliceConfig& c
   LOOM_TRY(Network child, clone_network(a));
   LOOM_TRY_VOID(child.resolve_ties());
   std::map<std::string, Layer*> others;
-  // a link hides the layer behind it
+  // A link hides its target.
   b.each_layer([&](std::size_t, const std::string& path, Layer& l) { others.emplace(path, &l); });
   const Mixer mixer(config);
   Result<void> done;

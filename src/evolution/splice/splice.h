@@ -21,7 +21,7 @@ struct SpliceConfig {
   std::uint32_t step = 0;  // of the random stream (domain 7): the generation of a population
 };
 
-// Mixes the weights of two layers, laid one behind the other.
+// Mixes the weights of two layers, each as one concatenated vector.
 class Mixer {
  public:
   explicit Mixer(const SpliceConfig& config);

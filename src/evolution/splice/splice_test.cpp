@@ -4,7 +4,7 @@
 #include "evolution/evolution_test.h"
 #include "evolution/weight_values.h"
 #include "io/network_file.h"
-#include "network/clone.h"
+#include "network/spec/clone.h"
 
 namespace loom {
 namespace {
@@ -29,7 +29,7 @@ Network child_of(const Network& a, const Network& b, const SpliceConfig& config,
   return std::move(*child);
 }
 
-TEST(Splice, E_10_blend_point_uniform) {
+TEST(Splice, blend_point_uniform) {  // E-10
   const Network a = pair_of({1, 2, 3, 4}), b = pair_of({5, 6, 7, 8});
   SpliceConfig c;
   EXPECT_EQ(weights(child_of(a, b, c), 0), (std::vector<double>{3, 4, 5, 6}));
@@ -48,7 +48,7 @@ TEST(Splice, E_10_blend_point_uniform) {
   EXPECT_EQ(weights(child_of(a, b, c), 0), (std::vector<double>{5, 6, 7, 8}));
 }
 
-TEST(Splice, E_10_uniform_takes_a_share_by_fitness) {
+TEST(Splice, uniform_takes_a_share_by_fitness) {  // E-10
   Network a = read(row_of({dense(100, 100, R"("init":"zeros")")}));
   Network b = clone_network(a).value();
   fill(b, 0, std::vector<double>(10000, 1));
@@ -59,7 +59,7 @@ TEST(Splice, E_10_uniform_takes_a_share_by_fitness) {
   EXPECT_NEAR(sum, 2500, 4 * std::sqrt(10000 * 0.25 * 0.75));
 }
 
-TEST(Splice, E_10_blend_by_fitness_and_similarity) {
+TEST(Splice, blend_by_fitness_and_similarity) {                        // E-10
   const Network a = pair_of({1, 0, 0, 0}), b = pair_of({0, 1, 0, 0});  // cosine 0
   SpliceConfig c;
   c.fitness_a = 1, c.fitness_b = 3;
@@ -75,7 +75,7 @@ TEST(Splice, E_10_blend_by_fitness_and_similarity) {
   EXPECT_EQ(weights(child_of(a, b, c), 0), (std::vector<double>{0.5, 0.5, 0, 0}));
 }
 
-TEST(Splice, E_10_nested_children_match_by_path_kind_and_count) {
+TEST(Splice, nested_children_match_by_path_kind_and_count) {  // E-10
   const std::string body = R"({"type":"sequential","sequential_layers":[)";
   Network a = read(row_of({body + dense(2, 2) + "," + dense(2, 2) + "]}", dense(2, 3)}, R"("init":"zeros",)"));
   Network b = read(row_of({body + dense(2, 2) + "]}", dense(2, 2)}));
@@ -89,7 +89,7 @@ TEST(Splice, E_10_nested_children_match_by_path_kind_and_count) {
   EXPECT_EQ(dump_json(network_to_json(child)), dump_json(network_to_json(a)));
 }
 
-TEST(Splice, E_10_results_are_encoded_and_blended_cells_counted) {
+TEST(Splice, results_are_encoded_and_blended_cells_counted) {  // E-10
   Network a = read(row_of({dense(32, 32), dense(32, 32)}, R"("seed":1,)"));
   ASSERT_TRUE(a.morph_all(DType::int8));
   Network b = clone_network(a).value();
@@ -104,7 +104,7 @@ TEST(Splice, E_10_results_are_encoded_and_blended_cells_counted) {
   child.visit_weights([](const std::string&, Weight& w, Layer&) { EXPECT_EQ(w.dtype(), DType::int8); });
 }
 
-TEST(Splice, E_10_G_84_changing_a_child_leaves_its_parents_as_they_are) {
+TEST(Splice, changing_a_child_leaves_its_parents_as_they_are) {  // E-10, G-84
   const Network a = pair_of({1, 2, 3, 4}), b = pair_of({5, 6, 7, 8});
   const auto before_a = network_to_entity(a, {true}).value(), before_b = network_to_entity(b, {true}).value();
   Network child = child_of(a, b, {});

@@ -1,9 +1,13 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/philox.h"
 #include "evolution/sums.h"
 #include "evolution/tasks/task.h"
+#include "network/plan/forward_plan.h"
 #include "simd/math64.h"
 
 namespace loom {
@@ -111,14 +115,14 @@ double multiply_adds(const Network& network, Layer& layer, const Shape& in, bool
     Layer* const operation = network.cell(*network.target_of(*share)).operation();
     return operation == nullptr ? 0 : multiply_adds(network, *operation, in, true);
   }
-  const auto out = layer.output_shape(in);
+  const auto out = layer.wired_shape(&network.plan()->wiring(), in);
   double sum = 0;
   Shape shape = in;
   const bool is_sequence = layer.kind_row().inside == Inside::Chain;
   layer.visit_children([&](const std::string&, Layer& child) {
     sum += multiply_adds(network, child, shape);
     if (!is_sequence || child.common.is_disabled) return;
-    if (const auto next = child.output_shape(shape)) shape = *next;
+    if (const auto next = child.wired_shape(&network.plan()->wiring(), shape)) shape = *next;
   });
   const MatrixUse use = layer.kind_row().matrix;
   if (use == MatrixUse::Lookup || !out) return sum;
@@ -147,18 +151,22 @@ double multiply_adds(const Network& network, const Shape& input) {
   return sum;
 }
 
-Result<FitnessFunction> fitness_of(const Task& task, const std::vector<std::string>& objectives) {
-  for (const std::string& name : objectives)
-    if (name != "score" && name != "bytes" && name != "multiply_adds")
-      return fail(Code::UnknownName, "objective \"{}\" is unknown; known: score bytes multiply_adds",
-                  name.substr(0, 40));
-  if (objectives.empty() || objectives[0] != "score")
+Result<FitnessFunction> fitness_of(const Task& task, const std::vector<std::string>& names) {
+  std::vector<Objective> objectives;
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(kObjectives, name);
+    if (found == kObjectives.end())
+      return fail(Code::UnknownName, "objective \"{}\" is unknown; known: {}", name.substr(0, 40),
+                  fmt::join(kObjectives, " "));
+    objectives.push_back(static_cast<Objective>(found - kObjectives.begin()));
+  }
+  if (objectives.empty() || objectives[0] != Objective::Score)
     return fail(Code::InvalidConfig, "the first objective is \"score\"");
   return FitnessFunction([&task, objectives](Runner& runner, const Network& network) -> Result<Fitness> {
     LOOM_TRY(Fitness f, task.judge(runner, network));
     for (std::size_t i = 1; i < objectives.size(); ++i)
-      f.objectives.push_back(objectives[i] == "bytes" ? -static_cast<double>(network.resident_bytes())
-                                                      : -multiply_adds(network, task.input()));
+      f.objectives.push_back(objectives[i] == Objective::Bytes ? -static_cast<double>(network.resident_bytes())
+                                                               : -multiply_adds(network, task.input()));
     return f;
   });
 }

@@ -1,8 +1,11 @@
 #pragma once
 // Tasks: the objectives of evolution.
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "evolution/population/population.h"
@@ -21,7 +24,7 @@ class Task {
   virtual Result<void> check_output(const Shape& output) const = 0;
   // The score of a network; NaN when it gives no finite numbers or cannot run.
   virtual Result<Fitness> judge(Runner& runner, const Network& network) const = 0;
-  // Tells for each case, a sample or an episode, whether the network gets it right. Ensembles are matched by it.
+  // Returns for each case, a sample or an episode, whether the network gets it right. Ensembles are matched by it.
   virtual Result<std::vector<bool>> right(Runner& runner, const Network& network) const = 0;
 };
 
@@ -61,8 +64,10 @@ std::unique_ptr<Task> cart_pole_task(const CartPoleConfig& config = {});
 // count what they run.
 double multiply_adds(const Network& network, const Shape& input);
 
-// The objectives a run asks for: "score", "bytes" (resident, fewer is better), "multiply_adds" (fewer is better).
-// UnknownName.
-Result<FitnessFunction> fitness_of(const Task& task, const std::vector<std::string>& objectives);
+// Objectives of a run: the score of its task, resident bytes (fewer is better), multiply-adds (fewer is better).
+enum class Objective : std::uint8_t { Score, Bytes, MultiplyAdds };
+inline constexpr std::array<std::string_view, 3> kObjectives = {"score", "bytes", "multiply_adds"};
+// A function of the objectives with these names, the score first. UnknownName, InvalidConfig.
+Result<FitnessFunction> fitness_of(const Task& task, const std::vector<std::string>& names);
 
 }  // namespace loom

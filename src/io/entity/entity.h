@@ -64,10 +64,10 @@ class EntityReader {
   Result<std::span<const std::byte>> section(std::string_view kind, std::uint32_t index = 0) const;
   // The same bytes, unchecked: nobody may use them before check() has passed. NotFound.
   Result<std::span<const std::byte>> unchecked_section(std::string_view kind, std::uint32_t index = 0) const;
-  // Checks the hashes of the sections that `part`, bytes of the file, lies in, if they were not checked before.
+  // Checks the hashes of the sections that hold `part`, bytes of the file, if they were not checked before.
   // CorruptData. Any thread.
   Result<void> check(std::span<const std::byte> part) const;
-  // The same for `count` entries of sections() from number `first` on.
+  // Checks `count` entries of sections() from number `first` on.
   Result<void> check(std::size_t first, std::size_t count) const;
   // The bytes between the sections are zeros. CorruptData.
   Result<void> check_gaps() const;
@@ -114,10 +114,8 @@ class EntityWriter {
   // are checked while copying.
   Result<void> add_all(const EntityReader& from);
   bool remove(std::string_view kind, std::uint32_t index = 0);
-  // Numerics version that the contents belong to; this build's unless set.
-  void set_numerics_version(std::uint32_t version) { numerics_version_ = version; }
 
-  // Returns the root hash. Atomic: the file is complete or the old one is still there. DiskFull, IoError;
+  // Returns the root hash. Atomic: the file is complete, or the old one stays as it was. DiskFull, IoError;
   // InvalidArgument when a producer gave another number of bytes than was said; what producers return.
   Result<Digest> write(const std::string& path) const;
   Result<std::vector<std::byte>> to_bytes() const;

@@ -30,7 +30,7 @@ class EntityParser {
     LOOM_TRY_VOID(header());
     for (std::size_t i = 0; i < count_; ++i) LOOM_TRY_VOID(entry(i));
     if (end_ != bytes_.size())
-      return fail(Code::CorruptData, "offset {}: {} bytes behind the last section", end_, bytes_.size() - end_);
+      return fail(Code::CorruptData, "offset {}: {} bytes after the last section", end_, bytes_.size() - end_);
     LOOM_TRY_VOID(check_flags());
     out_.checked_ = std::make_unique<std::atomic<bool>[]>(count_);
     out_.bytes_ = bytes_;
@@ -47,7 +47,7 @@ class EntityParser {
     if (version != kEntityVersion) return other_version(version);
     const auto length = load_le<std::uint64_t>(bytes_.data() + 16);
     if (length != bytes_.size())
-      return fail(Code::CorruptData, "offset 16: header: a file of {} bytes, {} are there{}", length, bytes_.size(),
+      return fail(Code::CorruptData, "offset 16: header: expected a file of {} bytes, got {}{}", length, bytes_.size(),
                   length > bytes_.size() ? ": it was cut" : "");
     LOOM_TRY_VOID(check_root(bytes_.first(kEntityHeaderBytes)));
     out_.flags_ = load_le<std::uint16_t>(bytes_.data() + 10);

@@ -1,6 +1,6 @@
 #pragma once
-// For tests and the fuzz target: makes length, section hashes and root hash of a damaged file right again, so that what
-// lies behind these checks is reached too.
+// For tests and the fuzz target: makes length, section hashes and root hash of a damaged file right again, so that the
+// code after these checks is reached too.
 
 #include <cstring>
 #include <vector>

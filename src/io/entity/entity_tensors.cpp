@@ -144,7 +144,7 @@ class TableParser {
     return weights_.subspan(offset, length);
   }
 
-  // scales or zeros: {dtype, offset, length}, there exactly when the type has them.
+  // scales or zeros: {dtype, offset, length}, given exactly when the type has them.
   Result<std::span<const std::byte>> array(const Json& entry, const char* key, DType dtype, std::size_t size) {
     const Json* value = find(entry, key);
     if (size == 0) {
@@ -171,7 +171,7 @@ std::string shown_tensor(const EntityTensor& t) {
                      kRoles[static_cast<std::size_t>(t.role)]);
 }
 
-// Gives each blob its place behind the others.
+// Gives each blob its place after the others.
 class Layout {
  public:
   Json place(std::size_t size) {
@@ -220,7 +220,7 @@ class BlobStream {
  public:
   explicit BlobStream(std::vector<EntityTensor> tensors) : tensors_(std::move(tensors)) {}
 
-  // The bytes from `begin` to `end`. Parts are asked for in order; 0 begins anew.
+  // The bytes from `begin` to `end`. Parts are asked for in order; `begin` 0 starts over.
   Result<void> give(std::uint64_t begin, std::uint64_t end, const EntityWriter::Sink& out) {
     if (begin == 0) at_ = 0, blob_ = 0, rest_ = {};
     LOOM_ASSERT(begin == at_);
@@ -271,7 +271,7 @@ class BlobStream {
   std::vector<std::byte> made_;      // codes that were made for it
 };
 
-// The bytes of all sections "weights", which lie one behind the other.
+// The bytes of all sections "weights", which are contiguous.
 Result<std::span<const std::byte>> all_weights(const EntityReader& file) {
   LOOM_TRY(std::span<const std::byte> all, file.unchecked_section("weights"));
   std::uint32_t count = 0;
@@ -328,7 +328,7 @@ Result<void> add_entity_tensors(EntityWriter& file, std::vector<EntityTensor> te
   Layout layout;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (i > 0 && order_of(tensors[i - 1]) == order_of(tensors[i]))
-      return fail(Code::InvalidArgument, "{} is there twice", shown_tensor(tensors[i]));
+      return fail(Code::InvalidArgument, "{} occurs twice", shown_tensor(tensors[i]));
     auto entry = entry_of(tensors[i], layout);
     if (!entry) return at(shown_tensor(tensors[i]), entry.error());
     table.push_back(std::move(*entry));

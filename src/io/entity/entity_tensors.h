@@ -1,11 +1,11 @@
 #pragma once
 // The tensors of an .entity file: section "tensors", canonical JSON [{path, weight, role, dtype, shape, granularity,
 // group_size, offset, length, scales {dtype, offset, length}, zeros {..}}], and section "weights", their blobs at
-// multiples of 64 (engine F-31). Tensors stand in order of path, weight and role; blobs in the order of tensors: codes,
-// scales, zero points; offsets count from the start of the section. granularity, scales and zeros are there where the
-// type has such, group_size where scales go by group. Large weights are cut into sections "weights" 0, 1, 2.. of equal
-// lengths, but for the last, which lie one behind the other without gaps: offsets count from the start of the first as
-// if they were one. Each has its hash, so that threads share the work of checking them.
+// multiples of 64 (engine F-31). Tensors are in order of path, weight and role; blobs in the order of tensors: codes,
+// scales, zero points; offsets count from the start of the section. granularity, scales and zeros are given where the
+// type has them, group_size where scales are by group. Large weights are cut into sections "weights" 0, 1, 2.. of equal
+// lengths, except the last one. They follow one another without gaps: offsets count from the start of the first as if
+// they were one. Each has its hash, so that threads share the work of checking them.
 
 #include <cstddef>
 #include <cstdint>

@@ -67,7 +67,7 @@ EntityTensor tensor_of(const Named& n, const PackedMatrix& p) {
   return {n.path, n.weight, n.role, n.matrix.dtype, n.shape, n.matrix.span, p.codes, p.scales, p.zeros};
 }
 
-TEST(EntityTensors, F_31_writes_the_bytes_of_the_specification) {
+TEST(EntityTensors, writes_the_bytes_of_the_specification) {  // F-31
   const auto good = golden();
   const auto reader = EntityReader::parse(good);
   ASSERT_TRUE(reader);
@@ -91,7 +91,7 @@ TEST(EntityTensors, F_31_writes_the_bytes_of_the_specification) {
   }
 }
 
-TEST(EntityTensors, F_31_reads_every_value_back) {
+TEST(EntityTensors, reads_every_value_back) {  // F-31
   const auto good = golden();
   const auto reader = EntityReader::parse(good);
   const auto tensors = read_entity_tensors(*reader);
@@ -115,7 +115,7 @@ TEST(EntityTensors, F_31_reads_every_value_back) {
   }
 }
 
-TEST(EntityTensors, F_03_every_type_and_span_comes_back_byte_for_byte) {
+TEST(EntityTensors, every_type_and_span_comes_back_byte_for_byte) {  // F-03
   std::vector<PackedMatrix> packed;
   std::vector<EntityTensor> tensors;
   packed.reserve(1000);
@@ -183,7 +183,7 @@ std::string entry(std::initializer_list<std::pair<const char*, const char*>> cha
   return dump_json(e);
 }
 
-TEST(EntityTensors, F_01_F_31_the_table_is_checked) {
+TEST(EntityTensors, the_table_is_checked) {  // F-01, F-31
   const auto one = [](std::initializer_list<std::pair<const char*, const char*>> changes, const char* expected) {
     return code_of("[" + entry(changes) + "]", 130, expected);
   };
@@ -240,7 +240,7 @@ TEST(EntityTensors, F_01_F_31_the_table_is_checked) {
   EXPECT_EQ(code_of("", 0, "JSON"), Code::CorruptData);
 }
 
-TEST(EntityTensors, F_32_weights_in_many_sections_read_as_one_and_are_checked_part_by_part) {
+TEST(EntityTensors, weights_in_many_sections_read_as_one_and_are_checked_part_by_part) {  // F-32
   constexpr std::uint64_t kPart = 4096;
   std::vector<std::byte> large = random_bytes(3, 10000);
   EntityTensor a, b;
@@ -280,7 +280,7 @@ TEST(EntityTensors, F_32_weights_in_many_sections_read_as_one_and_are_checked_pa
   EXPECT_TRUE(bad->check(std::span<const std::byte>()));
 }
 
-TEST(EntityTensors, F_31_sections_of_weights_follow_one_another) {
+TEST(EntityTensors, sections_of_weights_follow_one_another) {  // F-31
   const std::vector<std::byte> table(2), part(4096);
   EntityWriter writer;
   ASSERT_TRUE(writer.add("tensors", 0, 0, std::as_bytes(std::span("[]", 2))));
@@ -295,7 +295,7 @@ TEST(EntityTensors, F_31_sections_of_weights_follow_one_another) {
   EXPECT_EQ(read_entity_tensors(*EntityReader::parse(gap)).error().code, Code::CorruptData);
 }
 
-TEST(EntityTensors, F_01_survives_damage) {
+TEST(EntityTensors, survives_damage) {  // F-01
   const auto good = golden();
   const auto reader = EntityReader::parse(good);
   const auto json = *reader->section("tensors"), weights = *reader->section("weights");
@@ -312,7 +312,7 @@ TEST(EntityTensors, F_01_survives_damage) {
   }
 }
 
-TEST(EntityTensors, F_31_the_writer_refuses) {
+TEST(EntityTensors, the_writer_refuses) {  // F-31
   const std::vector<std::byte> bytes(128);
   EntityTensor good;
   good.path = "p", good.weight = "b", good.shape = Shape::of({3}), good.codes = bytes,

@@ -32,7 +32,7 @@ Code code_of(const std::vector<std::byte>& bytes, const char* expected) {
   return done.error().code;
 }
 
-TEST(Entity, F_30_byte_layout_by_hand) {
+TEST(Entity, byte_layout_by_hand) {  // F-30
   EntityWriter writer;
   ASSERT_TRUE(writer.add("weights", 0, 0, bytes_of("WW")));
   ASSERT_TRUE(writer.add_text("network", 3, 1, "{}"));
@@ -62,7 +62,8 @@ TEST(Entity, F_30_byte_layout_by_hand) {
   EXPECT_EQ(EntityWriter().to_bytes()->size(), 64u);
 }
 
-TEST(Entity, F_30_reads_what_another_program_wrote) {  // tools/golden/entity.py
+// F-30
+TEST(Entity, reads_what_another_program_wrote) {  // tools/golden/entity.py
   const auto file = EntityReader::open(test::source_path("tests/golden/small.entity"));
   ASSERT_TRUE(file) << file.error().text();
   EXPECT_TRUE(file->verify());
@@ -78,7 +79,7 @@ TEST(Entity, F_30_reads_what_another_program_wrote) {  // tools/golden/entity.py
   EXPECT_EQ(file->section("x-other", 2)->size(), 0u);
 }
 
-TEST(Entity, F_03_F_33_a_rewrite_keeps_every_byte_and_unknown_sections) {
+TEST(Entity, a_rewrite_keeps_every_byte_and_unknown_sections) {  // F-03, F-33
   const auto good = golden();
   const auto file = EntityReader::parse(good);
   ASSERT_TRUE(file);
@@ -108,7 +109,7 @@ TEST(Entity, F_03_F_33_a_rewrite_keeps_every_byte_and_unknown_sections) {
   EXPECT_NE(changed->root_hash(), file->root_hash());
 }
 
-TEST(Entity, F_03_sections_stand_in_one_order) {
+TEST(Entity, sections_stand_in_one_order) {  // F-03
   EntityWriter a, b;
   const std::pair<const char*, std::uint32_t> order[] = {
       {"weights", 0}, {"b", 2}, {"b", 10}, {"a", 0}, {"tokenize", 0}};
@@ -117,7 +118,7 @@ TEST(Entity, F_03_sections_stand_in_one_order) {
   EXPECT_EQ(*a.to_bytes(), *b.to_bytes());
 }
 
-TEST(Entity, F_32_G_94_a_flipped_bit_is_found_and_named) {
+TEST(Entity, a_flipped_bit_is_found_and_named) {  // F-32, G-94
   const auto good = golden();
   ASSERT_TRUE(opened_and_verified(good));
   const auto file = EntityReader::parse(good);
@@ -140,7 +141,7 @@ TEST(Entity, F_32_G_94_a_flipped_bit_is_found_and_named) {
   for (std::size_t i = 0; i < 10000; ++i) expect_found(static_cast<std::size_t>(splitmix(94, i) % (good.size() * 8)));
 }
 
-TEST(Entity, F_32_a_section_is_checked_on_first_use) {
+TEST(Entity, a_section_is_checked_on_first_use) {  // F-32
   auto bad = golden();
   bad[4096] ^= std::byte{1};
   const auto file = EntityReader::parse(bad);
@@ -158,11 +159,11 @@ TEST(Entity, F_32_a_section_is_checked_on_first_use) {
   EXPECT_EQ(writer.to_bytes().error().code, Code::CorruptData);
 }
 
-TEST(Entity, F_01_survives_damage) {
+TEST(Entity, survives_damage) {  // F-01
   const auto good = golden();
   expect_survives_damage(good, 64 + 7 * 64, 4,
                          [](std::span<const std::byte> bytes) { return EntityReader::parse(bytes).has_value(); });
-  // The same behind right hashes: nothing but the structure is left to refuse a file.
+  // Damage under right hashes: only the structure is left to refuse a file.
   for (std::size_t i = 0; i < 64 + 7 * 64; ++i)
     for (const std::byte change : {std::byte{0x01}, std::byte{0x10}, std::byte{0x80}, std::byte{0xff}}) {
       auto bad = good;
@@ -175,7 +176,7 @@ TEST(Entity, F_01_survives_damage) {
     }
 }
 
-TEST(Entity, F_30_F_33_hostile_headers) {
+TEST(Entity, hostile_headers) {  // F-30, F-33
   const auto good = golden();
   const auto with = [&](std::size_t at, auto value) {
     auto bad = good;
@@ -203,7 +204,7 @@ TEST(Entity, F_30_F_33_hostile_headers) {
   longer.push_back({});
   EXPECT_EQ(code_of(longer, "offset 16"), Code::CorruptData);
   reseal(longer);
-  EXPECT_EQ(code_of(longer, "behind the last section"), Code::CorruptData);
+  EXPECT_EQ(code_of(longer, "after the last section"), Code::CorruptData);
 
   const std::size_t second = 128, weights = 64 + 4 * 64;  // entries "network", "weights"
   EXPECT_EQ(code_of(with(second, std::uint64_t{0}), "no kind"), Code::CorruptData);
@@ -221,7 +222,7 @@ TEST(Entity, F_30_F_33_hostile_headers) {
   EXPECT_EQ(code_of(with(64 + 6 * 64 + 8, std::uint32_t{2}), "appears twice"), Code::CorruptData);
 }
 
-TEST(Entity, F_30_gaps_may_be_larger_but_not_filled) {
+TEST(Entity, gaps_may_be_larger_but_not_filled) {  // F-30
   EntityWriter writer;
   ASSERT_TRUE(writer.add("a", 0, 0, bytes_of("1")));
   ASSERT_TRUE(writer.add("b", 0, 0, bytes_of("2")));
@@ -236,7 +237,7 @@ TEST(Entity, F_30_gaps_may_be_larger_but_not_filled) {
   EXPECT_EQ(code_of(file, "offset 256: the gap before section \"b\" 0 is not zero"), Code::CorruptData);
 }
 
-TEST(Entity, F_30_the_writer_refuses) {
+TEST(Entity, the_writer_refuses) {  // F-30
   EntityWriter writer;
   for (const char* kind : {"", "ninechars", "a b", "\xc3\xbc", "a\n"})
     EXPECT_EQ(writer.add(kind, 0, 0, bytes_of("")).error().code, Code::InvalidArgument) << kind;
@@ -260,14 +261,14 @@ class SavedEntity : public ::testing::Test {
     old_ = bytes_of_file(path_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
-  bool old_file_is_there() const { return !old_.empty() && bytes_of_file(path_) == old_; }
-  bool temporary_is_there() const { return !test::leftovers(folder_).empty(); }
+  bool old_file_exists() const { return !old_.empty() && bytes_of_file(path_) == old_; }
+  bool temporary_exists() const { return !test::leftovers(folder_).empty(); }
 
   const std::string folder_ = ::testing::TempDir() + "saved_entity", path_ = folder_ + "/saved.entity";
   std::vector<std::byte> old_;
 };
 
-TEST_F(SavedEntity, F_03_a_full_disk_leaves_the_old_file_and_no_other) {
+TEST_F(SavedEntity, a_full_disk_leaves_the_old_file_and_no_other) {  // F-03
   const std::vector<std::byte> much(1 << 20, std::byte{7});
   EntityWriter writer;
   ASSERT_TRUE(writer.add("weights", 0, 0, much));
@@ -282,28 +283,28 @@ TEST_F(SavedEntity, F_03_a_full_disk_leaves_the_old_file_and_no_other) {
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
     ASSERT_FALSE(done) << limit;
     EXPECT_EQ(done.error().code, Code::IoError);
-    EXPECT_TRUE(old_file_is_there());
-    EXPECT_FALSE(temporary_is_there());
+    EXPECT_TRUE(old_file_exists());
+    EXPECT_FALSE(temporary_exists());
   }
   std::signal(SIGXFSZ, ignored);
   ASSERT_TRUE(writer.write(path_));
-  EXPECT_FALSE(temporary_is_there());
+  EXPECT_FALSE(temporary_exists());
   EXPECT_TRUE(EntityReader::open(path_)->verify());
 }
 
-TEST_F(SavedEntity, F_03_a_failing_section_leaves_the_old_file_and_no_other) {
+TEST_F(SavedEntity, a_failing_section_leaves_the_old_file_and_no_other) {  // F-03
   EntityWriter writer;
   ASSERT_TRUE(writer.add("weights", 0, 0, 8, [](const EntityWriter::Sink& out) -> Result<void> {
     LOOM_TRY_VOID(out(bytes_of("1234")));
     return fail(Code::Cancelled, "stop");
   }));
   EXPECT_EQ(writer.write(path_).error().code, Code::Cancelled);
-  EXPECT_TRUE(old_file_is_there());
-  EXPECT_FALSE(temporary_is_there());
+  EXPECT_TRUE(old_file_exists());
+  EXPECT_FALSE(temporary_exists());
   EXPECT_EQ(writer.write("/nowhere/at/all.entity").error().code, Code::NotFound);
 }
 
-TEST_F(SavedEntity, F_03_a_killed_save_leaves_the_old_file) {
+TEST_F(SavedEntity, a_killed_save_leaves_the_old_file) {  // F-03
   const std::vector<std::byte> much(1 << 20, std::byte{7});
   const pid_t child = ::fork();
   if (child == 0) {
@@ -319,11 +320,11 @@ TEST_F(SavedEntity, F_03_a_killed_save_leaves_the_old_file) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status));
-  EXPECT_TRUE(old_file_is_there());
+  EXPECT_TRUE(old_file_exists());
   EntityWriter writer;  // what the dead process left is taken over
   ASSERT_TRUE(writer.add("metadata", 0, 0, bytes_of("new")));
   ASSERT_TRUE(writer.write(path_));
-  EXPECT_FALSE(temporary_is_there());
+  EXPECT_FALSE(temporary_exists());
   EXPECT_TRUE(EntityReader::open(path_)->verify());
 }
 

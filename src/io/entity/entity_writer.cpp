@@ -94,7 +94,7 @@ Result<std::uint64_t> EntityWriter::lay_out(std::vector<EntitySection>& sections
   return end;
 }
 
-// Gives everything behind the directory to `out`; returns header and directory.
+// Gives everything after the directory to `out`; returns header and directory.
 Result<std::vector<std::byte>> EntityWriter::write_sections(std::vector<EntitySection>& sections, std::uint64_t length,
                                                             const Sink& out, Digest& root) const {
   std::vector<std::byte> front(kEntityHeaderBytes + sections.size() * kEntityEntryBytes);

@@ -43,8 +43,9 @@ struct GgufTensor {
   DType dtype = DType::float32;
   std::uint8_t rank = 0;
   std::array<std::size_t, 4> dims{};  // row-major: outermost first, the reverse of the file's order
-  std::size_t offset = 0;             // from the start of the file
-  std::span<const std::byte> bytes;
+  std::uint64_t offset = 0;           // from the start of the file
+  std::size_t size = 0;               // bytes
+  std::span<const std::byte> bytes;   // none where the source has them on demand
 
   std::span<const std::size_t> shape() const { return {dims.data(), rank}; }
 };
@@ -53,6 +54,7 @@ class GgufFile {
  public:
   // NotFound, IoError; CorruptData with the offset; Unsupported for other versions, big-endian files and tensor types.
   static Result<GgufFile> open(const std::string& path);
+  // Of a source on demand, all but the data of tensors is read.
   static Result<GgufFile> parse(std::shared_ptr<const ByteSource> source);
   // The caller keeps the bytes alive.
   static Result<GgufFile> parse(std::span<const std::byte> bytes);

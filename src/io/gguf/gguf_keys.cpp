@@ -19,7 +19,7 @@ Result<void> GgufKeys::texts(std::string_view key, std::vector<std::string>& to)
   return {};
 }
 
-// llama.cpp reads u32 as i32 here.
+// llama.cpp reads u32 as i32 in these lists.
 Result<void> GgufKeys::i32s(std::string_view key, std::vector<std::int32_t>& to) const {
   LOOM_TRY(const GgufValue* const value, array(key, GgufType::I32, GgufType::U32));
   if (value == nullptr) return {};

@@ -10,7 +10,7 @@ namespace loom {
 
 class GgufKeys {
  public:
-  // Every key below is one behind the prefix: "llama." and "block_count".
+  // Keys are given without the prefix: "llama." and "block_count".
   explicit GgufKeys(const GgufFile& file, std::string prefix = "") : file_(file), prefix_(std::move(prefix)) {}
 
   const GgufValue* get(std::string_view key) const { return file_.find(prefix_ + std::string(key)); }

@@ -62,7 +62,8 @@ std::string_view name_of(const GgufTensor& t) { return t.name; }
 
 class GgufParser {
  public:
-  explicit GgufParser(std::span<const std::byte> bytes) : bytes_(bytes), in_(bytes) {}
+  // `front` of `size` bytes.
+  GgufParser(std::span<const std::byte> front, std::uint64_t size) : bytes_(front), size_(size), in_(front, size) {}
 
   Result<GgufFile> parse() {
     LOOM_TRY_VOID(header());
@@ -71,6 +72,7 @@ class GgufParser {
     LOOM_TRY_VOID(tensor_data());
     return std::move(out_);
   }
+  std::uint64_t missing() const { return in_.missing(); }
 
  private:
   Result<void> header() {
@@ -216,9 +218,9 @@ class GgufParser {
     if (!dtype) return fail(Code::Unsupported, "type {} {} is not read", type, ggml_type_name(type));
     t.dtype = *dtype;
     LOOM_TRY(const auto offset, in_.number<std::uint64_t>("the offset"));
-    if (offset > bytes_.size())
-      return fail(Code::CorruptData, "data offset {} lies outside the file of {} bytes", offset, bytes_.size());
-    t.offset = static_cast<std::size_t>(offset);
+    if (offset > size_)
+      return fail(Code::CorruptData, "data offset {} is past the end of the file ({} bytes)", offset, size_);
+    t.offset = offset;
     return {};
   }
 
@@ -226,21 +228,20 @@ class GgufParser {
     if (out_.tensors_.empty()) return {};
     // the power of two is at most 2^31
     const std::size_t start = (in_.offset() + out_.alignment_ - 1) & ~(out_.alignment_ - 1);
-    if (start < in_.offset() || start > bytes_.size())
+    if (start < in_.offset() || start > size_)
       return fail(Code::CorruptData, "offset {}: the file ends before its tensor data", in_.offset());
-    std::size_t end = 0;  // of the tensor before, padded
+    std::uint64_t end = 0;  // of the tensor before, padded
     for (GgufTensor& t : out_.tensors_)
       if (auto done = place(t, start, end); !done)
         return at(fmt::format("tensor \"{}\"", printable(t.name)), done.error());
-    if (bytes_.size() - start > end)
-      return fail(Code::CorruptData, "offset {}: {} bytes follow the last tensor", start + end,
-                  bytes_.size() - start - end);
+    if (size_ - start > end)
+      return fail(Code::CorruptData, "offset {}: {} bytes follow the last tensor", start + end, size_ - start - end);
     return {};
   }
 
   // Each tensor stands where the one before it ends, padded, so that a size that follows from a false type or extent
   // shows in the next offset or at the end of the file: it would otherwise be read as other numbers.
-  Result<void> place(GgufTensor& t, std::size_t start, std::size_t& end) {
+  Result<void> place(GgufTensor& t, std::size_t start, std::uint64_t& end) {
     LOOM_TRY(std::size_t size, row_bytes(t.dtype, t.dims[t.rank - 1u]));
     for (std::size_t d = 0; d + 1 < t.rank; ++d) {
       LOOM_TRY(size, checked_mul(size, t.dims[d]));
@@ -248,31 +249,40 @@ class GgufParser {
     if (t.offset != end)
       return fail(Code::CorruptData, "its data begin at {}, expected {}, where the tensor before it ends", t.offset,
                   end);
-    const std::size_t room = bytes_.size() - start;
+    const std::uint64_t room = size_ - start;
     if (t.offset > room || size > room - t.offset)
       return fail(Code::CorruptData, "{} bytes at offset {} + {} leave the file of {} bytes", size, start, t.offset,
-                  bytes_.size());
+                  size_);
     t.offset += start;
-    t.bytes = bytes_.subspan(t.offset, size);
+    t.size = size;
+    if (t.offset + size <= bytes_.size()) t.bytes = bytes_.subspan(static_cast<std::size_t>(t.offset), size);
     LOOM_TRY(const std::size_t padded, checked_add(size, out_.alignment_ - 1));
-    LOOM_TRY(end, checked_add(end, padded & ~(out_.alignment_ - 1)));
+    end += padded & ~(out_.alignment_ - 1);
     return {};
   }
 
   std::span<const std::byte> bytes_;
+  std::uint64_t size_;
   ByteReader in_;
   std::uint64_t num_tensors_ = 0;
   std::uint64_t num_keys_ = 0;
   GgufFile out_;
 };
 
-Result<GgufFile> GgufFile::parse(std::span<const std::byte> bytes) { return GgufParser(bytes).parse(); }
+Result<GgufFile> GgufFile::parse(std::span<const std::byte> bytes) { return GgufParser(bytes, bytes.size()).parse(); }
 
 Result<GgufFile> GgufFile::parse(std::shared_ptr<const ByteSource> source) {
-  auto parsed = parse(source->bytes());
-  if (!parsed) return at(source->name(), std::move(parsed).error());
-  parsed->source_ = std::move(source);
-  return parsed;
+  for (;;) {
+    GgufParser parser(source->bytes(), source->size());
+    auto parsed = parser.parse();
+    if (!parsed && parser.missing() != 0) {
+      LOOM_TRY_VOID(source->fill(std::max<std::uint64_t>(parser.missing(), 2 * source->bytes().size())));
+      continue;
+    }
+    if (!parsed) return at(source->name(), std::move(parsed).error());
+    parsed->source_ = std::move(source);
+    return parsed;
+  }
 }
 
 Result<GgufFile> GgufFile::open(const std::string& path) {

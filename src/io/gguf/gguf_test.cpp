@@ -14,7 +14,31 @@
 namespace loom::gguf_test {
 namespace {
 
-TEST(Gguf, F_41_reads_a_real_model) {
+TEST(Gguf, reads_a_file_on_demand_up_to_its_tensors) {  // F-25
+  const auto whole = ByteSource::file(data_path("llm/SmolLM2-135M-Instruct.Q4_1.gguf"));
+  ASSERT_TRUE(whole);
+  std::size_t asked = 0;
+  const auto read = [&](std::uint64_t offset, std::span<std::byte> to) {
+    asked += to.size();
+    std::memcpy(to.data(), (*whole)->bytes().data() + offset, to.size());
+    return Result<std::size_t>(to.size());
+  };
+  const auto file = GgufFile::parse(ByteSource::on_demand("demand", (*whole)->size(), read));
+  ASSERT_TRUE(file) << file.error().text();
+  EXPECT_LT(asked, 8u << 20) << "of " << (*whole)->size();
+  const auto expected = GgufFile::parse(*whole);
+  ASSERT_TRUE(expected);
+  ASSERT_EQ(file->tensors().size(), expected->tensors().size());
+  for (std::size_t i = 0; i < file->tensors().size(); ++i) {
+    const GgufTensor &tensor = file->tensors()[i], &other = expected->tensors()[i];
+    EXPECT_EQ(tensor.name, other.name);
+    EXPECT_EQ(tensor.offset, other.offset);
+    EXPECT_EQ(tensor.size, other.bytes.size());
+  }
+  EXPECT_TRUE(file->tensors().back().bytes.empty());
+}
+
+TEST(Gguf, reads_a_real_model) {  // F-41
   const auto file = GgufFile::open(data_path("llm/SmolLM2-135M-Instruct.Q4_1.gguf"));
   ASSERT_TRUE(file) << file.error().text();
   EXPECT_EQ(file->version(), 3u);
@@ -44,7 +68,7 @@ TEST(Gguf, F_41_reads_a_real_model) {
   EXPECT_EQ(file->tensor("nothing"), nullptr);
 }
 
-TEST(Gguf, F_41_reads_every_vocabulary_file) {
+TEST(Gguf, reads_every_vocabulary_file) {  // F-41
   for (const char* vocab : {"bert-bge", "gemma-4", "gpt-2", "llama-bpe", "llama-spm", "phi-3", "qwen2"}) {
     const auto file = GgufFile::open(data_path(fmt::format("vocabs/{}.gguf", vocab)));
     ASSERT_TRUE(file) << file.error().text();
@@ -99,7 +123,7 @@ std::string write_sample() {
   return path;
 }
 
-TEST(Gguf, F_41_round_trip_of_every_value_and_type) {
+TEST(Gguf, round_trip_of_every_value_and_type) {  // F-41
   const auto file = GgufFile::open(write_sample());
   ASSERT_TRUE(file) << file.error().text();
   EXPECT_EQ(as_int(*file->find("test.u8")), 200);
@@ -145,14 +169,16 @@ TEST(Gguf, F_41_round_trip_of_every_value_and_type) {
   EXPECT_EQ(bytes_of_file(copy), bytes_of_file(test::binary_path("written.gguf")));
 }
 
-TEST(Gguf, F_41_written_file_is_the_one_that_the_gguf_package_read) {  // tools/golden/io_files.py check
+// F-41
+TEST(Gguf, written_file_is_the_one_that_the_gguf_package_read) {  // tools/golden/io_files.py check
   Sha256 hash;
   hash.update(bytes_of_file(write_sample()));
   const auto golden = parse_json(read_text_file(test::source_path("tests/golden/io.json")).value());
   EXPECT_EQ(to_hex(hash.finish()), *as_string(*find(*golden, "written.gguf")));
 }
 
-TEST(Gguf, F_41_reads_what_the_gguf_package_wrote) {  // tools/golden/io_files.py make
+// F-41
+TEST(Gguf, reads_what_the_gguf_package_wrote) {  // tools/golden/io_files.py make
   const auto file = GgufFile::open(test::source_path("tests/golden/reference.gguf"));
   ASSERT_TRUE(file) << file.error().text();
   EXPECT_EQ(file->alignment(), 64u);
@@ -169,7 +195,7 @@ TEST(Gguf, F_41_reads_what_the_gguf_package_wrote) {  // tools/golden/io_files.p
 }
 
 // Sixteen times the names may take a hundred times as long on a busy machine, never 256 times.
-TEST(Gguf, F_41_writing_many_names_takes_no_square_of_their_number) {
+TEST(Gguf, writing_many_names_takes_no_square_of_their_number) {  // F-41
   const auto seconds_of = [](std::size_t count, bool tensors) {
     GgufWriter w;
     const std::array<std::byte, 4> one{};
@@ -253,7 +279,7 @@ Code code_of(const Raw& r, const char* part) {
   return parsed.error().code;
 }
 
-TEST(Gguf, F_01_names_what_is_wrong_and_where) {
+TEST(Gguf, names_what_is_wrong_and_where) {  // F-01
   constexpr std::uint32_t kU32 = 4, kBool = 7, kString = 8, kArray = 9;
   const auto ok = [] { return Raw().head(3, 2, 0).tensor("a", {8}, 0, 0).tensor("b", {8, 2}, 0, 32).data(96); };
   EXPECT_EQ(code_of(ok(), ""), Code{});
@@ -294,7 +320,7 @@ TEST(Gguf, F_01_names_what_is_wrong_and_where) {
   EXPECT_EQ(code_of(one({31}, 8, 0), "multiple of the 32"), Code::ShapeMismatch);
   EXPECT_EQ(code_of(one({16}, 0, 8), "begin at 8, expected 0"), Code::CorruptData);
   EXPECT_EQ(code_of(one({16}, 0, 64), "begin at 64, expected 0"), Code::CorruptData);
-  EXPECT_EQ(code_of(one({8}, 0, ~0ull - 31), "outside"), Code::CorruptData);
+  EXPECT_EQ(code_of(one({8}, 0, ~0ull - 31), "past the end"), Code::CorruptData);
   EXPECT_EQ(code_of(one({256}, 23, 0), "\"a\": type 23 IQ4_XS"), Code::Unsupported);
   EXPECT_EQ(code_of(one({256}, 42, 0), "\"a\": type 42 Q2_0"), Code::Unsupported);
   EXPECT_EQ(code_of(one({256}, 99, 0), "type 99 of no known name"), Code::Unsupported);
@@ -307,7 +333,7 @@ TEST(Gguf, F_01_names_what_is_wrong_and_where) {
 
 // A type or an extent of another size shows in what follows, as in llama.cpp, and of the last tensor at the end of the
 // file.
-TEST(Gguf, F_41_every_byte_of_the_data_belongs_to_a_tensor) {
+TEST(Gguf, every_byte_of_the_data_belongs_to_a_tensor) {  // F-41
   const auto file = [](std::uint32_t first, std::uint32_t second, std::size_t data) {
     return Raw().head(3, 2, 0).tensor("a", {32, 2}, first, 0).tensor("b", {32, 4}, second, 256).data(data);
   };
@@ -321,11 +347,11 @@ TEST(Gguf, F_41_every_byte_of_the_data_belongs_to_a_tensor) {
   EXPECT_EQ(
       code_of(Raw().head(3, 2, 0).tensor("a", {8}, 0, 32).tensor("b", {8}, 0, 0).data(64), "begin at 32, expected 0"),
       Code::CorruptData);
-  // the padding behind the last one may be missing
+  // The padding after the last one may be missing.
   EXPECT_EQ(code_of(Raw().head(3, 1, 0).tensor("a", {9}, 0, 0).data(36), ""), Code{});
 }
 
-TEST(Gguf, F_41_keys_have_the_type_that_llama_cpp_asks_for) {
+TEST(Gguf, keys_have_the_type_that_llama_cpp_asks_for) {  // F-41
   GgufWriter w;
   w.set("t.u8", std::uint8_t{1}), w.set("t.u16", std::uint16_t{1}), w.set("t.u32", std::uint32_t{1}),
       w.set("t.u64", std::uint64_t{1});
@@ -382,7 +408,7 @@ TEST(Gguf, F_41_keys_have_the_type_that_llama_cpp_asks_for) {
             "t.array i32 is an array of type i32, expected an array of type f32");
 }
 
-TEST(Gguf, F_01_survives_damage) {
+TEST(Gguf, survives_damage) {  // F-01
   auto good = bytes_of_file(write_sample());
   const std::size_t header = GgufFile::parse(good)->tensors()[0].offset;
   const GgufTensor last = GgufFile::parse(good)->tensors().back();
@@ -391,8 +417,8 @@ TEST(Gguf, F_01_survives_damage) {
                          [](std::span<const std::byte> bytes) { return GgufFile::parse(bytes).has_value(); });
 }
 
-TEST(Gguf, F_01_many_small_entries_stay_within_memory) {
-  for (const bool keys : {false, true}) {  // the shortest entries there are, a million bytes of them
+TEST(Gguf, many_small_entries_stay_within_memory) {  // F-01
+  for (const bool keys : {false, true}) {            // the shortest entries there are, a million bytes of them
     Raw r;
     constexpr std::uint64_t kCount = 40000;
     r.head(3, keys ? 0 : kCount, keys ? kCount : 0);

@@ -1,4 +1,4 @@
-// Typed reads of metadata. The parser has walked every value, so nothing here can leave the file.
+// Typed reads of metadata. The parser has walked every value, so these reads cannot leave the file.
 
 #include <limits>
 

@@ -19,7 +19,7 @@ concept GgufNumber = std::same_as<T, std::uint8_t> || std::same_as<T, std::int8_
 
 class GgufWriter {
  public:
-  // Makes the bytes of one tensor when its turn to be written comes, so that a large model never lies in memory whole.
+  // Makes the bytes of one tensor when it is written, so that a large model is never in memory as a whole.
   using Producer = std::function<Result<std::vector<std::byte>>()>;
 
   // A power of two; files with another than 32 name it in general.alignment.
@@ -49,7 +49,7 @@ class GgufWriter {
                           std::span<const std::byte> bytes);
   Result<void> add_tensor(std::string_view name, DType dtype, std::span<const std::size_t> shape, Producer producer);
 
-  // Atomic: the file is complete or not there.
+  // Atomic: the file is complete or does not exist.
   Result<void> write(const std::string& path) const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// Deflated bytes (RFC 1951), as numpy.savez_compressed stores arrays. Written here so that reading them needs no
-// library: what decodes fixtures must be there on every target.
+// Deflated bytes (RFC 1951), as numpy.savez_compressed stores arrays. Loom has a decoder of its own, since fixtures
+// must be readable on every target, without a library.
 
 #include <span>
 

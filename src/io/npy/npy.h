@@ -21,7 +21,7 @@ struct NpyArray {
   Buffer bytes;                    // little-endian, row-major
 };
 
-// The same without a copy: `bytes` points into the file and has its byte order and its order of axes.
+// An array without a copy: `bytes` points into the file and has its byte order and its order of axes.
 struct NpyView {
   DType dtype = DType::float32;
   bool is_bool = false, big_endian = false, fortran_order = false;
@@ -38,8 +38,8 @@ Result<NpyArray> read_npy(const std::string& path);
 // Everything before the elements. Unsupported for types NumPy lacks and more than 8 axes.
 Result<std::string> npy_header(DType dtype, std::span<const std::size_t> shape, bool is_bool = false);
 
-// `bytes` little-endian and row-major; ShapeMismatch unless they fill the shape. Atomic: the file is complete or not
-// there.
+// `bytes` little-endian and row-major; ShapeMismatch unless they fill the shape. Atomic: the file is complete or does
+// not exist.
 Result<void> write_npy(const std::string& path, DType dtype, std::span<const std::size_t> shape,
                        std::span<const std::byte> bytes, bool is_bool = false);
 

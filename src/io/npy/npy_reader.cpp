@@ -46,8 +46,8 @@ class HeaderParser {
     }
     skip_space();
     if (at_ < text_.size() && text_[at_] == '\n') ++at_;
-    if (at_ != text_.size()) return error("text behind the dict");
-    if (!have_descr || !have_order || !have_shape) return error("descr, fortran_order and shape are not all there");
+    if (at_ != text_.size()) return error("text after the dict");
+    if (!have_descr || !have_order || !have_shape) return error("expected descr, fortran_order and shape");
     return std::move(out_);
   }
 
@@ -144,7 +144,7 @@ class HeaderParser {
   Header out_;
 };
 
-// Turns elements that lie with the first axis fastest into row-major order.
+// Turns elements whose first axis varies fastest into row-major order.
 void transpose(const std::byte* from, std::byte* to, std::size_t element, std::span<const std::size_t> shape,
                std::size_t elements) {
   std::array<std::size_t, kMaxNpyRank> at{}, stride{};

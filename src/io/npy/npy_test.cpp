@@ -63,7 +63,7 @@ double expected(const NpyArray& a, std::size_t k) {
   return letter == 'u' ? n : letter == 'f' ? (n - 2) / 2 : n - 2;
 }
 
-TEST(Npy, F_01_reads_what_numpy_writes) {
+TEST(Npy, reads_what_numpy_writes) {  // F-01
   for (const Case& c : kCases) {
     const auto a = read_npy(golden(c.name));
     ASSERT_TRUE(a) << c.name << ": " << a.error().text();
@@ -77,7 +77,7 @@ TEST(Npy, F_01_reads_what_numpy_writes) {
   }
 }
 
-TEST(Npy, F_03_writes_the_bytes_that_numpy_writes) {
+TEST(Npy, writes_the_bytes_that_numpy_writes) {  // F-03
   const std::string path = ::testing::TempDir() + "written.npy";
   for (const Case& c : kCases) {
     if (!c.canonical) continue;
@@ -112,7 +112,7 @@ Code code_of(const std::vector<std::byte>& file) {
   return a ? Code{} : a.error().code;
 }
 
-TEST(Npy, F_01_the_header_is_parsed_strictly) {
+TEST(Npy, the_header_is_parsed_strictly) {  // F-01
   EXPECT_EQ(code_of(file_of("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }    \n", 24)), Code{});
   EXPECT_EQ(code_of(file_of("{\"shape\":(3,),\"fortran_order\":True,\"descr\":\"|u1\"}", 3, 2)), Code{});
   for (const char* bad : {"",
@@ -158,7 +158,7 @@ TEST(Npy, F_01_the_header_is_parsed_strictly) {
   EXPECT_EQ(code_of(huge), Code::LimitExceeded);
 }
 
-TEST(Npy, F_01_survives_damage) {
+TEST(Npy, survives_damage) {  // F-01
   for (const char* name : {"fortran_big_f8", "version3_u1", "b1"}) {
     const auto good = bytes_of_file(golden(name));
     expect_survives_damage(good, good.size(), 4,

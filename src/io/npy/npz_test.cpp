@@ -12,7 +12,8 @@ namespace {
 
 std::vector<std::byte> golden(const char* name) { return bytes_of_file(test::source_path("tests/golden/npy/") + name); }
 
-TEST(Npz, F_01_reads_what_numpy_saves) {  // tools/golden/npy.py
+// F-01
+TEST(Npz, reads_what_numpy_saves) {  // tools/golden/npy.py
   const auto arrays = parse_npz(golden("two.npz"));
   ASSERT_TRUE(arrays) << arrays.error().text();
   ASSERT_EQ(arrays->size(), 2u);
@@ -24,7 +25,8 @@ TEST(Npz, F_01_reads_what_numpy_saves) {  // tools/golden/npy.py
   EXPECT_EQ(arrays->at("targets").dtype, DType::int64);
 }
 
-TEST(Npz, F_01_reads_what_numpy_compresses) {  // tools/golden/npy.py
+// F-01
+TEST(Npz, reads_what_numpy_compresses) {  // tools/golden/npy.py
   const auto zeros = parse_npz(golden("compressed.npz"));
   ASSERT_TRUE(zeros) << zeros.error().text();
   EXPECT_EQ(zeros->at("x").shape, (std::vector<std::size_t>{3}));
@@ -41,7 +43,7 @@ TEST(Npz, F_01_reads_what_numpy_compresses) {  // tools/golden/npy.py
   EXPECT_EQ(arrays->at("small").shape, (std::vector<std::size_t>{6}));
 }
 
-TEST(Npz, F_01_reads_the_arrays_that_are_asked_for) {
+TEST(Npz, reads_the_arrays_that_are_asked_for) {  // F-01
   const std::string_view wanted[] = {"small", "absent"};
   const auto arrays = parse_npz(golden("deflated.npz"), wanted);
   ASSERT_TRUE(arrays) << arrays.error().text();
@@ -49,7 +51,7 @@ TEST(Npz, F_01_reads_the_arrays_that_are_asked_for) {
   EXPECT_TRUE(arrays->contains("small"));
 }
 
-TEST(Npz, F_01_no_damage_of_compressed_data_crashes) {
+TEST(Npz, no_damage_of_compressed_data_crashes) {  // F-01
   const auto good = golden("deflated.npz");
   for (std::size_t n = 0; n < good.size(); n += 7) EXPECT_FALSE(parse_npz(std::span(good).first(n))) << n;
   std::size_t found = 0;
@@ -60,7 +62,7 @@ TEST(Npz, F_01_no_damage_of_compressed_data_crashes) {
   }
   EXPECT_GT(found, good.size() * 9 / 10);
 }
-TEST(Npz, F_01_every_cut_is_an_error_and_no_flip_crashes) {
+TEST(Npz, every_cut_is_an_error_and_no_flip_crashes) {  // F-01
   const auto good = golden("two.npz");
   for (std::size_t n = 0; n < good.size(); ++n) EXPECT_FALSE(parse_npz(std::span(good).first(n))) << n;
   std::size_t found = 0;

@@ -2,6 +2,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/system.h"
 #include "io/byte_reader.h"
 #include "io/entity/entity.h"
 #include "io/entity/entity_layout.h"
@@ -9,8 +10,6 @@
 
 namespace loom {
 namespace {
-
-constexpr std::string_view kGraphBegin = "{\"graph\":";
 
 Result<graph::Model> model_of_entity(const EntityReader& reader) {
   LOOM_TRY_VOID(reader.verify());
@@ -26,22 +25,21 @@ Result<graph::Model> model_of_entity(const EntityReader& reader) {
 
 }  // namespace
 
-bool is_graph_entity(const std::string& path) {
-  if (!is_file(path)) return false;
-  const auto reader = EntityReader::open(path);
-  if (!reader) return false;
-  const auto spec = reader->section("network");
-  return spec && as_text(*spec).starts_with(kGraphBegin);
+Result<graph::Model> read_graph(const Identified& file) {
+  if (!file.is_graph() && file.kind != FileKind::Entity)
+    return fail(Code::CorruptData, "{}: {}; expected a graph, an ONNX file or an .entity with one", file.path,
+                describe(file.kind));
+  const auto bytes = file.source->bytes();
+  const std::size_t slash = file.path.find_last_of(os::kSeparators);
+  const std::string folder = slash == file.path.npos ? "." : file.path.substr(0, slash + 1);
+  auto model = file.kind == FileKind::Onnx ? parse_onnx(bytes, {folder}) : parse_graph(bytes);
+  if (!model) return at(file.path, std::move(model).error());
+  return model;
 }
 
-bool is_graph_file(const std::string& path) { return path.ends_with(".onnx") || is_graph_entity(path); }
-
 Result<graph::Model> read_graph(const std::string& path) {
-  if (path.ends_with(".onnx")) return read_onnx(path);
-  LOOM_TRY(const EntityReader reader, EntityReader::open(path));
-  auto model = model_of_entity(reader);
-  if (!model) return at(path, std::move(model).error());
-  return model;
+  LOOM_TRY(const Identified file, identify(path));
+  return read_graph(file);
 }
 
 Result<graph::Model> parse_graph(std::span<const std::byte> bytes) {

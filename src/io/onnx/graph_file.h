@@ -5,19 +5,18 @@
 #include <functional>
 
 #include "core/sha256.h"
+#include "io/identify.h"
 #include "io/onnx/onnx.h"
 #include "network/network.h"
 
 namespace loom {
 
-// Returns whether the file is an .entity with a graph in it.
-bool is_graph_entity(const std::string& path);
-// The file is a graph: .onnx, or an .entity with one.
-bool is_graph_file(const std::string& path);
-// Errors of read_onnx() and EntityReader, whose hashes are checked first.
+// Errors of parse_onnx() and EntityReader, whose hashes are checked first; CorruptData for another kind of file.
 Result<graph::Model> read_graph(const std::string& path);
+Result<graph::Model> read_graph(const Identified& file);
 
-// The same of bytes: an ONNX message that holds every tensor, or an .entity with one. They are read during the call.
+// Reads a graph from bytes: an ONNX message that holds every tensor, or an .entity with one. They are read during the
+// call.
 Result<graph::Model> parse_graph(std::span<const std::byte> bytes);
 
 // For specs: reads the graphs that they name, .onnx or .entity, in a folder and below it.

@@ -10,8 +10,8 @@
 #include "io/network_file.h"
 #include "io/network_tensors.h"
 #include "io/onnx/graph_file.h"
-#include "layers/graph/runner.h"
-#include "network/network_session.h"
+#include "graph/runner.h"
+#include "network/session/network_session.h"
 #include "support/divided.h"
 #include "support/files.h"
 
@@ -58,7 +58,7 @@ std::vector<float> run_of(const std::string& path, const std::vector<float>& x, 
   return y ? std::vector<float>((*y)[0].as<float>(), (*y)[0].as<float>() + (*y)[0].elements()) : std::vector<float>();
 }
 
-TEST(GraphNetwork, L_170_L_173_F_04_real_models_give_the_bits_of_their_runner_and_come_back_from_every_file) {
+TEST(GraphNetwork, real_models_give_the_bits_of_their_runner_and_come_back_from_every_file) {  // L-170, L-173, F-04
   const struct {
     std::string path;
     Shape shape;
@@ -102,7 +102,7 @@ TEST(GraphNetwork, L_170_L_173_F_04_real_models_give_the_bits_of_their_runner_an
   }
 }
 
-TEST(GraphNetwork, L_171_a_spec_names_a_graph_in_its_folder) {
+TEST(GraphNetwork, a_spec_names_a_graph_in_its_folder) {  // L-171
   const std::filesystem::path folder = new_folder();
   test::write_all((folder / "m.onnx").string(), test::read_all(kPictures));
   const auto load = [&](const std::string& layer, const char* more = "") {
@@ -115,7 +115,7 @@ TEST(GraphNetwork, L_171_a_spec_names_a_graph_in_its_folder) {
   const Shape shape = Shape::of({2, 3, 48, 96});
   EXPECT_EQ(output_of(features->network, drawn(shape, 0), shape).size(), 4u);
   EXPECT_EQ(features->network.shape_after(0), Shape::of({2, 200}));
-  // What is written needs the file no longer.
+  // The written network does not depend on the file.
   ASSERT_TRUE(save_network((folder / "net.entity").string(), features->network));
   std::filesystem::remove(folder / "m.onnx");
   auto saved = load_network((folder / "net.entity").string());
@@ -133,7 +133,7 @@ TEST(GraphNetwork, L_171_a_spec_names_a_graph_in_its_folder) {
   }
 }
 
-TEST(GraphNetwork, L_171_ids_go_into_an_encoder_with_its_other_inputs_fixed) {
+TEST(GraphNetwork, ids_go_into_an_encoder_with_its_other_inputs_fixed) {  // L-171
   const auto alone = load_network(kIds);
   ASSERT_FALSE(alone);
   EXPECT_NE(alone.error().text().find("the graph has 3 inputs, \"input_ids\""), std::string::npos)
@@ -149,7 +149,7 @@ TEST(GraphNetwork, L_171_ids_go_into_an_encoder_with_its_other_inputs_fixed) {
   EXPECT_TRUE(std::ranges::all_of(y, [](float v) { return std::isfinite(v); }));
 }
 
-TEST(GraphNetwork, F_01_changed_files_end_with_an_answer_or_an_error) {
+TEST(GraphNetwork, changed_files_end_with_an_answer_or_an_error) {  // F-01
   const std::string good = test::read_all(kPictures);
   const RandomStream stream{5, RandomDomain::Noise, 0, random_site("changes")};
   const Shape shape = Shape::of({1, 3, 48, 48});

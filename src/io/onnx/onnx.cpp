@@ -1,6 +1,7 @@
 #include "io/onnx/onnx.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -93,7 +94,7 @@ Result<std::uint64_t> whole_number(const std::string& text) {
   return value;
 }
 
-// The bytes of a tensor that lies in another file: location, offset and length.
+// The bytes of a tensor that is stored in another file: location, offset and length.
 Result<Value> external_tensor(const TensorParts& parts, const OnnxOptions& options) {
   std::string location;
   std::uint64_t offset = 0, length = 0;
@@ -131,7 +132,7 @@ Result<Value> numbered_tensor(const TensorParts& parts) {
     LOOM_TRY(n, checked_mul(n, d));
   }
   const bool packed = type == Type::u4 || type == Type::i4;
-  if (n > (std::size_t{1} << 48) || (packed ? (n + 1) / 2 : n) != parts.numbers.size())
+  if (n > SIZE_MAX / 16 || (packed ? (n + 1) / 2 : n) != parts.numbers.size())
     return fail(Code::CorruptData, "{} numbers for a tensor {}", parts.numbers.size(), graph::text_of(parts.dims));
   const std::size_t size = packed ? 1 : graph::stored_bytes(type, 1);
   std::vector<std::byte> bytes(parts.numbers.size() * size);
@@ -379,13 +380,6 @@ class OnnxReader {
 };
 
 }  // namespace
-
-bool looks_like_onnx(Bytes bytes) {
-  if (bytes.size() < 3 || bytes[0] != std::byte{0x08} || bytes[1] > std::byte{0x3f}) return false;
-  // producer_name, producer_version, domain, model_version, doc_string, graph, opset_import
-  constexpr std::array kNext{0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42};
-  return std::ranges::find(kNext, static_cast<int>(bytes[2])) != kNext.end();
-}
 
 Result<Model> parse_onnx(Bytes file, const OnnxOptions& options) { return OnnxReader(options).model(file); }
 

@@ -1,20 +1,17 @@
 #pragma once
 // ONNX files, opset 7 on: ModelProto of onnx.proto (Apache-2.0), read without a library for protocol buffers. Tensors
-// may lie in other files of the model's folder.
+// may be in other files of the model's folder.
 
 #include <span>
 #include <string>
 
-#include "layers/graph/model.h"
+#include "graph/model.h"
 
 namespace loom {
 
 struct OnnxOptions {
   std::string folder{};  // of external data; empty: there is none
 };
-
-// Whether bytes begin as an ONNX file does: with its version, and a field that may follow.
-bool looks_like_onnx(std::span<const std::byte> bytes);
 
 // CorruptData with the offset inside the message at hand; Unsupported for opsets, sparse tensors, texts and element
 // types that Loom lacks; NestingTooDeep; OutOfRange for external data outside the folder. Operations are not looked at:

@@ -1,5 +1,5 @@
 // Every attribute that an operation knows is read: in some case of nodes.bin or graphs.bin another value gives another
-// answer or an error. What changes nothing is declared here, with the reason.
+// answer or an error. Attributes that change nothing are declared below, with the reason.
 
 #include <cstring>
 #include <map>
@@ -108,7 +108,7 @@ std::vector<Attribute> companions(std::string_view op, const std::string& key) {
   return values;
 }
 
-// Whether in this case the attribute tells answers apart.
+// Returns whether another value of the attribute changes the answer of this case.
 bool is_read(const NodeCase& c, std::string_view op, const graph::KnownAttribute& known,
              const std::shared_ptr<ThreadPool>& pool) {
   const auto model = parse_onnx(c.model);
@@ -148,7 +148,7 @@ void read_cases(const MappedFile& file, std::map<std::string, std::vector<NodeCa
   }
 }
 
-TEST(OnnxAttributes, F_02_each_one_changes_something_or_is_declared_without_effect) {
+TEST(OnnxAttributes, each_one_changes_something_or_is_declared_without_effect) {  // F-02
   const auto nodes = MappedFile::open(test::source_path("tests/golden/onnx/nodes.bin")).value(),
              graphs = MappedFile::open(test::source_path("tests/golden/onnx/graphs.bin")).value();
   std::map<std::string, std::vector<NodeCase>> cases;

@@ -6,7 +6,7 @@
 
 #include "io/byte_reader.h"
 #include "io/onnx/onnx.h"
-#include "layers/graph/runner.h"
+#include "graph/runner.h"
 
 namespace loom::onnx_cases {
 
@@ -42,7 +42,7 @@ inline Result<NodeCase> next_case(ByteReader& reader) {
   return c;
 }
 
-// As numpy.testing.assert_allclose(): |got - wanted| <= atol + rtol |wanted|.
+// As numpy.testing.assert_allclose(): `|got - wanted| <= atol + rtol |wanted|`.
 inline Result<void> expect_close(const NodeCase& c, const Value& got, const Value& wanted) {
   if (got.type != wanted.type || got.dims != wanted.dims)
     return fail(Code::ShapeMismatch, "{} {}, expected {} {}", graph::name_of(got.type), graph::text_of(got.dims),

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "io/onnx/onnx.h"
-#include "layers/graph/runner.h"
+#include "graph/runner.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace loom;

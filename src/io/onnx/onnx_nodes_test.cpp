@@ -54,19 +54,19 @@ std::size_t run_cases(const std::string& path, bool is_report) {
   return cases;
 }
 
-TEST(OnnxNodeCases, F_42_every_case_kept_passes) {
+TEST(OnnxNodeCases, every_case_kept_passes) {  // F-42
   const std::string other = setting("LOOM_ONNX_CASES");
   const std::string path = other.empty() ? test::source_path("tests/golden/onnx/nodes.bin") : other;
   EXPECT_GE(run_cases(path, !other.empty()), kLeastCases);
 }
 
 // Random graphs of every operation and its attributes (tools/compare_onnxruntime.py --golden).
-TEST(OnnxNodeCases, F_42_graphs_answer_as_onnxruntime_does) {
+TEST(OnnxNodeCases, graphs_answer_as_onnxruntime_does) {  // F-42
   EXPECT_GE(run_cases(test::source_path("tests/golden/onnx/graphs.bin"), false), kLeastGraphs);
 }
 
-// Every input of f32 goes through an operation that a card has a form of, so that what comes next finds it there.
-void give_there(graph::Model& model) {
+// Every input of f32 goes through an operation that a card can run, so that the next one finds it on the device.
+void send_to_device(graph::Model& model) {
   std::vector<graph::Node> nodes;
   for (const graph::InputInfo& info : model.body.inputs) {
     if (info.type != graph::Type::f32) continue;
@@ -81,14 +81,14 @@ void give_there(graph::Model& model) {
 }
 
 Result<std::vector<Value>> outputs_of(const NodeCase& c, const std::shared_ptr<ThreadPool>& pool, Device* device,
-                                      bool gives_there) {
+                                      bool are_on_device) {
   LOOM_TRY(graph::Model model, parse_onnx(c.model));
   std::vector<std::pair<std::string, Value>> inputs;
   for (std::size_t i = 0; i < c.inputs.size(); ++i) {
     LOOM_TRY(auto tensor, parse_onnx_tensor(c.inputs[i]));
     inputs.emplace_back(model.body.inputs[i].name, std::move(tensor.second));
   }
-  if (gives_there) give_there(model);
+  if (are_on_device) send_to_device(model);
   LOOM_TRY(const auto program, graph::Program::create(std::move(model), {std::uint64_t{1} << 32}));
   graph::RunnerOptions options;
   options.pool = pool, options.device = device;
@@ -97,9 +97,9 @@ Result<std::vector<Value>> outputs_of(const NodeCase& c, const std::shared_ptr<T
   return runner->run(inputs);
 }
 
-// The bits of this computer, for the second run too, which takes the memory of the first; with inputs that come from
-// here, and with some that lie there.
-TEST(GpuOnnxNodeCases, F_42_cases_have_the_bits_of_the_cpu) {
+// The bits of the CPU, for the second run too, which takes the memory of the first; with inputs on the host, and with
+// some on the device.
+TEST(GpuOnnxNodeCases, cases_have_the_bits_of_the_cpu) {  // F-42
   LOOM_NEEDS_GPU_DEVICE(device);
   const auto file = MappedFile::open(test::source_path("tests/golden/onnx/nodes.bin"));
   ASSERT_TRUE(file) << file.error().text();
@@ -109,12 +109,12 @@ TEST(GpuOnnxNodeCases, F_42_cases_have_the_bits_of_the_cpu) {
   std::size_t compared = 0, recorded = 0;
   while (reader.left() != 0) {
     const NodeCase c = next_case(reader).value();
-    for (const bool gives_there : {false, true}) {
-      const auto wanted = outputs_of(c, pool, nullptr, gives_there);
-      if (!wanted && gives_there) continue;  // a number that decides a shape
+    for (const bool are_on_device : {false, true}) {
+      const auto wanted = outputs_of(c, pool, nullptr, are_on_device);
+      if (!wanted && are_on_device) continue;  // a number that decides a shape
       ASSERT_TRUE(wanted) << c.name << ": " << wanted.error().text();
       const std::uint64_t before = device->counters().dispatches;
-      const auto got = outputs_of(c, pool, device, gives_there);
+      const auto got = outputs_of(c, pool, device, are_on_device);
       ASSERT_TRUE(got) << c.name << ": " << got.error().text();
       recorded += device->counters().dispatches != before;
       ASSERT_EQ(wanted->size(), got->size()) << c.name;
@@ -130,11 +130,11 @@ TEST(GpuOnnxNodeCases, F_42_cases_have_the_bits_of_the_cpu) {
   EXPECT_GE(recorded, 850u);  // the others look at whole numbers, or have no form
   if (std::getenv("LOOM_GPU_FIGURES") == nullptr) return;
   std::printf("%zu of %zu with work there; computed here: %s\n", recorded, compared,
-              fmt::format("{}", fmt::join(device->computed_here().names, " ")).c_str());
+              fmt::format("{}", fmt::join(device->host_calls().names, " ")).c_str());
 }
 
 // Every case with bytes of its model changed: an answer or an error, within the memory that was allowed.
-TEST(OnnxNodeCases, F_01_changed_models_end_with_an_answer_or_an_error) {
+TEST(OnnxNodeCases, changed_models_end_with_an_answer_or_an_error) {  // F-01
   const auto file = MappedFile::open(test::source_path("tests/golden/onnx/nodes.bin"));
   ASSERT_TRUE(file);
   const std::shared_ptr<ThreadPool> pool = ThreadPool::create(1).value();
@@ -219,7 +219,7 @@ void change_graph(graph::Model& model, std::vector<std::pair<std::string, Value>
     change_value(inputs[next % inputs.size()].second, splitmix(random, 2));
 }
 
-TEST(OnnxNodeCases, F_01_changed_graphs_end_with_an_answer_or_an_error) {
+TEST(OnnxNodeCases, changed_graphs_end_with_an_answer_or_an_error) {  // F-01
   const auto file = MappedFile::open(test::source_path("tests/golden/onnx/nodes.bin"));
   ASSERT_TRUE(file);
   const std::shared_ptr<ThreadPool> pool = ThreadPool::create(1).value();

@@ -1,5 +1,5 @@
 // ONNX files: real models against onnxruntime (tests/golden/onnx/models.json, tools/golden/onnx_models.py), external
-// data, and files that are cut, changed or lie.
+// data, and files that are cut, changed or false.
 
 #include "io/onnx/onnx.h"
 
@@ -13,7 +13,7 @@
 #include "io/network_file.h"
 #include "io/onnx/graph_file.h"
 #include "io/onnx/wire.h"
-#include "layers/graph/runner.h"
+#include "graph/runner.h"
 #include "ops/all.h"
 #include "support/gpu.h"
 #include "support/paths.h"
@@ -109,7 +109,7 @@ void expect_as_golden(const Json& golden, const Value& got) {
 }
 
 // Equal bits on every target, whatever the threads.
-TEST(OnnxModels, F_42_real_models_answer_as_onnxruntime_does) {
+TEST(OnnxModels, real_models_answer_as_onnxruntime_does) {  // F-42
   const auto file = read_text_file(test::source_path("tests/golden/onnx/models.json"));
   ASSERT_TRUE(file);
   const Json golden = parse_json(*file).value();
@@ -137,8 +137,8 @@ TEST(OnnxModels, F_42_real_models_answer_as_onnxruntime_does) {
   }
 }
 
-// The bits of this computer on a card, without a trip from there in the middle.
-TEST(GpuOnnxModels, F_42_real_models_have_the_bits_of_the_cpu) {
+// The bits of the CPU on a card, without a copy to the host in the middle.
+TEST(GpuOnnxModels, real_models_have_the_bits_of_the_cpu) {  // F-42
   LOOM_NEEDS_GPU_DEVICE(device);
   const Json golden = parse_json(read_text_file(test::source_path("tests/golden/onnx/models.json")).value()).value();
   for (const Json& c : golden["cases"]) {
@@ -147,7 +147,7 @@ TEST(GpuOnnxModels, F_42_real_models_have_the_bits_of_the_cpu) {
     std::vector<std::pair<std::string, Value>> inputs;
     for (const Json& info : c["inputs"]) inputs.emplace_back(info["name"].get<std::string>(), value_by_rule(info));
     std::vector<std::vector<std::byte>> wanted;
-    const std::uint64_t before = device->counters().dispatches, trips = device->computed_here().calls;
+    const std::uint64_t before = device->counters().dispatches, trips = device->host_calls().calls;
     for (Device* const where : {static_cast<Device*>(nullptr), static_cast<Device*>(device)}) {
       const auto program = graph::Program::create(read_onnx(path).value(), {std::uint64_t{1} << 31}).value();
       graph::RunnerOptions options;
@@ -161,24 +161,24 @@ TEST(GpuOnnxModels, F_42_real_models_have_the_bits_of_the_cpu) {
       EXPECT_TRUE(wanted == bits);
     }
     EXPECT_GT(device->counters().dispatches, before);
-    EXPECT_EQ(device->computed_here().calls, trips) << "each of their operations has a form";
+    EXPECT_EQ(device->host_calls().calls, trips) << "each of their operations has a form";
     if (std::getenv("LOOM_GPU_FIGURES") != nullptr)
       std::printf("%s: %llu dispatches, %llu trips\n", path.c_str(),
                   static_cast<unsigned long long>(device->counters().dispatches - before),
-                  static_cast<unsigned long long>(device->computed_here().calls - trips));
+                  static_cast<unsigned long long>(device->host_calls().calls - trips));
   }
 }
 
 // ---- what the planner does ----
 
-TEST(Onnx, F_42_names_every_missing_operation_at_once) {
+TEST(Onnx, names_every_missing_operation_at_once) {  // F-42
   const auto result = run(model(node("Strange", {"x"}, "a") + node("Odd", {"a"}, "y") + input("x") + output("y")), {});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, Code::Unsupported);
   EXPECT_EQ(result.error().message, "operations that Loom lacks: Odd, Strange");
 }
 
-TEST(Onnx, F_42_a_runner_plans_anew_for_other_shapes) {
+TEST(Onnx, a_runner_plans_anew_for_other_shapes) {  // F-42
   const std::string file = model(node("Relu", {"x"}, "r") + node("Add", {"r", "r"}, "y") + input("x") + output("y"));
   const auto program = graph::Program::create(parse_onnx(bytes_of_text(file)).value()).value();
   const auto runner = graph::Runner::create(program, {.threads = 1}).value();
@@ -193,7 +193,7 @@ TEST(Onnx, F_42_a_runner_plans_anew_for_other_shapes) {
 }
 
 // The shape that Reshape takes is known when the run is planned. The caller writes the next one into the same memory.
-TEST(Onnx, F_42_inputs_are_read_where_they_lie_and_only_while_a_run_lasts) {
+TEST(Onnx, inputs_are_read_where_they_lie_and_only_while_a_run_lasts) {  // F-42
   const std::string file = model(node("Reshape", {"x", "s"}, "y") + input("x") + input("s") + output("y"));
   const auto program = graph::Program::create(parse_onnx(bytes_of_text(file)).value()).value();
   const auto runner = graph::Runner::create(program, {.threads = 1}).value();
@@ -213,7 +213,7 @@ TEST(Onnx, F_42_inputs_are_read_where_they_lie_and_only_while_a_run_lasts) {
   }
 }
 
-TEST(Onnx, F_42_a_file_says_what_its_outputs_are) {
+TEST(Onnx, a_file_says_what_its_outputs_are) {  // F-42
   const auto parsed = read_onnx(data_path("vad/silero_vad.onnx"));
   ASSERT_TRUE(parsed) << parsed.error().text();
   ASSERT_EQ(parsed->body.output_infos.size(), 2u);
@@ -222,7 +222,7 @@ TEST(Onnx, F_42_a_file_says_what_its_outputs_are) {
   EXPECT_EQ(parsed->body.output_infos[0].dims, (std::vector<std::int64_t>{-1, 1}));
 }
 
-TEST(Onnx, F_02_external_data_stays_in_the_folder) {
+TEST(Onnx, external_data_stays_in_the_folder) {  // F-02
   const std::string folder = ::testing::TempDir() + "onnx_external/";
   std::filesystem::create_directories(folder);
   const auto with_place = [&](const std::string& location, const std::string& length) {
@@ -256,7 +256,7 @@ TEST(Onnx, F_02_external_data_stays_in_the_folder) {
 }
 
 // The cache of huggingface_hub: a repository with its models in a folder of their own.
-TEST(Onnx, F_02_external_data_is_a_blob_of_the_hubs_cache_at_any_depth) {
+TEST(Onnx, external_data_is_a_blob_of_the_hubs_cache_at_any_depth) {  // F-02
   namespace fs = std::filesystem;
   const std::string hub = ::testing::TempDir() + "onnx_hub/";
   fs::remove_all(hub);
@@ -277,7 +277,7 @@ TEST(Onnx, F_02_external_data_is_a_blob_of_the_hubs_cache_at_any_depth) {
 }
 
 // An initialiser that is an input too is a default.
-TEST(Onnx, F_42_a_run_may_give_another_value_for_a_constant_that_is_an_input) {
+TEST(Onnx, a_run_may_give_another_value_for_a_constant_that_is_an_input) {  // F-42
   const std::string file = model(part(5, tensor("w", 1, {2}, part(9, floats({1, 2})))) + node("Mul", {"w", "w"}, "v") +
                                  node("Add", {"x", "v"}, "y") + input("x") + input("w") + output("y"));
   const auto program = graph::Program::create(parse_onnx(bytes_of_text(file)).value()).value();
@@ -300,7 +300,7 @@ TEST(Onnx, F_42_a_run_may_give_another_value_for_a_constant_that_is_an_input) {
 }
 
 // numpy.logaddexp.reduce of each row (numpy 2.4); the largest element is subtracted first where exp() would overflow.
-TEST(Onnx, F_42_the_logarithm_of_a_sum_of_exponentials_does_not_overflow) {
+TEST(Onnx, the_logarithm_of_a_sum_of_exponentials_does_not_overflow) {  // F-42
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const struct {
     std::vector<float> row;
@@ -327,7 +327,7 @@ TEST(Onnx, F_42_the_logarithm_of_a_sum_of_exponentials_does_not_overflow) {
 }
 
 // Names of choices that no operation knows would count as the default.
-TEST(Onnx, F_02_texts_and_attributes_that_nothing_reads_are_refused_by_name) {
+TEST(Onnx, texts_and_attributes_that_nothing_reads_are_refused_by_name) {  // F-02
   const auto text = [](const std::string& key, const std::string& value) {
     return part(5, part(1, key) + part(4, value) + whole(20, 3));
   };
@@ -361,17 +361,17 @@ TEST(Onnx, F_02_texts_and_attributes_that_nothing_reads_are_refused_by_name) {
 
 // ---- as an .entity ----
 
-TEST(Onnx, F_42_an_entity_holds_the_graph_and_gives_its_bits) {
+TEST(Onnx, an_entity_holds_the_graph_and_gives_its_bits) {  // F-42
   const std::string file = model(part(5, tensor("w", 1, {2, 2}, part(9, floats({1, 2, 3, 4})))) +
                                  node("MatMul", {"x", "w"}, "y") + input("x") + output("y"));
   const std::string path = ::testing::TempDir() + "graph.onnx", entity = ::testing::TempDir() + "graph.entity";
   ASSERT_TRUE(write_file_atomically(path, bytes_of_text(file)));
   ASSERT_TRUE(convert_onnx(path, entity));
-  EXPECT_TRUE(is_graph_entity(entity));
+  EXPECT_TRUE(holds(entity, FileKind::GraphEntity));
   EXPECT_EQ(parse_graph(bytes_of_file(entity)).value().body.nodes.size(), 1u);
   EXPECT_EQ(parse_graph(bytes_of_text(file)).value().body.nodes.size(), 1u);
   EXPECT_EQ(parse_graph(bytes_of_text("nothing")).error().code, Code::CorruptData);
-  EXPECT_FALSE(is_graph_entity(path));
+  EXPECT_FALSE(holds(path, FileKind::GraphEntity));
   auto read = read_graph(entity);
   ASSERT_TRUE(read) << read.error().text();
   const auto y = run(std::move(*read), {{"x", numbers({1, 1}, {1, 2})}});
@@ -384,7 +384,7 @@ TEST(Onnx, F_42_an_entity_holds_the_graph_and_gives_its_bits) {
   EXPECT_EQ(read_graph(entity).error().code, Code::CorruptData);
 }
 
-TEST(Onnx, F_42_an_attribute_that_would_not_count_is_an_error) {
+TEST(Onnx, an_attribute_that_would_not_count_is_an_error) {  // F-42
   const auto error = [](const std::string& attribute, const char* output_name = "y") {
     const auto y = run(model(input("x") + node("Softmax", {"x"}, output_name, part(5, attribute)) + output("y")),
                        {{"x", numbers({1, 2}, {1, 2})}});
@@ -401,7 +401,7 @@ TEST(Onnx, F_42_an_attribute_that_would_not_count_is_an_error) {
 
 // ---- damage ----
 
-TEST(Onnx, F_01_survives_damage) {
+TEST(Onnx, survives_damage) {  // F-01
   const std::string body =
       part(5, tensor("w", 1, {2, 2}, part(9, floats({1, 2, 3, 4})))) + node("MatMul", {"x", "w"}, "m") +
       node("Softmax", {"m"}, "y", part(5, part(1, "axis") + whole(3, 1) + whole(20, 2))) + input("x") + output("y");
@@ -415,7 +415,7 @@ TEST(Onnx, F_01_survives_damage) {
   });
 }
 
-TEST(Onnx, F_01_refuses_what_lies_about_sizes) {
+TEST(Onnx, refuses_what_lies_about_sizes) {  // F-01
   const auto code = [](const std::string& body) { return parse_onnx(bytes_of_text(model(body))).error().code; };
   EXPECT_EQ(code(part(5, tensor("w", 1, {std::size_t{1} << 40, std::size_t{1} << 40}, part(9, "")))),
             Code::SizeOverflow);
@@ -431,7 +431,7 @@ TEST(Onnx, F_01_refuses_what_lies_about_sizes) {
 }
 
 // Shapes of a graph are untrusted too: what does not fit is an error before memory is taken.
-TEST(Onnx, F_01_refuses_graphs_that_grow_without_bound) {
+TEST(Onnx, refuses_graphs_that_grow_without_bound) {  // F-01
   const std::string shape =
       part(5, tensor("s", 7, {2}, part(7, varint(std::uint64_t{1} << 30) + varint(std::uint64_t{1} << 30))));
   const auto huge = run(model(shape + node("ConstantOfShape", {"s"}, "y") + output("y")), {});

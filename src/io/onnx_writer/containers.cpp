@@ -80,7 +80,7 @@ Result<Value> emit_metacognition(Emitter& emit, const Part& part, const Value& x
 }
 
 Result<Value> emit_share(Emitter& emit, const Part& part, const Value& x) {
-  Layer* const target = layer_as<Share>(part.layer)->target();
+  Layer* const target = layer_as<Share>(part.layer)->target_in(emit.wiring());
   return target == nullptr ? Result<Value>(x) : emit.layer(part.path, *target, x);
 }
 
@@ -110,7 +110,7 @@ Result<Value> concatenated(Emitter& emit, const Part& part, const std::vector<Va
                  {{"axis", static_cast<std::int64_t>(axis)}});
 }
 
-// The branches' outputs by cell of the scatter grid, zeros where none lies.
+// The branches' outputs by cell of the scatter grid, zeros in cells without a branch.
 Result<Value> scattered(Emitter& emit, const Part& part, const std::vector<Child>& branches,
                         const std::vector<Value>& outputs, const Shape& out) {
   const ParallelConfig& c = layer_as<Parallel>(part.layer)->config();
@@ -152,7 +152,7 @@ Result<Value> gate_shares(Emitter& emit, const Part& part, const std::vector<Chi
     const Shape one = *Shape::create(std::array{z.shape[0], n});
     z = emit.op(part.path, "ReduceMean", one, {z.name}, {{"axes", middle}, {"keepdims", std::int64_t{0}}});
   }
-  const bool is_given = gate->last_operation().kind_row().gives_distribution;
+  const bool is_given = gate->last_operation(emit.wiring()).kind_row().gives_distribution;
   if (!is_given && c.gate_temperature != 1) z = emit.with(part.path, "Div", z, static_cast<float>(c.gate_temperature));
   const float none = -std::numeric_limits<float>::infinity();
   std::vector<float> allowed(n, 0);
@@ -209,7 +209,7 @@ Result<Value> emit_parallel(Emitter& emit, const Part& part, const Value& x) {
     Layer& branch = *branches[i].layer;
     if (branch.common.is_disabled && !pieces) continue;
     if (branch.common.is_disabled) {
-      LOOM_TRY(const Shape shape, branch.output_shape(x.shape));
+      LOOM_TRY(const Shape shape, branch.wired_shape(emit.wiring(), x.shape));
       outputs[i] = emit.zeros(branches[i].path, x, shape);
     } else {
       LOOM_TRY(const Value y, emit.layer(branches[i].path, branch, x));
@@ -217,7 +217,7 @@ Result<Value> emit_parallel(Emitter& emit, const Part& part, const Value& x) {
     }
     parts.push_back(*outputs[i]);
   }
-  LOOM_TRY(const Shape out, part.layer.output_shape(x.shape));
+  LOOM_TRY(const Shape out, part.layer.wired_shape(emit.wiring(), x.shape));
   if (c.combine_mode == Combine::Concat) return concatenated(emit, part, parts, c.flatten, c.concat_axis);
   if (c.combine_mode == Combine::GridScatter) return scattered(emit, part, branches, parts, out);
   if (c.combine_mode == Combine::Filter) return filtered(emit, part, branches, outputs, x, out);

@@ -10,7 +10,7 @@
 namespace loom::onnx_out {
 namespace {
 
-// Visitors write with the one list of fields; layers inside are no settings here.
+// Writes settings by the one list of fields; layers inside are no settings.
 class SettingsWriter final : public FieldVisitor, public ConfigWriter {
  public:
   explicit SettingsWriter(Json& object) : ConfigWriter(object) {}
@@ -113,13 +113,14 @@ Shape with_extent(const Shape& shape, std::size_t axis, std::size_t extent) {
   return *Shape::create({extents.data(), shape.rank()});
 }
 
-Emitter::Emitter(Network& network, const OnnxExportOptions& options) : network_(network), options_(options) {
+Emitter::Emitter(const Network& network, const Wiring& wiring, const OnnxExportOptions& options)
+    : network_(network), wiring_(wiring), options_(options) {
   network.visit_weights(
-      [this](const std::string& path, const Weight& w, const Layer&) { weight_paths_.emplace(w.slot(), path); });
+      [this](const std::string& path, const Weight& w, const Layer&) { weight_paths_.emplace(w.identity(), path); });
 }
 
 std::string Emitter::name_of(const Weight& weight) const {
-  const auto found = weight_paths_.find(weight.slot());
+  const auto found = weight_paths_.find(weight.identity());
   LOOM_ASSERT(found != weight_paths_.end());
   return found->second;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What the kinds share while a network becomes ONNX nodes: values with their shapes, weights as initialisers, products
-// and activations.
+// Helpers that the kinds share while a network becomes ONNX nodes: values with their shapes, weights as initialisers,
+// products and activations.
 
 #include <functional>
 #include <map>
@@ -53,13 +53,14 @@ using EmitKind = Result<Value> (*)(Emitter& emit, const Part& part, const Value&
 
 class Emitter {
  public:
-  Emitter(Network& network, const OnnxExportOptions& options);
+  Emitter(const Network& network, const Wiring& wiring, const OnnxExportOptions& options);
+  const Wiring* wiring() const { return &wiring_; }
 
   GraphWriter graph;
 
   // The nodes of a layer, containers with all that is in them. Unsupported, ShapeMismatch.
   Result<Value> layer(const std::string& path, Layer& layer, const Value& x);
-  // The same by the cells of the grid.
+  // The nodes of all cells of the grid.
   Result<Value> cells(const Value& input);
   const Value& output_of(std::size_t cell) const { return outputs_[cell]; }
   Result<std::size_t> cell_at(const std::array<std::size_t, 4>& address) const;
@@ -96,15 +97,16 @@ class Emitter {
  private:
   Result<Value> cell(std::size_t index, const Value& before);
 
-  Network& network_;
+  const Network& network_;
+  const Wiring& wiring_;
   const OnnxExportOptions& options_;
-  std::map<std::size_t, std::string> weight_paths_;  // by slot
+  std::map<const void*, std::string> weight_paths_;  // by Weight::identity()
   std::vector<Value> outputs_;                       // of the cells so far
 };
 
-// The weight of that name; asserts that it is there.
+// The weight of that name; asserts that it exists.
 const Weight& weight_of(const Part& part, std::string_view name);
-// The same, or null.
+// The weight of that name, or null.
 const Weight* optional_weight(const Part& part, std::string_view name);
 // The child at that path below the layer.
 Layer* child_of(const Part& part, std::string_view path);
@@ -112,9 +114,6 @@ Layer* child_of(const Part& part, std::string_view path);
 Shape with_extent(const Shape& shape, std::size_t axis, std::size_t extent);
 // The error of a kind that ONNX cannot express, with its place.
 tl::unexpected<Error> unsupported(const std::string& path, const std::string& why);
-
-// The function of a kind; null where there is none.
-EmitKind emit_kind(std::string_view kind);
 
 Result<Value> emit_dense(Emitter& emit, const Part& part, const Value& x);
 Result<Value> emit_swiglu(Emitter& emit, const Part& part, const Value& x);

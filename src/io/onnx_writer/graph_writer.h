@@ -62,7 +62,7 @@ class GraphWriter {
                    const Attributes& attributes = {}) {
     return nodes(place, op, inputs, attributes, 1)[0];
   }
-  // Constant tensors. One of a name that is there already is not written twice.
+  // Constant tensors. A second one of the same name is not written.
   std::string floats(const std::string& name, std::span<const std::size_t> shape, std::span<const float> values);
   std::string scalar(float value);
   std::string ints(const std::vector<std::int64_t>& values);  // [n]

@@ -155,7 +155,7 @@ Result<Value> emit_groupnorm(Emitter& emit, const Part& part, const Value& x) {
   const std::size_t groups = part.settings.size("num_groups");
   LOOM_TRY(const Shape grouped, Shape::create(std::array{x.shape[0], groups, x.shape.elements() / groups}));
   const Value y = emit.reshape(part.path, normalised(emit, part, emit.reshape(part.path, x, grouped)), x.shape);
-  // Gain and shift lie along axis 1.
+  // Gain and shift vary along axis 1.
   std::vector<std::int64_t> behind(x.shape.rank() - 2);
   std::iota(behind.begin(), behind.end(), 1);
   const auto along = [&](const char* name) -> Result<std::string> {

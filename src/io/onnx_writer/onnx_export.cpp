@@ -6,6 +6,7 @@
 #include "io/onnx_writer/emitter.h"
 #include "layers/embedding/embedding.h"
 #include "layers/share/share.h"
+#include "network/plan/forward_plan.h"
 
 namespace loom {
 namespace onnx_out {
@@ -61,21 +62,24 @@ const KindRow* row_of(std::string_view kind) {
 }
 
 // Whether all that reads the input of this layer looks it up in a table.
-bool reads_ids(Layer& layer) {
+bool reads_ids(const Wiring& wiring, Layer& layer) {
   if (layer_as<Embedding>(layer) != nullptr) return true;
-  if (const Share* share = layer_as<Share>(layer)) return share->target() != nullptr && reads_ids(*share->target());
+  if (const Share* share = layer_as<Share>(layer)) {
+    Layer* const target = share->target_in(&wiring);
+    return target != nullptr && reads_ids(wiring, *target);
+  }
   if (layer.kind() != "sequential" || Settings(layer).flag("residual")) return false;
   Layer* first = nullptr;
   layer.visit_children([&](const std::string&, Layer& child) {
     if (first == nullptr && !child.common.is_disabled) first = &child;
   });
-  return first != nullptr && reads_ids(*first);
+  return first != nullptr && reads_ids(wiring, *first);
 }
 
-bool reads_ids(const Network& network) {
+bool reads_ids(const Wiring& wiring, const Network& network) {
   for (std::size_t i = 0; i < network.num_cells(); ++i)
     if (const Cell& cell = network.cell(i); cell.runs())
-      return !cell.is_fed() && cell.operation() != nullptr && reads_ids(*cell.operation());
+      return !cell.is_fed() && cell.operation() != nullptr && reads_ids(wiring, *cell.operation());
   return false;
 }
 
@@ -92,14 +96,14 @@ Result<Value> Emitter::layer(const std::string& path, Layer& layer, const Value&
   if (row == nullptr) return unsupported(path, fmt::format("ONNX files hold no {}", layer.kind()));
   auto y = row->emit(*this, {path, layer, Settings(layer)}, row->takes_ids ? x : as_float(path, x));
   if (!y || row->name == "link") return y;
-  LOOM_TRY(const Shape wanted, layer.output_shape(x.shape));
+  LOOM_TRY(const Shape wanted, layer.wired_shape(wiring(), x.shape));
   LOOM_ASSERT(wanted == y->shape);
   return y;
 }
 
 }  // namespace onnx_out
 
-Result<OnnxModelText> network_to_onnx(Network& network, const OnnxExportOptions& options) {
+Result<OnnxModelText> network_to_onnx(const Network& network, const OnnxExportOptions& options) {
   const std::optional<Shape> sample = options.input_shape ? options.input_shape : network.settings.input_shape;
   if (!sample)
     return fail(Code::InvalidArgument,
@@ -108,9 +112,9 @@ Result<OnnxModelText> network_to_onnx(Network& network, const OnnxExportOptions&
     return fail(Code::Unsupported, "activations float64: ONNX runtimes lack some operators in double");
   OnnxModelText result;
   result.input = Network::with_batch(*sample, 1);
-  LOOM_TRY_VOID(network.prepare(result.input));
-  onnx_out::Emitter emit(network, options);
-  result.takes_ids = onnx_out::reads_ids(network);
+  LOOM_TRY(const auto plan, ForwardPlan::create(network, result.input));
+  onnx_out::Emitter emit(network, plan->wiring(), options);
+  result.takes_ids = onnx_out::reads_ids(plan->wiring(), network);
   using onnx_out::TensorType;
   emit.graph.input("input", result.takes_ids ? TensorType::Int64 : TensorType::Float, onnx_out::dims_of(result.input));
   LOOM_TRY(onnx_out::Value y, emit.cells({"input", result.input, result.takes_ids}));

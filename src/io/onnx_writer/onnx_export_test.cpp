@@ -6,7 +6,7 @@
 #include "core/json.h"
 #include "core/sha256.h"
 #include "layers/all.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "support/files.h"
 
 namespace loom::onnx_export_test {
@@ -37,7 +37,7 @@ std::map<std::string, std::string> record() {
   return rows;
 }
 
-TEST(OnnxExport, F_42_every_file_is_the_one_that_onnxruntime_agreed_with) {
+TEST(OnnxExport, every_file_is_the_one_that_onnxruntime_agreed_with) {  // F-42
   const Json cases = test::read_json(test::source_path("tests/golden/export/cases.json"));
   const auto rows = record();
   ASSERT_EQ(cases.size(), rows.size());
@@ -49,14 +49,14 @@ TEST(OnnxExport, F_42_every_file_is_the_one_that_onnxruntime_agreed_with) {
   }
 }
 
-TEST(OnnxExport, F_42_every_kind_has_a_case) {
+TEST(OnnxExport, every_kind_has_a_case) {  // F-42
   const std::string cases = test::read_all(test::source_path("tests/golden/export/cases.json"));
   for (const LayerKind* kind : layer_kinds())
     EXPECT_TRUE(kind->forward_only || cases.find(fmt::format("\"type\": \"{}\"", kind->name)) != std::string::npos)
         << kind->name;
 }
 
-TEST(OnnxExport, F_42_links_and_ties_share_one_initialiser) {
+TEST(OnnxExport, links_and_ties_share_one_initialiser) {  // F-42
   const auto shared = exported(R"({"input_shape":[6],"layers":[{"type":"dense","input_height":6,"output_height":6},
     {"is_remote_link":true,"target_l":0,"link_mode":"share"}]})");
   ASSERT_TRUE(shared);
@@ -74,7 +74,7 @@ void expect_unsupported(std::string_view spec, const std::string& place, const s
   EXPECT_NE(model.error().text().find(reason), std::string::npos) << model.error().text();
 }
 
-TEST(OnnxExport, F_43_what_a_graph_cannot_hold_is_unsupported_by_its_place) {
+TEST(OnnxExport, what_a_graph_cannot_hold_is_unsupported_by_its_place) {  // F-43
   const auto net = [](const std::string& layer, const std::string& shape = "[4,6]") {
     return fmt::format(R"({{"input_shape":{},"layers":[{}]}})", shape, layer);
   };
@@ -100,7 +100,7 @@ TEST(OnnxExport, F_43_what_a_graph_cannot_hold_is_unsupported_by_its_place) {
   expect_unsupported(R"({"input_shape":[6],"activations":"float64","layers":[{"type":"softmax"}]})", "", "float64");
 }
 
-TEST(OnnxExport, F_42_an_input_shape_is_needed_and_can_be_given) {
+TEST(OnnxExport, an_input_shape_is_needed_and_can_be_given) {  // F-42
   const char* spec = R"({"layers":[{"type":"dense","input_height":6,"output_height":4}]})";
   const auto without = exported(spec);
   ASSERT_FALSE(without);
@@ -114,7 +114,7 @@ TEST(OnnxExport, F_42_an_input_shape_is_needed_and_can_be_given) {
   EXPECT_EQ(wrong.error().code, Code::ShapeMismatch);
 }
 
-TEST(OnnxExport, F_42_dequantised_weights_are_written_as_their_values) {
+TEST(OnnxExport, dequantised_weights_are_written_as_their_values) {  // F-42
   const std::string spec =
       R"({"input_shape":[6],"layers":[{"type":"dense","input_height":6,"output_height":4,"dtype":"int8"}]})";
   auto loaded = network_from_json(spec);

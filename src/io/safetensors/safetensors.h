@@ -59,6 +59,7 @@ class SafetensorsModel {
   // Shards are named by the index and stay inside its folder.
   static Result<SafetensorsModel> open(const std::string& path);
   static Result<SafetensorsModel> open(const FileSet& files);
+  static Result<SafetensorsModel> open(std::shared_ptr<const ByteSource> source);  // of a file
   SafetensorsModel(SafetensorsModel&&) = default;  // a copy's pointers would look into the original
   SafetensorsModel& operator=(SafetensorsModel&&) = default;
 
@@ -82,7 +83,7 @@ class SafetensorsWriter {
   Result<void> add(std::string name, DType dtype, std::vector<std::size_t> shape, std::span<const std::byte> bytes,
                    bool is_bool = false);
   void set_metadata(std::string key, std::string value) { metadata_[std::move(key)] = std::move(value); }
-  // Atomic: the file is complete or not there. LimitExceeded for a header that readers would refuse.
+  // Atomic: the file is complete or does not exist. LimitExceeded for a header that readers would refuse.
   Result<void> write(const std::string& path) const;
   Result<std::vector<std::byte>> to_bytes() const;
 

@@ -1,4 +1,4 @@
-// Any bytes as a safetensors file: a file whose tensors lie inside it, or an Error.
+// Any bytes as a safetensors file: a file whose tensors are inside it, or an Error.
 
 #include <cstdint>
 

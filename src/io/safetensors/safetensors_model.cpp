@@ -37,7 +37,12 @@ Result<SafetensorsModel> SafetensorsModel::open(const std::string& path) {
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
     return by_index(FileSet::folder(folder), slash == std::string::npos ? path : path.substr(slash + 1));
   }
-  LOOM_TRY(auto file, SafetensorsFile::open(path));
+  LOOM_TRY(auto source, ByteSource::file(path));
+  return open(std::move(source));
+}
+
+Result<SafetensorsModel> SafetensorsModel::open(std::shared_ptr<const ByteSource> source) {
+  LOOM_TRY(auto file, SafetensorsFile::parse(std::move(source)));
   return of_file(std::move(file));
 }
 
@@ -49,7 +54,7 @@ Result<SafetensorsModel> SafetensorsModel::open(const FileSet& files) {
     return of_file(std::move(file));
   }
   if (files.has(kIndex)) return by_index(files, kIndex);
-  return fail(Code::NotFound, "{}: neither {} nor {} is there", files.name(), kSingle, kIndex);
+  return fail(Code::NotFound, "{}: expected {} or {}, found neither", files.name(), kSingle, kIndex);
 }
 
 SafetensorsModel SafetensorsModel::of_file(SafetensorsFile file) {

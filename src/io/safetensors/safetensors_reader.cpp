@@ -79,7 +79,7 @@ class SafetensorsParser {
       return fail(Code::CorruptData, "data_offsets {} and {} leave no bytes: the end is first", begin, end);
     if (end > data_.size())
       return fail(Code::CorruptData,
-                  "bytes {} to {} of the data expected, {} bytes are there: the file is cut off or its header is wrong",
+                  "expected bytes {} to {} of the data, got {} bytes: the file is cut off or its header is wrong",
                   begin, end, data_.size());
     if (end - begin != size)
       return fail(Code::CorruptData, "{} bytes of data, shape and type need {}", end - begin, size);
@@ -97,7 +97,7 @@ class SafetensorsParser {
     return static_cast<std::size_t>(*n);
   }
 
-  // The data has no gaps, no overlaps and nothing behind it.
+  // The data has no gaps, no overlaps and no bytes after it.
   Result<void> check_layout() {
     std::sort(out_.tensors_.begin(), out_.tensors_.end(), [](const auto& a, const auto& b) {
       return a.offset != b.offset ? a.offset < b.offset : a.bytes.size() < b.bytes.size();
@@ -123,6 +123,7 @@ Result<SafetensorsFile> SafetensorsFile::parse(std::span<const std::byte> bytes)
 }
 
 Result<SafetensorsFile> SafetensorsFile::parse(std::shared_ptr<const ByteSource> source) {
+  LOOM_TRY_VOID(source->fill(source->size()));
   auto parsed = parse(source->bytes());
   if (!parsed) return at(source->name(), std::move(parsed).error());
   parsed->source_ = std::move(source);

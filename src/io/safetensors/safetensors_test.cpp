@@ -37,7 +37,7 @@ std::string write_sample() {
   return path;
 }
 
-TEST(Safetensors, G_95_fifty_tensors_come_back_equal) {
+TEST(Safetensors, fifty_tensors_come_back_equal) {  // G-95
   const auto file = SafetensorsFile::open(write_sample());
   ASSERT_TRUE(file) << file.error().text();
   ASSERT_EQ(file->tensors().size(), 50u);
@@ -56,14 +56,16 @@ TEST(Safetensors, G_95_fifty_tensors_come_back_equal) {
   EXPECT_EQ(file->tensor("t50"), nullptr);
 }
 
-TEST(Safetensors, G_95_written_file_is_the_one_that_the_package_read) {  // tools/golden/io_files.py check
+// G-95
+TEST(Safetensors, written_file_is_the_one_that_the_package_read) {  // tools/golden/io_files.py check
   Sha256 hash;
   hash.update(bytes_of_file(write_sample()));
   const auto golden = parse_json(read_text_file(test::source_path("tests/golden/io.json")).value());
   EXPECT_EQ(to_hex(hash.finish()), *as_string(*find(*golden, "written.safetensors")));
 }
 
-TEST(Safetensors, F_40_reads_what_the_package_wrote) {  // tools/golden/io_files.py make
+// F-40
+TEST(Safetensors, reads_what_the_package_wrote) {  // tools/golden/io_files.py make
   const auto file = SafetensorsFile::open(test::source_path("tests/golden/reference.safetensors"));
   ASSERT_TRUE(file) << file.error().text();
   ASSERT_EQ(file->tensors().size(), 5u);
@@ -80,7 +82,7 @@ TEST(Safetensors, F_40_reads_what_the_package_wrote) {  // tools/golden/io_files
   EXPECT_EQ(file->metadata().at("k"), "v");
 }
 
-TEST(Safetensors, F_40_reads_a_real_file) {
+TEST(Safetensors, reads_a_real_file) {  // F-40
   const auto file = SafetensorsFile::open(test::source_path("tests/golden/models/llama2_untied/model.safetensors"));
   ASSERT_TRUE(file) << file.error().text();
   EXPECT_GT(file->tensors().size(), 10u);
@@ -94,7 +96,7 @@ std::vector<std::byte> file_of(std::string_view header, std::size_t data) {
   return bytes;
 }
 
-TEST(Safetensors, F_01_names_what_is_wrong) {
+TEST(Safetensors, names_what_is_wrong) {  // F-01
   const auto code_of = [](const std::vector<std::byte>& bytes, const char* part) {
     const auto parsed = SafetensorsFile::parse(bytes);
     if (parsed) return Code{};
@@ -144,14 +146,14 @@ TEST(Safetensors, F_01_names_what_is_wrong) {
   EXPECT_EQ(code_of(huge, "are left"), Code::CorruptData);
 }
 
-TEST(Safetensors, F_01_survives_damage) {
+TEST(Safetensors, survives_damage) {  // F-01
   const auto good = bytes_of_file(test::source_path("tests/golden/reference.safetensors"));
   const std::size_t header = static_cast<std::size_t>(load_le<std::uint64_t>(good.data())) + 8;
   expect_survives_damage(good, header, 40,
                          [](std::span<const std::byte> bytes) { return SafetensorsFile::parse(bytes).has_value(); });
 }
 
-TEST(Safetensors, F_40_sharded_models_stay_in_their_folder) {
+TEST(Safetensors, sharded_models_stay_in_their_folder) {  // F-40
   const std::string folder = ::testing::TempDir();
   const auto one = random_bytes(1, 8), two = random_bytes(2, 8);
   SafetensorsWriter a, b;

@@ -3,7 +3,8 @@
 namespace loom {
 namespace {
 
-TEST(Activation, L_10_equals_pytorch) { expect_goldens("activation/activation"); }
+// L-10
+TEST(Activation, equals_pytorch) { expect_goldens("activation"); }
 
 }  // namespace
 }  // namespace loom

@@ -4,9 +4,10 @@
 namespace loom {
 namespace {
 
-TEST(Batchnorm, L_92_equals_pytorch) { expect_goldens("batchnorm/batchnorm"); }
+// L-92
+TEST(Batchnorm, equals_pytorch) { expect_goldens("batchnorm"); }
 
-TEST(Batchnorm, L_90_eps_and_momentum_from_0_to_1) {
+TEST(Batchnorm, eps_and_momentum_from_0_to_1) {  // L-90
   test::expect_share(R"("type":"batchnorm","input_height":4)", "eps");
   test::expect_share(R"("type":"batchnorm","input_height":4)", "momentum");
 }

@@ -3,7 +3,8 @@
 namespace loom {
 namespace {
 
-TEST(Conv, L_02_equals_pytorch) { expect_goldens("conv/conv"); }
+// L-02
+TEST(Conv, equals_pytorch) { expect_goldens("conv"); }
 
 }  // namespace
 }  // namespace loom

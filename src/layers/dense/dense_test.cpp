@@ -3,7 +3,8 @@
 namespace loom {
 namespace {
 
-TEST(Dense, L_02_equals_pytorch) { expect_goldens("dense/dense"); }
+// L-02
+TEST(Dense, equals_pytorch) { expect_goldens("dense"); }
 
 }  // namespace
 }  // namespace loom

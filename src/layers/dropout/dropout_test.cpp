@@ -5,7 +5,7 @@
 namespace loom {
 namespace {
 
-TEST(Dropout, L_112_keeps_its_mask_in_backward_and_is_identity_otherwise) {
+TEST(Dropout, keeps_its_mask_in_backward_and_is_identity_otherwise) {  // L-112
   const Shape shape = Shape::of({40, 25});
   const auto r = test::running(R"({"type":"dropout","rate":0.25})", shape).value();
   const std::vector<float> ones(1000, 1.0f);
@@ -23,7 +23,7 @@ TEST(Dropout, L_112_keeps_its_mask_in_backward_and_is_identity_otherwise) {
   EXPECT_NE(test::values(*r.session->forward({ones.data(), shape}, extras)), y) << "another step";
 }
 
-TEST(Dropout, L_112_shapes_and_settings_that_do_not_fit_are_errors) {
+TEST(Dropout, shapes_and_settings_that_do_not_fit_are_errors) {  // L-112
   test::expect_refused(R"({"type":"dropout","rate":1})", Code::InvalidConfig, Shape::of({2, 3, 4}));
 }
 

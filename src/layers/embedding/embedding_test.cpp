@@ -6,9 +6,10 @@
 namespace loom {
 namespace {
 
-TEST(Embedding, L_02_equals_pytorch) { expect_goldens("embedding/embedding"); }
+// L-02
+TEST(Embedding, equals_pytorch) { expect_goldens("embedding"); }
 
-TEST(Embedding, L_100_an_id_outside_the_table_is_an_error_with_its_row) {
+TEST(Embedding, an_id_outside_the_table_is_an_error_with_its_row) {  // L-100
   const Shape shape = Shape::of({3});
   for (const float bad :
        {5.0f, -1.0f, 1.5f, 3e9f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {

@@ -1,7 +1,7 @@
 #pragma once
-// Layer kinds that a host registers (docs/internals/adding.md, "A layer kind of your own"). A foreign kind is a
+// Layer kinds that a host program registers (docs/internals/adding.md, "A layer kind of your own"). A custom kind is a
 // description, and callbacks that declare weights and call ops on references to tensors (foreign_pass.h). All networks
-// of the process share one list; built-in kinds come first, so that no name of theirs changes its meaning.
+// of the process share one list. Built-in kinds come first, so their names keep their meaning.
 
 #include <atomic>
 #include <functional>
@@ -32,7 +32,7 @@ struct ForeignSetting {
   SizeRange sizes;      // of an integer
   NumberRange numbers;  // of a number
   std::vector<std::string> choices;
-  ForeignValue standard;  // may lie outside the range: a key that has to be given
+  ForeignValue standard;  // outside the range: the key is required
 };
 
 struct ForeignDescription {
@@ -45,7 +45,7 @@ struct ForeignDescription {
   static Result<ForeignDescription> read(const Json& description);
 };
 
-// What the host's side does. Each may be called by several threads at the same time.
+// Functions of the host program. Several threads may call each of them at the same time.
 struct ForeignCallbacks {
   using Callback = std::function<Result<void>(ForeignPass& pass)>;
   Callback declare;  // may be empty: no weights
@@ -64,15 +64,17 @@ struct ForeignKind : LayerKind {
   mutable std::atomic<std::size_t> layers{0};  // that live; begun by count_layer()
 };
 
-// InvalidArgument for a name or key that is none ([a-z][a-z0-9_]*) or is there already, a built-in kind's included.
+// Registers a kind. InvalidArgument for a name or key that does not match [a-z][a-z0-9_]* or that exists already,
+// built-in kinds included.
 Result<void> add_foreign_kind(ForeignDescription description, ForeignCallbacks callbacks);
-// From then on no callback of the kind is called. UnknownName; InvalidState while a layer of the kind lives.
+// Removes a kind; none of its callbacks is called after that. UnknownName; InvalidState while a layer of the kind
+// exists.
 Result<void> remove_foreign_kind(std::string_view name);
-// A layer of the kind begins to live; false: the kind was removed.
+// Counts a new layer of the kind; false: the kind was removed.
 bool count_layer(const ForeignKind& kind);
-// Null: none of that name is registered, case, '_' and '-' aside.
+// Returns the registered kind of that name, ignoring case, '_' and '-'; null: none.
 const LayerKind* find_foreign_kind(std::string_view name);
-// Those that are registered now. A row stays where it is until the process ends.
+// Returns the kinds that are registered now. A row keeps its address until the process ends.
 std::vector<const LayerKind*> foreign_kinds();
 
 }  // namespace loom

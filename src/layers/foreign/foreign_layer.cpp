@@ -20,7 +20,7 @@ Shape batch_of(const Shape& x) { return x.rank() > 1 ? x : Shape::of({1, x[0]});
 // The shape without the axis that batch_of() added.
 Result<Shape> without_batch(const Shape& y) { return Shape::create(y.extents().subspan(1)); }
 
-// A table of views for one pass. It lies among the notes of the arena, which a rehearsal plans and cannot write.
+// A table of views for one pass, in the arena's host scratch, which a rehearsal plans but cannot write.
 template <class V>
 class Table {
  public:

@@ -1,7 +1,7 @@
 #pragma once
-// A layer of a kind that a host registered. What its callbacks ask for is recorded once for each shape of the input and
-// then run as often as passes come, so that a rehearsal and the passes that follow it do the same whatever the host
-// does, and no host code runs inside of a pass that has been planned.
+// A layer of a kind that a host program registered. The ops that its callbacks request are recorded once for each shape
+// of the input, and every pass runs that recording. A rehearsal and the passes after it therefore run the same ops,
+// whatever the host program does. A planned pass runs no code of the host program.
 
 #include <memory>
 #include <vector>

@@ -1,4 +1,5 @@
-// The ops of a foreign pass: shapes are checked here, once; what runs later are the ops as every layer calls them.
+// Records the ops of a custom kind's pass. Shapes are checked once, while an op is recorded; passes then run the same
+// ops as every other layer.
 
 #include <algorithm>
 #include <array>
@@ -43,7 +44,7 @@ Result<Shape> with_axis(const Shape& s, std::size_t axis, std::size_t extent) {
   return Shape::create(std::span(extents).first(s.rank()));
 }
 
-// The same memory as rows of `cols`.
+// Views memory as rows of `cols`.
 ConstTensor rows_of(const View& v, std::size_t cols) { return {v.data, v.shape.elements() / cols, cols, v.element}; }
 Tensor rows_to(const View& v, std::size_t cols) { return {v.data, v.shape.elements() / cols, cols, v.element}; }
 

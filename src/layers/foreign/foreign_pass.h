@@ -1,10 +1,10 @@
 #pragma once
-// One call of a host's callback: what it may ask while it declares weights, or while a pass is recorded. Tensors are
-// references and have shapes; nobody here sees a number. Each op gives a new tensor, so that none is ever written
-// twice. The first error is the answer to every question after it, and that of the call.
+// One call of a host program's callback: its requests while it declares weights, or while a pass is recorded. Tensors
+// are references with shapes; callbacks never see a value. Each op gives a new tensor, so that none is ever written
+// twice. After the first error every request returns that error, and so does the call.
 //
-// Axis 0 of what comes in counts samples, and so does that of every tensor that follows from it: ops keep it in its
-// place and do not join what lies along it, so that a part of a batch gives the bits that it has in the whole.
+// Axis 0 of the input counts samples, and so does axis 0 of every tensor that follows from it. Ops keep that axis in
+// its place and never combine samples, so that a part of a batch gives the same bits as in the whole batch.
 
 #include <cstdint>
 #include <functional>
@@ -83,14 +83,15 @@ class ForeignPass {
   // An axis of 1 made `times` long; and an axis of any length made 1, its mean by chain64.
   Result<Ref> repeat(Ref x, std::size_t axis, std::size_t times);
   Result<Ref> mean(Ref x, std::size_t axis);
-  // In training alone, else x itself; those of one layer are told apart by `which`. The gradient is the same of dy.
+  // Drops elements in training, else gives x itself; `which` separates the dropouts of one layer. The gradient is the
+  // same call on dy.
   Result<Ref> dropout(Ref x, double rate, std::uint32_t which);
-  // A weight's values laid out as often as they fit into the shape of `like`; and the sum of such pieces, sample by
-  // sample, added to its gradient.
+  // Repeats a weight's values until they fill the shape of `like`; add_gradient() adds the sum of such pieces, sample
+  // by sample, to its gradient.
   Result<Ref> weight(std::string_view name, Ref like);
   Result<void> add_gradient(std::string_view name, Ref tensor);
 
-  // What was asked for makes no sense: the error of all that follows, and of the layer.
+  // Refuses an invalid request: all later requests and the layer return its error.
   void refuse(const Error& error) {
     if (!error_) error_ = error;
   }

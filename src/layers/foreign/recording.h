@@ -1,6 +1,6 @@
 #pragma once
-// What a callback of a foreign kind has asked for, for one shape of the input: tensors with their shapes, and ops over
-// them. Passes run a recording; the host's code has done its part by then.
+// Tensors, by their shapes, and ops that a custom kind's callback requested for one shape of the input. Passes run the
+// recording without code of the host program.
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,7 @@ struct Recording {
   enum class Effect : std::uint8_t {
     None,       // it writes its outputs
     Gradients,  // it adds to gradients of weights, and leaves out an output that nobody needs: it has no data
-    Alias,      // its output lies where its input does
+    Alias,      // its output shares the memory of its input
   };
   struct Op {
     Effect effect = Effect::None;
@@ -25,14 +25,14 @@ struct Recording {
 
   std::vector<Shape> shapes;  // of the tensors; the first is what came in
   std::vector<Op> ops;
-  std::vector<Index> kept;  // forward: for backward; backward: the same tensors, here
+  std::vector<Index> kept;  // forward: for backward; backward: their indices in this recording
   Index result = 0;
-  bool joins_rows = false;  // what lies behind the valid steps of a sample would reach the others
-  // Whether tensors and ops are needed. Forward: [0] without a tape, [1] where what is kept counts. Backward: [0] for
-  // the gradients of weights alone, [1] where the result counts too.
+  bool joins_rows = false;  // steps after the valid ones of a sample would affect them
+  // Mark the tensors and ops that are needed. Forward: [0] without a tape, [1] with the kept tensors. Backward: [0] for
+  // the gradients of weights alone, [1] for the result too.
   std::vector<bool> needed[2], runs[2];
 
-  // What a pass takes of the arena was found out for an Exec like this.
+  // Arena memory that a pass takes, as measured for an Exec like this.
   struct Room {
     const KernelTable* kernels = nullptr;
     int threads = 0;
@@ -47,10 +47,10 @@ struct Recording {
   };
   mutable Room room{};  // the layer's lock guards it
 
-  // Fills in what is needed, once all ops are there.
+  // Fills in `needed` and `runs`, once all ops are recorded.
   void settle(bool forward);
-  // Runs the ops of that column. Tensors that come from outside, and the result where it counts, have data; what else
-  // is needed is taken from the arena.
+  // Runs the ops of that column. Tensors from outside have data, and so has the result where it counts; all other
+  // tensors that are needed are taken from the arena.
   void run(const Run& run, View* tensors, bool whole) const;
 };
 

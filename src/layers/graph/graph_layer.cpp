@@ -5,12 +5,12 @@
 #include <set>
 
 #include "backend/rehearsal.h"
-#include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
 #include "core/config_reader.h"
 #include "core/nearest.h"
-#include "layers/graph/graph_json.h"
-#include "layers/graph/on_card.h"
+#include "graph/graph_json.h"
+#include "graph/on_card.h"
+#include "layers/graph/graph_values.h"
 #include "layers/lengths.h"
 #include "ops/all.h"
 #include "ops/elementwise/elementwise.h"
@@ -37,9 +37,7 @@ constinit const LayerKind GraphLayer::kKind{.id = 33,
 
 namespace {
 
-constexpr std::size_t kMostReady = 8;  // shapes of inputs that a layer keeps plans for
-// Of all values of a plan; fixed inputs are the file's.
-constexpr graph::ProgramOptions kLimits{.max_bytes = std::uint64_t{1} << 32, .calls_give_inputs = false};
+constexpr graph::ProgramOptions kLimits = kGraphLimits;
 
 // Names of constants whose numbers decide shapes: a plan has to know them, so that they are no weights.
 void find_sizes(const Body& body, std::set<std::string>& names) {
@@ -76,7 +74,7 @@ void unpack_constants(Body& body) {
 Result<void> check_names(const Body& body) {
   std::set<std::string> known;
   for (const auto& [name, value] : body.constants) known.insert(name);
-  for (const InputInfo& info : body.inputs) known.insert(info.name);  // old files list constants there too
+  for (const InputInfo& info : body.inputs) known.insert(info.name);  // old files list constants as inputs too
   for (const Node& node : body.nodes) {
     for (const std::string& name : node.inputs)
       if (!name.empty() && !known.contains(name))
@@ -151,71 +149,6 @@ Result<void> fill_nested(const Json& json, std::size_t axis, Value& value, std::
   return {};
 }
 
-// Numbers between a tensor of the network and a value of the graph.
-void convert_in(const Exec& exec, const ConstTensor& x, const Value& to) {
-  const std::size_t n = to.elements();
-  if (graph::store_of(to.type) != Store::i64)
-    convert(exec, x, {to.data, 1, n, graph::store_of(to.type) == Store::f64 ? Element::f64 : Element::f32});
-  else
-    for (std::size_t i = 0; i < n; ++i) to.as<std::int64_t>()[i] = graph::stored<std::int64_t>(read_element(x, i));
-  graph::round_to_type(to);
-}
-void convert_out(const Exec& exec, const Value& from, const Tensor& y) {
-  const std::size_t n = from.elements();
-  if (graph::store_of(from.type) == Store::i64)
-    with_element(y.element, [&]<class T>() {
-      for (std::size_t i = 0; i < n; ++i) y.as<T>()[i] = static_cast<T>(from.as<std::int64_t>()[i]);
-    });
-  else
-    convert(exec, {from.data, 1, n, graph::store_of(from.type) == Store::f64 ? Element::f64 : Element::f32}, y);
-}
-
-// What looks at numbers of a card: they are brought into notes, and an Exec of this computer works on them.
-ConstTensor brought(const Run& run, const ConstTensor& x) {
-  const std::size_t bytes = x.rows * x.cols * bytes_of(x.element);
-  std::byte* const here = run.arena().note<std::byte>(bytes);
-  if (!run.rehearsal())
-    if (auto done = run.exec.gpu()->bring(static_cast<const std::byte*>(x.data), {here, bytes}); !done)
-      run.fail(std::move(done).error());
-  return {here, x.rows, x.cols, x.element};
-}
-
-Result<void> give_input(const Run& run, Value in, const ConstTensor& x, graph::Work& work, const Plan& plan) {
-  const bool fits = in.type == (x.element == Element::f64 ? Type::f64 : Type::f32),
-             is_there = run.exec.gpu() != nullptr;
-  if (fits) {
-    work.give(plan.inputs[0], x.data, is_there);
-    return {};
-  }
-  in.data = is_there ? run.arena().note<std::byte>(in.bytes()) : run.take<std::byte>(in.bytes());
-  const ConstTensor from = is_there ? brought(run, x) : x;
-  Arena none;
-  if (!run.rehearsal()) convert_in({run.exec.pool, run.exec.kernels, none}, from, in);
-  work.give(plan.inputs[0], in.data, false);
-  return {};
-}
-
-Result<void> take_output(const Run& run, const Plan& plan, graph::Work& work, const Tensor& y) {
-  const std::size_t slot = plan.outputs[0];
-  Arena none;
-  const Exec here{run.exec.pool, run.exec.kernels, none};
-  if (run.exec.gpu() == nullptr) {
-    if (!run.rehearsal()) convert_out(here, work.values[slot], y);
-    return {};
-  }
-  if (plan.values[slot].type == Type::f32) {
-    if (run.rehearsal()) return copy(run, y, y), Result<void>();
-    LOOM_TRY(const Value* const value, graph::value_there(run.exec, plan, work, slot));
-    copy(run, {value->data, y.rows, y.cols, y.element}, y);
-    return {};
-  }
-  const Tensor to{run.arena().note<std::byte>(y.bytes()), y.rows, y.cols, y.element};
-  if (run.rehearsal()) return {};
-  LOOM_TRY(const Value* const value, graph::value_here(run.exec, plan, work, slot));
-  convert_out(here, *value, to);
-  return run.exec.gpu()->put(static_cast<std::byte*>(y.data), {to.as<std::byte>(), to.bytes()});
-}
-
 }  // namespace
 
 void GraphLayer::fields(FieldVisitor& visit) {
@@ -224,6 +157,8 @@ void GraphLayer::fields(FieldVisitor& visit) {
   visit({"output", "The value that is y, an output or what another node gives; empty: the only output"},
         config_.output);
   visit.json({"fixed", "Values of the other inputs by name: a number for all, or nested lists"}, config_.fixed);
+  visit({"train_weights", "Names of the weights that training moves, or \"*\" for all that a gradient reaches"},
+        config_.train_weights);
 }
 
 void GraphLayer::adopt(graph::Model model) {
@@ -338,14 +273,11 @@ Result<void> GraphLayer::build() {
   LOOM_TRY_VOID(choose_output());
   drop_unread(model_.body);
   LOOM_TRY_VOID(declare_weights());
-  // One order of inputs for all plans: x, what is fixed, and for shapes alone the weights.
+  // One order of inputs for all plans: x, what is fixed, and for shapes and gradients the weights.
   model_.body.inputs = {input_};
   model_.body.inputs.insert(model_.body.inputs.end(), fixed_.begin(), fixed_.end());
-  graph::Model shapes = model_;
-  std::erase_if(shapes.body.constants, [](const auto& constant) { return constant.second.data == nullptr; });
-  for (const Weight& w : weights_) shapes.body.inputs.push_back({w.name()});
-  LOOM_TRY(shapes_, Program::create(std::move(shapes), kLimits));
-  return {};
+  LOOM_TRY(shapes_, Program::create(with_weights_as_inputs(), kLimits));
+  return choose_trained();
 }
 
 bool GraphLayer::have_values() const {
@@ -358,7 +290,7 @@ bool GraphLayer::are_current() const {
   return true;
 }
 
-// The graph with its weights where they lie in memory.
+// Returns the graph with its weights bound: plain f32 values in place, others as decoded copies.
 Result<std::shared_ptr<const Program>> GraphLayer::bind() const {
   graph::Model model = model_;
   std::size_t next = 0;
@@ -438,9 +370,7 @@ Result<std::shared_ptr<const Plan>> GraphLayer::plan_of(const Program& program, 
     inputs.push_back(std::move(value));
   }
   if (&program == shapes_.get())
-    for (std::size_t i = 0; i < weights_.size(); ++i)
-      inputs.push_back(
-          {weight_types_[i], {weights_[i].shape().extents().begin(), weights_[i].shape().extents().end()}});
+    for (std::size_t i = 0; i < weights_.size(); ++i) inputs.push_back(weight_shape(i));
   return program.plan(like, inputs, nullptr);
 }
 
@@ -458,7 +388,7 @@ Result<Shape> GraphLayer::output_shape(const Shape& input) const {
   LOOM_TRY(const auto plan, plan_of(*shapes_, {*pool, *kernels, none}, input, dims));
   Dims out = plan->values[plan->outputs[0]].dims;
   const std::string& name = model_.body.outputs[0];
-  // The first axis counts the samples, behind the graph as before it.
+  // The first axis counts the samples, in the output as in the input.
   if (input.rank() > 1 && (out.empty() || out[0] != dims[0]))
     return fail(Code::ShapeMismatch, "graph: its output \"{}\" is {}: the first axis is not that of the input, {}",
                 printable(name), graph::text_of(out), graph::text_of(dims));
@@ -468,7 +398,7 @@ Result<Shape> GraphLayer::output_shape(const Shape& input) const {
     return fail(shape.error().code, "graph: its output \"{}\" is {}: {}", printable(name), graph::text_of(out),
                 shape.error().message);
   const Mutex::Guard guard(lock_);
-  if (known_.size() == kMostReady) known_.erase(known_.begin());
+  if (known_.size() == kMostGraphPlans) known_.erase(known_.begin());
   known_.push_back({input, *shape});
   return shape;
 }
@@ -498,8 +428,8 @@ Result<std::shared_ptr<GraphLayer::Ready>> GraphLayer::ready_for(const Exec& exe
   LOOM_TRY(ready->plan, plan_of(*program, exec, input, ready->dims));
   const Mutex::Guard guard(lock_);
   if (is_new) program_ = program, versions_ = std::move(versions), ready_.clear();
-  if (program_ != program) return ready;  // another session has bound it anew meanwhile
-  if (ready_.size() == kMostReady) ready_.erase(ready_.begin());
+  if (program_ != program) return ready;  // another session has bound it again meanwhile
+  if (ready_.size() == kMostGraphPlans) ready_.erase(ready_.begin());
   ready_.push_back(ready);
   return ready;
 }
@@ -514,9 +444,9 @@ Result<void> GraphLayer::run_once(const Run& run, Ready& ready, const ConstTenso
   }
   if (work == nullptr) work = std::make_unique<graph::Work>(plan);
   const auto run_all = [&]() -> Result<void> {
-    LOOM_TRY_VOID(give_input(run, {input_.type, ready.dims}, x, *work, plan));
+    LOOM_TRY_VOID(give_input(run, *work, plan, 0, x));
     LOOM_TRY_VOID(Program::run(run, plan, model_.opset, *work));
-    return take_output(run, plan, *work, y);
+    return take_output(run, plan, *work, 0, y);
   };
   auto done = run_all();
   const Mutex::Guard guard(ready.lock);
@@ -527,7 +457,7 @@ Result<void> GraphLayer::run_once(const Run& run, Ready& ready, const ConstTenso
 void GraphLayer::forward(const Run& run, const ConstView& x, const View& y) const {
   if (refuses_lengths(run, kind())) return;
   const auto run_all = [&]() -> Result<void> {
-    if (run.arena().device() != nullptr && run.exec.gpu() == nullptr)
+    if (run.arena().device() != nullptr && !run.exec.records())
       return fail(Code::Unsupported, "graph runs on the CPU and on graphics cards: its operations look at values");
     if (!have_values()) return fail(Code::NoValue, "graph: its weights have no values");
     LOOM_TRY(const std::shared_ptr<Ready> ready, ready_for(run, x.shape));
@@ -541,10 +471,7 @@ void GraphLayer::forward(const Run& run, const ConstView& x, const View& y) cons
     return {};
   };
   if (auto done = run_all(); !done) run.exec.status = std::move(done).error();
-}
-
-void GraphLayer::backward(const Run& run, const ConstView& /*dy*/, const View& dx) const {
-  if (dx.data != nullptr) run.fail(no_backward(*this));
+  run.save(x);
 }
 
 }  // namespace loom

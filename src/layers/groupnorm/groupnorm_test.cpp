@@ -4,9 +4,10 @@
 namespace loom {
 namespace {
 
-TEST(Groupnorm, L_02_equals_pytorch) { expect_goldens("groupnorm/groupnorm"); }
+// L-02
+TEST(Groupnorm, equals_pytorch) { expect_goldens("groupnorm"); }
 
-TEST(Groupnorm, L_90_eps_from_0_to_1) {
+TEST(Groupnorm, eps_from_0_to_1) {  // L-90
   test::expect_share(R"("type":"groupnorm","input_height":4,"num_groups":2)", "eps");
 }
 

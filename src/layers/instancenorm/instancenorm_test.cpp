@@ -4,9 +4,11 @@
 namespace loom {
 namespace {
 
-TEST(Instancenorm, L_02_equals_pytorch) { expect_goldens("instancenorm/instancenorm"); }
+// L-02
+TEST(Instancenorm, equals_pytorch) { expect_goldens("instancenorm"); }
 
-TEST(Instancenorm, L_90_eps_from_0_to_1) { test::expect_share(R"("type":"instancenorm","input_height":4)", "eps"); }
+// L-90
+TEST(Instancenorm, eps_from_0_to_1) { test::expect_share(R"("type":"instancenorm","input_height":4)", "eps"); }
 
 }  // namespace
 }  // namespace loom

@@ -4,9 +4,10 @@
 namespace loom {
 namespace {
 
-TEST(Kmeans, L_02_equals_pytorch) { expect_goldens("kmeans/kmeans"); }
+// L-02
+TEST(Kmeans, equals_pytorch) { expect_goldens("kmeans"); }
 
-TEST(Kmeans, L_02_shapes_and_settings_that_do_not_fit_are_errors) {
+TEST(Kmeans, shapes_and_settings_that_do_not_fit_are_errors) {  // L-02
   test::expect_refused(R"({"type":"kmeans","num_clusters":2,"input_height":5})", Code::ShapeMismatch,
                        Shape::of({2, 3, 4}));
 }

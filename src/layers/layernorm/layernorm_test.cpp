@@ -4,9 +4,11 @@
 namespace loom {
 namespace {
 
-TEST(Layernorm, L_90_equals_pytorch) { expect_goldens("layernorm/layernorm"); }
+// L-90
+TEST(Layernorm, equals_pytorch) { expect_goldens("layernorm"); }
 
-TEST(Layernorm, L_90_eps_from_0_to_1) { test::expect_share(R"("type":"layernorm","input_height":4)", "eps"); }
+// L-90
+TEST(Layernorm, eps_from_0_to_1) { test::expect_share(R"("type":"layernorm","input_height":4)", "eps"); }
 
 }  // namespace
 }  // namespace loom

@@ -40,9 +40,9 @@ Result<void> Lora::build() {
 
 void Lora::visit_children(const std::function<void(const std::string&, Layer&)>& visit) { visit("base_layer", *base_); }
 
-Result<Shape> Lora::output_shape(const Shape& input) const {
+Result<Shape> Lora::wired_shape(const Wiring* wiring, const Shape& input) const {
   if (base_->common.is_disabled) return input;
-  auto out = base_->output_shape(input);
+  auto out = base_->wired_shape(wiring, input);
   if (!out) return under({"base_layer"}, std::move(out).error());
   return out;
 }

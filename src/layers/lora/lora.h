@@ -21,13 +21,14 @@ class Lora final : public Layer {
   // InvalidConfig without a layer inside or without a matrix in it.
   Result<void> build() override;
   void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
-  Result<Shape> output_shape(const Shape& input) const override;
+  Result<Shape> output_shape(const Shape& input) const override { return wired_shape(nullptr, input); }
+  Result<Shape> wired_shape(const Wiring* wiring, const Shape& input) const override;
   void forward(const Run& run, const ConstView& x, const View& y) const override;
   void backward(const Run& run, const ConstView& dy, const View& dx) const override { take_back(run, dy, dx, nullptr); }
   void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override {
     take_back(run, e, d, &rules);
   }
-  const Layer& last_operation() const override { return base_->last_operation(); }
+  const Layer& last_operation(const Wiring* wiring) const override { return base_->last_operation(wiring); }
 
   // The adapters were merged into their matrices.
   void drop_adapters() { config_.rank = 0; }

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "core/json.h"
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 #include "support/network.h"
 
 namespace loom::adapters_test {
@@ -55,7 +55,7 @@ std::vector<double> values(Network& network, const std::string& path) {
 
 const std::string kDense = R"({"type":"dense","input_height":7,"output_height":5,"bias":true})";
 
-TEST(Adapters, L_140_lora_is_the_sum_of_dense_layers) {
+TEST(Adapters, lora_is_the_sum_of_dense_layers) {  // L-140
   Network lora = read(one(R"({"type":"lora","rank":4,"alpha":2,"base_layer":)" + kDense + "}"));
   fill(lora);
   const std::vector<double> b = values(lora, "layers.0.base_layer.weight.lora0.b");
@@ -77,7 +77,7 @@ TEST(Adapters, L_140_lora_is_the_sum_of_dense_layers) {
   EXPECT_EQ(run(lora, shape, seeded<double>("x", 21)), run(sum, shape, seeded<double>("x", 21)));
 }
 
-TEST(Adapters, L_140_fresh_adapters_change_nothing_and_disabled_ones_never_do) {
+TEST(Adapters, fresh_adapters_change_nothing_and_disabled_ones_never_do) {  // L-140
   Network plain = read(one(kDense)), lora = read(one(R"({"type":"lora","base_layer":)" + kDense + "}"));
   const Shape shape = Shape::of({3, 7});
   const std::vector<double> x = seeded<double>("x", 21);
@@ -96,7 +96,7 @@ TEST(Adapters, L_140_fresh_adapters_change_nothing_and_disabled_ones_never_do) {
   EXPECT_EQ(run(off, shape, x), run(plain, shape, x));
 }
 
-TEST(Adapters, L_141_freeze_base_leaves_gradients_to_the_adapters) {
+TEST(Adapters, freeze_base_leaves_gradients_to_the_adapters) {  // L-141
   for (const bool frozen : {true, false}) {
     Network network = read(one(fmt::format(R"({{"type":"lora","freeze_base":{},"base_layer":{}}})", frozen, kDense)));
     const Shape shape = Shape::of({3, 7});
@@ -108,7 +108,7 @@ TEST(Adapters, L_141_freeze_base_leaves_gradients_to_the_adapters) {
   }
 }
 
-TEST(Adapters, L_141_merging_leaves_the_same_function_and_no_adapter) {
+TEST(Adapters, merging_leaves_the_same_function_and_no_adapter) {  // L-141
   for (
       const std::string& spec :
       {one(R"({"type":"lora","rank":3,"base_layer":)" + kDense + "}"),
@@ -131,7 +131,7 @@ TEST(Adapters, L_141_merging_leaves_the_same_function_and_no_adapter) {
   }
 }
 
-TEST(Adapters, L_140_D_26_a_packed_base_stays_packed) {
+TEST(Adapters, a_packed_base_stays_packed) {  // L-140, D-26
   const std::string spec = grid(
       cell(
           0,
@@ -142,7 +142,7 @@ TEST(Adapters, L_140_D_26_a_packed_base_stays_packed) {
   ASSERT_TRUE(network.prepare(Shape::of({2, 64})));
   network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
     const bool adapter = w.role() == WeightRole::Adapter;
-    EXPECT_EQ(w.plain() != nullptr, adapter) << path;  // floats that lie in memory
+    EXPECT_EQ(w.plain() != nullptr, adapter) << path;  // plain floats in memory
     EXPECT_EQ(w.has_master(), false) << path;
   });
   const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
@@ -151,7 +151,7 @@ TEST(Adapters, L_140_D_26_a_packed_base_stays_packed) {
   ASSERT_TRUE(session->backward({dy.data(), Shape::of({2, 32})}));
 }
 
-TEST(Adapters, J_11_bad_adapters_are_errors_with_a_pointer) {
+TEST(Adapters, bad_adapters_are_errors_with_a_pointer) {  // J-11
   const auto expect = [](const std::string& layer, Code code, const std::string& pointer) {
     const auto result = network_from_json(one(layer));
     ASSERT_FALSE(result) << layer;
@@ -181,7 +181,7 @@ TEST(Adapters, J_11_bad_adapters_are_errors_with_a_pointer) {
 }
 
 // Each layer's path and weights may be used by others: cycles cannot be written, as a tie ends at a table.
-TEST(Ties, L_102_a_tied_head_is_the_table_and_both_gradients_add_up) {
+TEST(Ties, a_tied_head_is_the_table_and_both_gradients_add_up) {  // L-102
   const std::string embedding = R"({"type":"embedding","vocab_size":5,"embedding_dim":3})";
   const std::string head = R"({"type":"dense","input_height":3,"output_height":5,"tied_to":)";
   Network tied = read(grid(cell(0, embedding) + "," + cell(1, head + R"("layers.0"})")));
@@ -219,7 +219,7 @@ TEST(Ties, L_102_a_tied_head_is_the_table_and_both_gradients_add_up) {
   EXPECT_EQ(run(tied, shape, ids).size(), 20u);
 }
 
-TEST(Ties, L_102_J_22_bad_targets_are_errors_with_a_pointer) {
+TEST(Ties, bad_targets_are_errors_with_a_pointer) {  // L-102, J-22
   const std::string embedding = R"({"type":"embedding","vocab_size":5,"embedding_dim":3})";
   const auto expect = [&](const std::string& target, Code code, const std::string& width = "3",
                           const std::string& more = "") {
@@ -242,7 +242,7 @@ TEST(Ties, L_102_J_22_bad_targets_are_errors_with_a_pointer) {
   expect("[0,0,0,1]", Code::InvalidConfig, "3", R"(,"weights":{"weight":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]})");
 }
 
-TEST(Spec, J_03_an_arch_config_fills_every_cell_with_blocks) {
+TEST(Spec, an_arch_config_fills_every_cell_with_blocks) {  // J-03
   const Json arch =
       parse_json(
           R"({"arch_config":{"id":"a","name":"n","gridDepth":1,"gridRows":2,"gridCols":2,"layersPerCell":1,"dModel":8,"numHeads":2,
@@ -283,7 +283,7 @@ TEST(Spec, J_03_an_arch_config_fills_every_cell_with_blocks) {
   }
 }
 
-TEST(Spec, J_21_strict_false_turns_unknown_keys_into_warnings) {
+TEST(Spec, strict_false_turns_unknown_keys_into_warnings) {  // J-21
   const auto spec = [](const char* strict) {
     return grid(cell(0, R"({"type":"softmax","wdth":3})"), 1, std::string(strict) + R"("bias":1,)");
   };
@@ -298,7 +298,7 @@ TEST(Spec, J_21_strict_false_turns_unknown_keys_into_warnings) {
   EXPECT_TRUE(network_from_json(dump_json(network_to_json(lenient->network)))) << "what is written has no unknown keys";
 }
 
-TEST(Spec, J_22_errors_of_shapes_and_links_carry_pointers) {
+TEST(Spec, errors_of_shapes_and_links_carry_pointers) {  // J-22
   const std::string input = R"("input_shape":[8],)";
   const auto message = [&](const std::string& layers) {
     const auto result = network_from_json(grid(layers, 4, input));
@@ -319,7 +319,7 @@ TEST(Spec, J_22_errors_of_shapes_and_links_carry_pointers) {
                   .starts_with("/layers/0/parallel_branches/0: "));
 }
 
-TEST(Session, V_31_L_110_the_external_skip_gets_its_gradient) {
+TEST(Session, the_external_skip_gets_its_gradient) {  // V-31, L-110
   const std::string inner =
       R"({"type":"sequential","sequential_layers":[{"type":"dense","input_height":4,"output_height":4,"activation":"tanh"},
     {"type":"residual","skip_from":"external"},{"type":"dense","input_height":4,"output_height":4,"activation":"tanh"},

@@ -77,11 +77,10 @@ void Metacognition::visit_children(const std::function<void(const std::string&, 
   if (network_) visit("meta_network", *network_);
 }
 
-void Metacognition::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
-  slot_ = next++;
-  StateNeeds need;
-  need.slot = slot_, need.meta = true, need.site = site;
-  needs.push_back(need);
+std::optional<StateNeeds> Metacognition::state_needs() const {
+  StateNeeds needs;
+  needs.meta = true, needs.site = site;
+  return needs;
 }
 
 LayerPtr Metacognition::exchange_observed(LayerPtr layer) {
@@ -89,9 +88,9 @@ LayerPtr Metacognition::exchange_observed(LayerPtr layer) {
   return layer;
 }
 
-Result<Shape> Metacognition::observed_shape(const Shape& input) const {
+Result<Shape> Metacognition::observed_shape(const Wiring* wiring, const Shape& input) const {
   if (observed_->common.is_disabled) return input;
-  auto out = observed_->output_shape(input);
+  auto out = observed_->wired_shape(wiring, input);
   if (!out) return under({"meta_observed_layer"}, std::move(out).error());
   return out;
 }
@@ -111,11 +110,11 @@ ConstTensor Metacognition::by_group(const ConstView& m) const {
   return {m.data, groups, m.shape.elements() / groups, m.element};
 }
 
-Result<Shape> Metacognition::output_shape(const Shape& input) const {
-  LOOM_TRY(const Shape y, observed_shape(input));
+Result<Shape> Metacognition::wired_shape(const Wiring* wiring, const Shape& input) const {
+  LOOM_TRY(const Shape y, observed_shape(wiring, input));
   if (!has_effect()) return y;
   auto m = network_->common.is_disabled ? Result<Shape>(source_shape(input, y))
-                                        : network_->output_shape(source_shape(input, y));
+                                        : network_->wired_shape(wiring, source_shape(input, y));
   if (!m) return under({"meta_network"}, std::move(m).error());
   const ConstTensor groups = by_group({nullptr, *m});
   if (groups.rows != 1 && groups.rows != y[0])
@@ -176,7 +175,7 @@ void Metacognition::forward(const Run& run, const ConstView& x, const View& y) c
   const View y0 = has_effect() && (run.keeps() || says_itself) ? run.view(y.shape, y.element) : y;
   observed_->common.is_disabled ? copy(run, x, y0) : run_forward(*observed_, run, x, y0);
   if (run.exec.status) return;
-  MetaState* const state = slot_ < run.states.metas.size() ? &run.states.metas[slot_] : nullptr;
+  MetaState* const state = run.state_of(*this, run.states.metas);
   Tensor now = run.tensor(1, kFigures, y.element);
   if (state != nullptr && run.rehearsal()) {
     tensor_statistics(run, x, now);
@@ -195,7 +194,7 @@ void Metacognition::forward(const Run& run, const ConstView& x, const View& y) c
   const ConstView said = source(run, state, now, x, y0);
   ConstView m = said;
   if (!network_->common.is_disabled) {
-    const View to = run.view(*network_->output_shape(said.shape), x.element);  // checked at prepare()
+    const View to = run.view(*network_->wired_shape(run.wiring, said.shape), x.element);  // checked at prepare()
     run_forward(*network_, run, said, to);
     if (run.exec.status) return;
     m = to;
@@ -210,7 +209,8 @@ void Metacognition::observed_back(const Run& run, const ConstView& dy, const Vie
   if (dx.data != nullptr) copy(run, dy, dx);
 }
 
-// The observed layer aims at its own output + e. What the meta network left on the tape is taken back.
+// The target of the observed layer is its own output + e. A backward pass of zeros through the meta network takes that
+// network's values from the tape.
 void Metacognition::target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const {
   if (!has_effect()) return observed_back(run, e, d, &rules);
   const ArenaScope scope(run.arena());

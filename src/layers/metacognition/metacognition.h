@@ -59,16 +59,16 @@ class Metacognition final : public Layer {
   // InvalidConfig without an observed layer, or with an effect and no meta network.
   Result<void> build() override;
   void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
-  Result<Shape> output_shape(const Shape& input) const override;
+  Result<Shape> output_shape(const Shape& input) const override { return wired_shape(nullptr, input); }
+  Result<Shape> wired_shape(const Wiring* wiring, const Shape& input) const override;
   void forward(const Run& run, const ConstView& x, const View& y) const override;
   void backward(const Run& run, const ConstView& dy, const View& dx) const override;
   void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
-  void assign_state(std::size_t& next, std::vector<StateNeeds>& needs) override;
+  std::optional<StateNeeds> state_needs() const override;
 
   // The figures of the last call join the history, and the rules look at them.
   void remember(MetaState& state) const;
   std::span<const MetaRule> rules() const { return config_.rules; }
-  std::size_t slot() const { return slot_; }
   Layer& observed() const { return *observed_; }
   // Puts another layer in its place and gives it back.
   LayerPtr exchange_observed(LayerPtr layer);
@@ -77,7 +77,7 @@ class Metacognition final : public Layer {
   using Source = MetacognitionConfig::Source;
   bool has_effect() const { return config_.effect != Effect::None; }
   bool is_per_sample() const { return config_.source == Source::Input || config_.source == Source::Activations; }
-  Result<Shape> observed_shape(const Shape& input) const;
+  Result<Shape> observed_shape(const Wiring* wiring, const Shape& input) const;
   Shape source_shape(const Shape& x, const Shape& y) const;
   // m as the effect reads it: a row per sample, or one.
   ConstTensor by_group(const ConstView& m) const;
@@ -87,7 +87,6 @@ class Metacognition final : public Layer {
 
   MetacognitionConfig config_;
   LayerPtr observed_, network_;
-  std::size_t slot_ = 0;
 };
 
 // Lets the rules of all layers look at what the pass that has just ended left.

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "ops/all.h"
 #include "support/divided.h"
 
@@ -58,7 +58,7 @@ Watched watch(const std::string& spec, const Shape& shape = Shape::of({2, 4})) {
   return w;
 }
 
-TEST(Metacognition, L_150_figures_of_a_tensor) {
+TEST(Metacognition, figures_of_a_tensor) {  // L-150
   const auto pool = ThreadPool::create(1).value();
   Arena arena = Arena::create(4096).value();
   const Exec exec{*pool, *kernels_for(best_isa()).value(), arena};
@@ -78,7 +78,7 @@ TEST(Metacognition, L_150_figures_of_a_tensor) {
 }
 
 // The rules of a layer that only links run are heard too, once for all links.
-TEST(Metacognition, L_151_V_20_rules_of_a_shared_layer_are_heard) {
+TEST(Metacognition, rules_of_a_shared_layer_are_heard) {  // L-151, V-20
   const std::string asks = meta(rule(R"("condition":"max_above","threshold":-100,"command":"rmsnorm","cooldown":9)"));
   std::string stored = asks;
   stored.insert(1, R"("is_disabled":true,)");
@@ -90,8 +90,8 @@ TEST(Metacognition, L_151_V_20_rules_of_a_shared_layer_are_heard) {
   EXPECT_EQ(w.commit().size(), 0u) << "what was asked is forgotten everywhere";
 }
 
-// Without a tape the effect would write where what was said lies.
-TEST(Metacognition, L_152_an_effect_of_the_activations_is_the_same_with_and_without_a_tape) {
+// Without a tape the effect would overwrite the activations that it reads.
+TEST(Metacognition, an_effect_of_the_activations_is_the_same_with_and_without_a_tape) {  // L-152
   for (const char* effect : {"noise", "intervention", "gate"}) {
     const std::string spec = grid(cell(
         0,
@@ -108,7 +108,7 @@ TEST(Metacognition, L_152_an_effect_of_the_activations_is_the_same_with_and_with
 }
 
 // Each condition held by one input and not by another; the observed layer is the identity.
-TEST(Metacognition, L_150_L_151_conditions) {
+TEST(Metacognition, conditions) {  // L-150, L-151
   const std::string same = R"({"type":"activation"})";
   struct Case {
     const char* condition;
@@ -150,7 +150,7 @@ TEST(Metacognition, L_150_L_151_conditions) {
   EXPECT_TRUE(storm.session->metas()[0].queued.any());
 }
 
-TEST(Metacognition, L_151_weights_change_between_forwards_only_and_cooldowns_count) {
+TEST(Metacognition, weights_change_between_forwards_only_and_cooldowns_count) {  // L-151
   const std::string spec =
       grid(cell(0, meta(rule(R"("condition":"std_above","threshold":-1,"command":"reset","cooldown":2)"))));
   Watched w = watch(spec);
@@ -166,7 +166,7 @@ TEST(Metacognition, L_151_weights_change_between_forwards_only_and_cooldowns_cou
   EXPECT_EQ(w.session->metas()[0].calls, 4u) << "the history went through the commits";
 }
 
-TEST(Metacognition, G_48_history_ends_with_the_session_and_commands_outside_the_list_are_refused) {
+TEST(Metacognition, history_ends_with_the_session_and_commands_outside_the_list_are_refused) {  // G-48
   const std::string spec = grid(cell(0, meta(rule(R"("condition":"std_above","threshold":-1,"command":101)"))));
   Watched w = watch(spec);
   const std::vector<float> x(8, 1.0f);
@@ -184,7 +184,7 @@ TEST(Metacognition, G_48_history_ends_with_the_session_and_commands_outside_the_
   }
 }
 
-TEST(Metacognition, L_152_commands_that_keep_the_shapes_replace_and_others_are_refused) {
+TEST(Metacognition, commands_that_keep_the_shapes_replace_and_others_are_refused) {  // L-152
   const auto always = [](const std::string& command) {
     return rule(R"("condition":"std_above","threshold":-1,"command":)" + command);
   };
@@ -227,7 +227,7 @@ TEST(Metacognition, L_152_commands_that_keep_the_shapes_replace_and_others_are_r
   }
 }
 
-TEST(Metacognition, L_152_a_layer_inside_a_lora_keeps_its_place) {
+TEST(Metacognition, a_layer_inside_a_lora_keeps_its_place) {  // L-152
   const std::string asks = rule(R"("condition":"std_above","threshold":-1,"command":"dense")");
   Watched w = watch(grid(cell(0, R"({"type":"lora","base_layer":)" + meta(asks) + "}")));
   const std::vector<float> before = w.forward(std::vector<float>(8, 0.25f));
@@ -239,7 +239,7 @@ TEST(Metacognition, L_152_a_layer_inside_a_lora_keeps_its_place) {
   EXPECT_EQ(w.forward(std::vector<float>(8, 0.25f)), before);
 }
 
-TEST(Metacognition, L_152_commands_for_other_cells) {
+TEST(Metacognition, commands_for_other_cells) {  // L-152
   const std::string asks = R"("condition":"std_above","threshold":-1,"self_only":false,)";
   const std::string dense = R"({"type":"dense","input_height":4,"output_height":4})";
   const auto watched = [&](const std::string& command) {
@@ -272,7 +272,7 @@ TEST(Metacognition, L_152_commands_for_other_cells) {
   }
 }
 
-TEST(Metacognition, L_153_effects_by_hand) {
+TEST(Metacognition, effects_by_hand) {  // L-153
   // m = bias alone; y0 is the input.
   const auto network = [](const std::string& effect, const std::string& bias, int outputs) {
     std::string zeros = "0";
@@ -299,7 +299,7 @@ TEST(Metacognition, L_153_effects_by_hand) {
   EXPECT_EQ(instead.forward(x), (std::vector<float>{7, 8, 9, 7, 7, 8, 9, 7}));
 }
 
-TEST(Metacognition, L_153_figures_and_history_feed_the_meta_network) {
+TEST(Metacognition, figures_and_history_feed_the_meta_network) {  // L-153
   for (const auto& [source, width] :
        std::vector<std::pair<std::string, std::string>>{{"stats", "6"}, {"history", "6"}}) {
     const std::string inner =
@@ -320,7 +320,7 @@ TEST(Metacognition, L_153_figures_and_history_feed_the_meta_network) {
   }
 }
 
-TEST(Metacognition, L_153_default_rules_and_round_trips) {
+TEST(Metacognition, default_rules_and_round_trips) {  // L-153
   Watched w = watch(grid(cell(0, meta(""))));
   const auto rules = layer_as<Metacognition>(*w.network->cell(0).layer)->rules();
   ASSERT_EQ(rules.size(), 3u);
@@ -339,7 +339,7 @@ TEST(Metacognition, L_153_default_rules_and_round_trips) {
   }
 }
 
-TEST(Metacognition, L_153_hostile_settings_are_errors) {
+TEST(Metacognition, hostile_settings_are_errors) {  // L-153
   const auto expect = [](const std::string& layer, Code code, const std::string& pointer) {
     const auto result = network_from_json(grid(cell(0, layer)).insert(1, R"("input_shape":[4],)"));
     ASSERT_FALSE(result) << layer;
@@ -359,7 +359,7 @@ TEST(Metacognition, L_153_hostile_settings_are_errors) {
          "/layers/0/meta_observed_layer");
 }
 
-// A watched cell, a ring behind it, and what a commit between ticks does to both.
+// A watched cell followed by a ring; tests read the effect of a commit between ticks on both.
 struct WatchedMesh {
   std::unique_ptr<Network> network;
   std::unique_ptr<StepMesh> mesh;
@@ -401,7 +401,7 @@ struct WatchedMesh {
   }
 };
 
-TEST(Metacognition, L_151_M_06_commands_of_ticks_are_granted_between_two_of_them) {
+TEST(Metacognition, commands_of_ticks_are_granted_between_two_of_them) {  // L-151, M-06
   for (const std::string command : {R"("command":"reset")", R"("command":"rmsnorm")"}) {
     WatchedMesh w(command), still(command);
     w.tick(5), still.tick(5);
@@ -438,8 +438,8 @@ TEST(Metacognition, L_151_M_06_commands_of_ticks_are_granted_between_two_of_them
   }
 }
 
-TEST(Metacognition, L_151_L_152_refused_commands_pending_ticks_and_other_networks) {
-  WatchedMesh w(R"("command":"cnn1")");  // sixteen filters do not fit
+TEST(Metacognition, refused_commands_pending_ticks_and_other_networks) {  // L-151, L-152
+  WatchedMesh w(R"("command":"cnn1")");                                   // sixteen filters do not fit
   w.tick(3);
   const Digest before = w.states[0].hash();
   const auto events = w.commit();
@@ -454,7 +454,7 @@ TEST(Metacognition, L_151_L_152_refused_commands_pending_ticks_and_other_network
   EXPECT_EQ(commit_meta(*other.network, *other.mesh, w.crowd).error().code, Code::InvalidState);
 }
 
-TEST(Metacognition, L_151_M_12_crowds_ask_once_and_commits_give_the_same_hash_in_any_number_of_threads) {
+TEST(Metacognition, crowds_ask_once_and_commits_give_the_same_hash_in_any_number_of_threads) {  // L-151, M-12
   for (const std::string command : {R"("command":"reset")", R"("command":"rmsnorm")", R"("command":"swiglu")"}) {
     std::string expected;
     for (const int threads : {1, 2, 3, 7}) {

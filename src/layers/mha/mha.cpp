@@ -54,14 +54,13 @@ Result<Shape> Mha::output_shape(const Shape& input) const {
   return input.with_cols(config_.output_dim);
 }
 
-void Mha::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
-  slot_ = next++;
-  StateNeeds& need = needs.emplace_back();
-  need.slot = slot_;
-  if (config_.cross) return;  // its keys come with every call
-  need.attention = attention_config();
-  need.max_positions = config_.sliding_window == 0 ? config_.max_seq_len : 0;
-  need.rope = config_.rope, need.uses_rope = config_.uses_rope;
+std::optional<StateNeeds> Mha::state_needs() const {
+  StateNeeds needs;
+  if (config_.cross) return needs;  // its keys come with every call
+  needs.attention = attention_config();
+  needs.max_positions = config_.sliding_window == 0 ? config_.max_seq_len : 0;
+  needs.rope = config_.rope, needs.uses_rope = config_.uses_rope;
+  return needs;
 }
 
 const ConstView* Mha::key_source(const Run& run, const ConstView& x) const {
@@ -111,7 +110,8 @@ void Mha::norm(const Exec& exec, ConstTensor x, const Weight& gain, Tensor y) co
   });
 }
 
-// d holds the gradient behind the norm, `before` takes the one before it; `block` counts rows of whole heads.
+// Takes in d the gradient of the norm's output and writes that of its input to `before`; `block` counts rows of whole
+// heads.
 void Mha::norm_backward(const Run& run, ConstTensor x, const Weight& gain, ConstTensor d, Tensor before,
                         std::size_t block) const {
   const std::size_t width = gain.elements(), rows = x.rows * x.cols / width;
@@ -126,7 +126,7 @@ void Mha::norm_backward(const Run& run, ConstTensor x, const Weight& gain, Const
 // The rows of x as those of sequences: named by the call, or one per sample, which goes on where it stopped.
 Mha::CachedRows Mha::cached_rows(const Run& run, const Shape& x) const {
   if (!run.inputs.sequences.empty()) return {run.inputs.sequences, run.inputs.positions};
-  AttentionState& state = run.states.attention[slot_];
+  AttentionState& state = *run.state_of(*this, run.states.attention);
   const std::size_t steps = positions_of(x), samples = x.rows() / steps;
   SequenceRows* const sequences = run.note<SequenceRows>(samples);
   std::uint32_t* const positions = run.note<std::uint32_t>(x.rows());
@@ -145,7 +145,7 @@ void Mha::forward_cached(const Run& run, const ConstView& input, const View& y) 
   if (!config_.causal) return give_up(run, {Code::Unsupported, "mha: only causal attention reads a cache"});
   if (run.inputs.mask != nullptr || !run.inputs.lengths.empty())
     return give_up(run, {Code::Unsupported, "mha: a mask or lengths of samples beside a cache"});
-  AttentionState& state = run.states.attention[slot_];
+  AttentionState& state = *run.state_of(*this, run.states.attention);
   const auto [sequences, positions] = cached_rows(run, input.shape);
   const ConstTensor x = input;
   const Tensor q = run.tensor(x.rows, q_.rows());
@@ -182,8 +182,8 @@ void Mha::forward_cached(const Run& run, const ConstView& input, const View& y) 
 
 namespace {
 
-// What lies behind the valid steps of a sample reaches none of them where attention is causal or keys come from
-// elsewhere; a mask says itself which keys count.
+// Returns whether lengths are valid and usable. Steps after the valid ones of a sample affect none of them where
+// attention is causal or keys come from another tensor; a mask itself decides which keys count.
 bool takes_lengths(const Run& run, const MhaConfig& config, const Shape& x) {
   const std::size_t steps = positions_of(x);
   const std::size_t* lengths = nullptr;
@@ -223,8 +223,8 @@ void Mha::forward(const Run& run, const ConstView& x, const View& y) const {
     rope_sequences(run, *table, steps, config_.head_dim, normed_q);
     rope_sequences(run, *table, keys, config_.head_dim, normed_k);
   }
-  sequence_attention(run, attention_config(), samples, normed_q, normed_k, v,
-                     run.inputs.mask == nullptr ? nullptr : run.inputs.mask->data, o);
+  const void* const mask = run.inputs.mask == nullptr ? nullptr : run.inputs.mask->data;
+  sequence_attention(run, attention_config(), samples, {normed_q, normed_k, v, mask}, o);
   if (config_.inner_norm) {
     if (kept) normed_o = taken(x.shape, q_.rows());
     norm(run, o, inner_norm_, normed_o);
@@ -243,7 +243,7 @@ void Mha::backward(const Run& run, const ConstView& dy, const View& dx) const {
   linear_backward(run, normed_o, o_, o_bias_, dy, d_o, block);
   if (config_.inner_norm) norm_backward(run, o, inner_norm_, d_o, d_o, block);
   const View dq = run.view(q.shape, x.element), dk = run.view(k.shape, x.element), dv = run.view(v.shape, x.element);
-  sequence_attention_backward(run, attention_config(), samples, normed_q, normed_k, v, mask.data, d_o, dq, dk, dv);
+  sequence_attention_backward(run, attention_config(), samples, {normed_q, normed_k, v, mask.data}, d_o, {dq, dk, dv});
   if (config_.uses_rope) {
     const RopeTablePtr table = rope_table(run, std::max(steps, keys));
     if (table == nullptr) return;
@@ -255,7 +255,8 @@ void Mha::backward(const Run& run, const ConstView& dy, const View& dx) const {
     norm_backward(run, k, k_norm_, dk, dk, key_block);
   }
   linear_backward(run, x, q_, q_bias_, dq, dx, block);
-  // The gradient of keys and values goes to x, or to the second input where it is wanted (a plan counts it always).
+  // The gradient of keys and values goes to x, or to the second input where its gradient is requested (a plan always
+  // counts it).
   View d_source = dx;
   if (config_.cross) {
     d_source = {nullptr, source.shape, x.element};

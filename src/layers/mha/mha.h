@@ -51,7 +51,7 @@ class Mha final : public Layer {
   void backward(const Run& run, const ConstView& dy, const View& dx) const override;
   void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   double tween_factor(const Weight& weight) const override;
-  void assign_state(std::size_t& next, std::vector<StateNeeds>& needs) override;
+  std::optional<StateNeeds> state_needs() const override;
 
  private:
   static LayerPtr fit(const FitRequest& request);
@@ -83,7 +83,6 @@ class Mha final : public Layer {
 
   MhaConfig config_;
   Weight q_, k_, v_, o_, q_bias_, k_bias_, v_bias_, o_bias_, q_norm_, k_norm_, inner_norm_;
-  std::size_t slot_ = 0;
   // Sines and cosines of the positions that sequences have reached so far, for sessions without tables of their own.
   mutable Mutex rope_lock_;
   mutable RopeTablePtr rope_table_;

@@ -29,11 +29,10 @@ void Mha::target_of_values(const Run& run, const TweenRules& rules, const Attent
                            const View& dv) const {
   const View dq = run.view(kept.q.shape, d_o.element), dk = run.view(kept.k.shape, d_o.element);
   const View ones = run.view(d_o.shape, d_o.element), reads = run.view(kept.v.shape, d_o.element);
-  sequence_attention_backward(run, attention_config(), kept.samples, kept.q, kept.k, kept.v, kept.mask.data, d_o, dq,
-                              dk, dv);
+  const SequenceInputs in{kept.q, kept.k, kept.v, kept.mask.data};
+  sequence_attention_backward(run, attention_config(), kept.samples, in, d_o, {dq, dk, dv});
   fill(run, ones, 1);
-  sequence_attention_backward(run, attention_config(), kept.samples, kept.q, kept.k, kept.v, kept.mask.data, ones, dq,
-                              dk, reads);
+  sequence_attention_backward(run, attention_config(), kept.samples, in, ones, {dq, dk, reads});
   const std::size_t all = kept.v.shape.elements();
   close_gap(run, reads.data, rules.weight_threshold, true, {}, {dv.data, 1, all, d_o.element});
 }
@@ -46,7 +45,7 @@ void Mha::target(const Run& run, const TweenRules& rules, const ConstView& e, co
   close_targets(run, rules, o_, normed_o, d_o);
   if (config_.inner_norm) norm_target(run, rules, o, inner_norm_, d_o, block_of(x.shape));
   target_of_values(run, rules, {normed_q, normed_k, v, mask, x.shape.rows() / positions_of(x.shape)}, d_o, dv);
-  // The gap of values goes to x, or to the second input where it is wanted (a plan counts it always).
+  // The gap of values goes to x, or to the second input where its gap is requested (a plan always counts it).
   View to = d;
   if (config_.cross) {
     if (d.data != nullptr) fill_zero(run, d);

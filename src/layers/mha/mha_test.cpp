@@ -4,9 +4,11 @@
 namespace loom {
 namespace {
 
-TEST(Mha, L_02_equals_pytorch) { expect_goldens("mha/mha"); }
+// L-02
+TEST(Mha, equals_pytorch) { expect_goldens("mha"); }
 
-TEST(Mha, L_90_eps_from_0_to_1) { test::expect_share(R"("type":"mha","d_model":4,"num_heads":1)", "rms_norm_eps"); }
+// L-90
+TEST(Mha, eps_from_0_to_1) { test::expect_share(R"("type":"mha","d_model":4,"num_heads":1)", "rms_norm_eps"); }
 
 }  // namespace
 }  // namespace loom

@@ -125,11 +125,11 @@ std::size_t Parallel::num_enabled() const {
   return n;
 }
 
-Result<Shape> Parallel::concat_shape(const Shape& input) const {
+Result<Shape> Parallel::concat_shape(const Wiring* wiring, const Shape& input) const {
   std::array<std::size_t, Shape::kMaxRank> extents{};
   std::size_t rank = 0, axis = 0;
   for (std::size_t i = 0; i < branches_.size(); ++i) {
-    auto out = branches_[i]->output_shape(input);
+    auto out = branches_[i]->wired_shape(wiring, input);
     if (!out) return under({"parallel_branches", std::to_string(i)}, std::move(out).error());
     Shape shape = *out;
     if (config_.flatten) {
@@ -173,8 +173,8 @@ Result<Shape> Parallel::scatter_shape(const Shape& branch) const {
 }
 
 // The gate's leading axes are leading axes of y, its last one the branches.
-Result<void> Parallel::check_gate(const Shape& input, const Shape& y) const {
-  auto out = gate_->output_shape(input);
+Result<void> Parallel::check_gate(const Wiring* wiring, const Shape& input, const Shape& y) const {
+  auto out = gate_->wired_shape(wiring, input);
   if (!out) return under({"filter_gate"}, std::move(out).error());
   const Shape& z = *out;
   if (z.cols() != branches_.size())
@@ -187,12 +187,12 @@ Result<void> Parallel::check_gate(const Shape& input, const Shape& y) const {
   return {};
 }
 
-Result<Shape> Parallel::output_shape(const Shape& input) const {
+Result<Shape> Parallel::wired_shape(const Wiring* wiring, const Shape& input) const {
   if (branches_.empty()) return input;
-  if (config_.combine_mode == Combine::Concat) return concat_shape(input);
+  if (config_.combine_mode == Combine::Concat) return concat_shape(wiring, input);
   Shape shape;
   for (std::size_t i = 0; i < branches_.size(); ++i) {
-    auto out = branches_[i]->output_shape(input);
+    auto out = branches_[i]->wired_shape(wiring, input);
     if (!out) return under({"parallel_branches", std::to_string(i)}, std::move(out).error());
     if (i == 0) shape = *out;
     if (!(shape == *out))
@@ -201,7 +201,7 @@ Result<Shape> Parallel::output_shape(const Shape& input) const {
   }
   if (config_.combine_mode == Combine::GridScatter) return scatter_shape(shape);
   if (config_.combine_mode == Combine::Filter) {
-    LOOM_TRY_VOID(check_gate(input, shape));
+    LOOM_TRY_VOID(check_gate(wiring, input, shape));
   }
   return shape;
 }
@@ -246,7 +246,7 @@ void Parallel::forward(const Run& run, const ConstView& x, const View& y) const 
   ConstView sum;  // of the branches so far; what a branch wrote itself stays as it is for its backward run
   for (std::size_t i = 0; i < branches_.size() && !run.exec.status; ++i) {
     if (!is_enabled(i) && !pieces) continue;
-    const Shape shape = *branches_[i]->output_shape(x.shape);  // checked at prepare()
+    const Shape shape = *branches_[i]->wired_shape(run.wiring, x.shape);  // checked at prepare()
     if (config_.combine_mode == Combine::Concat && joins_steps(config_, shape) && refuses_lengths(run, kind())) return;
     const Piece p = pieces ? piece(i, shape, y.shape, position) : Piece{};
     if (!is_enabled(i)) continue;
@@ -301,14 +301,14 @@ void Parallel::take_back(const Run& run, const ConstView& dy, const View& dx, co
   }
   std::size_t position = 0;  // from the end of the concatenated axis to its begin
   for (std::size_t i = 0; i < branches_.size() && config_.combine_mode == Combine::Concat; ++i)
-    piece(i, *branches_[i]->output_shape(input), dy.shape, position);
+    piece(i, *branches_[i]->wired_shape(run.wiring, input), dy.shape, position);
   bool is_first = true;
   for (std::size_t i = branches_.size(); i-- > 0 && !run.exec.status;) {
     if (!is_enabled(i) && !pieces) continue;
     const ArenaScope branch_scope(run.arena());
     ConstView d = shared;
     if (pieces) {
-      const Shape shape = *branches_[i]->output_shape(input);
+      const Shape shape = *branches_[i]->wired_shape(run.wiring, input);
       std::size_t width = 0;
       Piece p = piece(i, shape, dy.shape, width);
       position -= std::min(position, width);
@@ -326,10 +326,11 @@ void Parallel::take_back(const Run& run, const ConstView& dy, const View& dx, co
 }
 
 // Returns the rule by which the gate's output is read, with the branches that take part.
-GateRule Parallel::rule(const Exec& exec) const {
-  GateRule rule{config_.gate_temperature, config_.top_k, gate_->last_operation().kind_row().gives_distribution};
-  auto* enabled = exec.arena.note<std::uint8_t>(branches_.size());
-  for (std::size_t i = 0; i < branches_.size() && !exec.rehearsal(); ++i) enabled[i] = is_enabled(i) ? 1 : 0;
+GateRule Parallel::rule(const Run& run) const {
+  GateRule rule{config_.gate_temperature, config_.top_k,
+                gate_->last_operation(run.wiring).kind_row().gives_distribution};
+  auto* enabled = run.note<std::uint8_t>(branches_.size());
+  for (std::size_t i = 0; i < branches_.size() && !run.rehearsal(); ++i) enabled[i] = is_enabled(i) ? 1 : 0;
   rule.enabled = enabled;
   return rule;
 }
@@ -337,7 +338,7 @@ GateRule Parallel::rule(const Exec& exec) const {
 void Parallel::mix_forward(const Run& run, const ConstView& x, const View& y) const {
   const ArenaScope scope(run.arena(), run.keeps());
   const std::size_t n = branches_.size();
-  const View z = run.view(*gate_->output_shape(x.shape), x.element);
+  const View z = run.view(*gate_->wired_shape(run.wiring, x.shape), x.element);
   // The balance of a gate counts every row, and so do means over the rows of a sample.
   const bool joins =
       config_.gate_scope == ParallelConfig::Scope::Sample || (config_.gate_aux_weight > 0 && run.keeps());
@@ -365,8 +366,8 @@ void Parallel::mix_forward(const Run& run, const ConstView& x, const View& y) co
            ConstView{p.data, Shape::of({p.rows, n}), x.element}, z);
 }
 
-// Every branch aims at its own output + e, at a rate that is its mean weight; the gate's logits rise where a branch
-// lies in the direction of the gap; tx is the branches' mean by weight (engine W-30).
+// The target of each branch is its own output + e, at a rate that is its mean weight. The gate's logits rise where a
+// branch points in the direction of the gap. The target of x is the branches' mean by weight (engine W-30).
 void Parallel::mix_target(const Run& run, const TweenRules& rules, const ConstView& dy, const View& dx) const {
   const ArenaScope scope(run.arena());
   const std::size_t n = branches_.size();

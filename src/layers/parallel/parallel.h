@@ -34,7 +34,8 @@ class Parallel final : public Layer {
   void fields(FieldVisitor& visit) override;
   Result<void> build() override;
   void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
-  Result<Shape> output_shape(const Shape& input) const override;
+  Result<Shape> output_shape(const Shape& input) const override { return wired_shape(nullptr, input); }
+  Result<Shape> wired_shape(const Wiring* wiring, const Shape& input) const override;
   void forward(const Run& run, const ConstView& x, const View& y) const override;
   void backward(const Run& run, const ConstView& dy, const View& dx) const override;
   void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
@@ -55,11 +56,11 @@ class Parallel final : public Layer {
   std::size_t num_enabled() const;
   const char* gate_setting() const;
   std::size_t num_cells() const { return depth_ * rows_ * cols_; }
-  Result<Shape> concat_shape(const Shape& input) const;
+  Result<Shape> concat_shape(const Wiring* wiring, const Shape& input) const;
   Result<Shape> scatter_shape(const Shape& branch) const;
-  Result<void> check_gate(const Shape& input, const Shape& y) const;
+  Result<void> check_gate(const Wiring* wiring, const Shape& input, const Shape& y) const;
   Piece piece(std::size_t branch, const Shape& shape, const Shape& y, std::size_t& position) const;
-  GateRule rule(const Exec& exec) const;
+  GateRule rule(const Run& run) const;
   void mix_forward(const Run& run, const ConstView& x, const View& y) const;
   void mix_target(const Run& run, const TweenRules& rules, const ConstView& dy, const View& dx) const;
   void mix_backward(const Run& run, const ConstView& dy, const View& dx) const;

@@ -3,7 +3,8 @@
 namespace loom {
 namespace {
 
-TEST(Parallel, V_33_V_35_equals_pytorch) { expect_goldens("parallel/parallel"); }
+// V-33, V-35
+TEST(Parallel, equals_pytorch) { expect_goldens("parallel"); }
 
 }  // namespace
 }  // namespace loom

@@ -3,7 +3,8 @@
 namespace loom {
 namespace {
 
-TEST(Pool, L_02_equals_pytorch) { expect_goldens("pool/pool"); }
+// L-02
+TEST(Pool, equals_pytorch) { expect_goldens("pool"); }
 
 }  // namespace
 }  // namespace loom

@@ -4,9 +4,10 @@
 namespace loom {
 namespace {
 
-TEST(PositionEmbedding, L_02_equals_pytorch) { expect_goldens("position_embedding/position_embedding"); }
+// L-02
+TEST(PositionEmbedding, equals_pytorch) { expect_goldens("position_embedding"); }
 
-TEST(PositionEmbedding, L_02_shapes_and_settings_that_do_not_fit_are_errors) {
+TEST(PositionEmbedding, shapes_and_settings_that_do_not_fit_are_errors) {  // L-02
   test::expect_refused(R"({"type":"position_embedding","max_seq_len":2,"embedding_dim":4})", Code::ShapeMismatch,
                        Shape::of({2, 3, 4}));
 }

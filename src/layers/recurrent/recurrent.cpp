@@ -93,10 +93,10 @@ void Recurrent::visit_weights(const std::function<void(Weight&)>& visit) {
       if (w->declared()) visit(*w);
 }
 
-void Recurrent::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
-  slot_ = next++;
-  StateNeeds& need = needs.emplace_back();
-  need.slot = slot_, need.recurrent = true, need.stateful = config_.stateful;
+std::optional<StateNeeds> Recurrent::state_needs() const {
+  StateNeeds needs;
+  needs.recurrent = true, needs.stateful = config_.stateful;
+  return needs;
 }
 
 Result<Shape> Recurrent::output_shape(const Shape& input) const {

@@ -1,12 +1,12 @@
 #pragma once
 // rnn (Elman 1990), lstm (Hochreiter & Schmidhuber 1997, forget gate as in Gers et al. 2000) and gru (Cho et al. 2014,
-// with the reset gate behind the product, as cuDNN and PyTorch have it); engine 3.7. x [B, T, I] or one sequence [T, I]
+// with the reset gate after the product, as in cuDNN and PyTorch); engine 3.7. x [B, T, I] or one sequence [T, I]
 // -> y [B, T, D * H], or the last valid h [B, D * H]; D is 2 when bidirectional.
 //
 // The reverse direction walks the same positions downwards: a sample's state stays at 0 (or h0) until its last valid
-// step. Gradients of weights sum over the rows of x as they lie, in blocks of sixteen samples; the gradient of h sums
-// its gates' products as one chain64 over G * H; dx adds the reverse direction's gates, then the forward ones, each by
-// its own chain.
+// step. Gradients of weights sum over the rows of x in their stored order, in blocks of sixteen samples. The gradient
+// of h sums its gates' products as one chain64 over G * H. dx adds the reverse direction's gates, then the forward
+// ones, each by its own chain.
 
 #include <vector>
 
@@ -40,7 +40,7 @@ class Recurrent final : public Layer {
   void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   std::size_t tween_rows(const Shape& x, const Shape& /*y*/) const override { return x.rows(); }
   double tween_factor(const Weight& weight) const override;
-  void assign_state(std::size_t& next, std::vector<StateNeeds>& needs) override;
+  std::optional<StateNeeds> state_needs() const override;
 
  private:
   struct Gate {
@@ -84,7 +84,6 @@ class Recurrent final : public Layer {
   RecurrentKind kind_;
   RecurrentConfig config_;
   std::vector<Gate> gates_;  // [direction][gate]
-  std::size_t slot_ = 0;
 };
 
 }  // namespace loom

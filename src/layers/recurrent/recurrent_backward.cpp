@@ -21,7 +21,7 @@ void Recurrent::begin_direction(const Run& run, const ConstView& x, CellBackward
   const Planes kept = planes(task.trace);
   for (std::size_t i = kept.count; i-- > 0;) {
     const ConstView plane = run.saved();
-    // The plane is only read from here on; it is not const because forward writes through the same struct.
+    // From now on the plane is only read; it is not const because forward writes through the same struct.
     *kept.all[i] = {const_cast<void*>(plane.data), plane.shape.rows(), plane.shape.cols(), plane.element};
   }
   const std::size_t sums = task.shape.cell == CellKind::Gru ? 4 : num_gates();
@@ -66,7 +66,7 @@ void Recurrent::backward(const Run& run, const ConstView& dy, const View& dx) co
 void Recurrent::add_products(const Run& run, const ConstView& x, const CellBackward& task, std::size_t direction,
                              const View& dx) const {
   const std::size_t rows = x.shape.rows(), units = task.shape.units, block = 16 * task.shape.steps;
-  constexpr std::size_t kFew = 64;  // rows that are read as they lie; a device reads all so
+  constexpr std::size_t kFew = 64;  // rows that are read in place; a device reads all rows in place
   const bool shares = rows > kFew && run.gradients != nullptr && run.arena().device() == nullptr;
   const ConstTensor h = task.trace.h_before;
   SharedOperands inputs, states;

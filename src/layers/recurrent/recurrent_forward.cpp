@@ -25,7 +25,7 @@ void Recurrent::forward(const Run& run, const ConstView& x, const View& y) const
   CellForward task;
   if (!shape_of(run, x.shape, task.shape)) return;
   const std::size_t batch = task.shape.batch, units = task.shape.units, all = num_directions() * batch;
-  RecurrentState* const state = slot_ < run.states.recurrent.size() ? &run.states.recurrent[slot_] : nullptr;
+  RecurrentState* const state = run.state_of(*this, run.states.recurrent);
   if (state != nullptr && run.rehearsal())
     state->plan({num_directions(), batch, units}, kind_ == RecurrentKind::Lstm, config_.stateful);
   const bool lies_in_session = state != nullptr && state->h != nullptr;

@@ -36,7 +36,7 @@ void Recurrent::target(const Run& run, const TweenRules& rules, const ConstView&
   close_targets(run, rules, std::span(inputs).first(gates_.size()), x, d);
 }
 
-// Returns how far h moves with each gate's sum. The sums are computed anew from the values that forward kept.
+// Returns how far h moves with each gate's sum. The sums are computed again from the values that forward kept.
 GateSlopes Recurrent::slopes_of(const Run& run, const TweenRules& rules, const ConstView& x, const CellBackward& task,
                                 std::size_t direction) const {
   GateSlopes slopes{task.shape.cell, x.shape.rows(), task.shape.units, {}, task.trace, rules.secant, {}, {}};

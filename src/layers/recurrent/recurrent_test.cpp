@@ -8,8 +8,8 @@
 
 #include "core/json.h"
 #include "layers/golden_test.h"
-#include "network/network_session.h"
-#include "network/spec.h"
+#include "network/session/network_session.h"
+#include "network/spec/spec.h"
 
 namespace loom::recurrent_test {
 namespace {
@@ -51,7 +51,7 @@ class RecurrentKinds : public ::testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(RecurrentKinds, L_62_a_stateful_layer_goes_on_where_it_stopped) {
+TEST_P(RecurrentKinds, a_stateful_layer_goes_on_where_it_stopped) {  // L-62
   const Shape whole = Shape::of({1, 6, 5}), half = Shape::of({1, 3, 5});
   const std::vector<float> x = wave(30);
   Running plain = running(spec(), whole), stateful = running(spec(R"(,"stateful":true)"), half);
@@ -70,7 +70,7 @@ TEST_P(RecurrentKinds, L_62_a_stateful_layer_goes_on_where_it_stopped) {
   EXPECT_TRUE(std::equal(rest.begin(), rest.end(), expected.begin() + 2 * 19));
 }
 
-TEST_P(RecurrentKinds, L_62_without_stateful_every_call_starts_anew) {
+TEST_P(RecurrentKinds, without_stateful_every_call_starts_anew) {  // L-62
   const Shape shape = Shape::of({1, 3, 5});
   const std::vector<float> x = wave(15), h(19, 0.5f);
   Running r = running(spec(), shape);
@@ -84,7 +84,7 @@ TEST_P(RecurrentKinds, L_62_without_stateful_every_call_starts_anew) {
   EXPECT_EQ(session.set_state(1, {h.data(), Shape::of({1, 1, 19}), Element::f32}).error().code, Code::OutOfRange);
 }
 
-TEST_P(RecurrentKinds, N_01_a_sample_does_not_see_its_neighbours_threads_or_padding) {
+TEST_P(RecurrentKinds, a_sample_does_not_see_its_neighbours_threads_or_padding) {  // N-01
   const Shape batch = Shape::of({3, 4, 5}), one = Shape::of({4, 5});
   std::vector<float> x = wave(60);
   Running r = running(spec(R"(,"bidirectional":true)"), batch);
@@ -96,7 +96,7 @@ TEST_P(RecurrentKinds, N_01_a_sample_does_not_see_its_neighbours_threads_or_padd
         std::equal(alone.begin(), alone.end(), together.begin() + static_cast<std::ptrdiff_t>(b * alone.size())))
         << b;
   }
-  // Two valid steps of the first sample are what two steps alone give, whatever lies behind them.
+  // Two valid steps of the first sample give the same as two steps alone, whatever follows them.
   const std::vector<std::size_t> lengths = {2, 4, 0};
   PassExtras extras;
   extras.lengths = lengths;
@@ -108,7 +108,7 @@ TEST_P(RecurrentKinds, N_01_a_sample_does_not_see_its_neighbours_threads_or_padd
   EXPECT_TRUE(std::all_of(padded.begin() + 8 * 38, padded.end(), [](float v) { return v == 0; }));
 }
 
-TEST_P(RecurrentKinds, S_03_refusals) {
+TEST_P(RecurrentKinds, refusals) {  // S-03
   Running r = running(spec(R"(,"return_sequence":false)"), Shape::of({2, 3, 5}));
   NetworkSession& session = start(r);
   const std::vector<float> x = wave(60);
@@ -126,7 +126,7 @@ TEST_P(RecurrentKinds, S_03_refusals) {
   EXPECT_FALSE(layer_from_json(parse_json(spec(R"(,"activation":"gelu")")).value()));
 }
 
-TEST_P(RecurrentKinds, L_02_every_type_computes_with_the_values_it_stands_for) {
+TEST_P(RecurrentKinds, every_type_computes_with_the_values_it_stands_for) {  // L-02
   const Shape shape = Shape::of({2, 3, 5});
   const std::vector<float> x = wave(30);
   for (std::size_t t = 0; t < kNumTypes; ++t) {
@@ -148,7 +148,7 @@ TEST_P(RecurrentKinds, L_02_every_type_computes_with_the_values_it_stands_for) {
 INSTANTIATE_TEST_SUITE_P(Kinds, RecurrentKinds, ::testing::Values("rnn", "lstm", "gru"),
                          [](const auto& info) { return info.param; });
 
-TEST(Recurrent, J_02_fresh_weights_lie_within_the_root_and_the_forget_bias_is_one) {
+TEST(Recurrent, fresh_weights_lie_within_the_root_and_the_forget_bias_is_one) {  // J-02
   Running r = running(R"({"type":"lstm","input_height":5,"output_height":16})", Shape::of({2, 3, 5}));
   std::string order;
   r.network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
@@ -168,8 +168,8 @@ TEST(Recurrent, J_02_fresh_weights_lie_within_the_root_and_the_forget_bias_is_on
             "o.weight_hh o.bias ");
 }
 
-TEST(Recurrent, L_02_equals_pytorch) {
-  for (const char* kind : {"rnn", "lstm", "gru"}) expect_goldens(fmt::format("recurrent/{}", kind));
+TEST(Recurrent, equals_pytorch) {  // L-02
+  for (const char* kind : {"rnn", "lstm", "gru"}) expect_goldens(kind);
 }
 
 }  // namespace

@@ -21,21 +21,17 @@ Error skip_mismatch(const Shape& skip, const Shape& input) {
 
 }  // namespace
 
-Result<void> Residual::build() {
-  cell_.address = from_.cell;
-  return {};
-}
-
-Result<Shape> Residual::output_shape(const Shape& input) const {
-  if (cell_.shape && !(*cell_.shape == input)) return tl::make_unexpected(skip_mismatch(*cell_.shape, input));
+Result<Shape> Residual::wired_shape(const Wiring* wiring, const Shape& input) const {
+  const std::size_t slot = slot_in(wiring);
+  const Shape* const skip = slot == Wiring::kNone ? nullptr : wiring->shape_of(slot);
+  if (skip != nullptr && !(*skip == input)) return tl::make_unexpected(skip_mismatch(*skip, input));
   return input;
 }
 
 void Residual::forward(const Run& run, const ConstView& x, const View& y) const {
   const ConstView* skip = nullptr;
   if (from_.kind == SkipFrom::Kind::External) skip = run.inputs.external;
-  if (from_.kind == SkipFrom::Kind::Cell && cell_.prepared && cell_.slot < run.cells.outputs.size())
-    skip = &run.cells.outputs[cell_.slot];
+  if (const std::size_t slot = slot_in(run.wiring); slot < run.cells.outputs.size()) skip = &run.cells.outputs[slot];
   const bool wanted = from_.kind == SkipFrom::Kind::External || from_.kind == SkipFrom::Kind::Cell;
   if (!wanted) return copy(run, x, y);
   if (skip == nullptr || skip->data == nullptr) {
@@ -55,8 +51,8 @@ void Residual::forward(const Run& run, const ConstView& x, const View& y) const 
 void Residual::backward(const Run& run, const ConstView& dy, const View& dx) const {
   const View* dskip = nullptr;
   if (from_.kind == SkipFrom::Kind::External) dskip = run.d_external;
-  if (from_.kind == SkipFrom::Kind::Cell && cell_.prepared && cell_.slot < run.cells.gradients.size())
-    dskip = &run.cells.gradients[cell_.slot];
+  if (const std::size_t slot = slot_in(run.wiring); slot < run.cells.gradients.size())
+    dskip = &run.cells.gradients[slot];
   if (dskip != nullptr && dskip->data != nullptr) add(run, *dskip, dy, *dskip);
   if (dx.data != nullptr) copy(run, dy, dx);
 }

@@ -17,19 +17,22 @@ class Residual final : public Layer {
     visit({"skip_from", "Without it the input of the child before; none, external, a child's number, [z, y, x, l]"},
           from_);
   }
-  Result<void> build() override;
-  Result<Shape> output_shape(const Shape& input) const override;
+  Result<Shape> output_shape(const Shape& input) const override { return input; }
+  Result<Shape> wired_shape(const Wiring* wiring, const Shape& input) const override;
   void forward(const Run& run, const ConstView& x, const View& y) const override;
   void backward(const Run& run, const ConstView& dy, const View& dx) const override;
 
   const SkipFrom& from() const { return from_; }
-  // Null unless the skip is another cell's output.
-  CellSource* cell() { return from_.kind == SkipFrom::Kind::Cell ? &cell_ : nullptr; }
+  // Returns whether the skip is another cell's output.
+  bool reads_cell() const { return from_.kind == SkipFrom::Kind::Cell; }
 
  private:
   static LayerPtr fit(const FitRequest& request);
+  // The slot of Call::cells that this layer adds; Wiring::kNone.
+  std::size_t slot_in(const Wiring* wiring) const {
+    return wiring == nullptr || !reads_cell() ? Wiring::kNone : wiring->source_of(*this);
+  }
   SkipFrom from_;
-  CellSource cell_;
 };
 
 }  // namespace loom

@@ -4,7 +4,7 @@ namespace loom {
 namespace {
 
 // In a list a residual adds the input of the child before it, unless skip_from names another one.
-TEST(Residual, V_31_L_110_adds_its_source_and_hands_the_gradient_to_both) {
+TEST(Residual, adds_its_source_and_hands_the_gradient_to_both) {  // V-31, L-110
   const Shape shape = Shape::of({1, 2});
   const float x[] = {-1, 2}, dy[] = {3, 5};
   const std::pair<const char*, std::vector<float>> cases[] = {{R"({"type":"residual"})", {0, 4}},

@@ -4,9 +4,11 @@
 namespace loom {
 namespace {
 
-TEST(Rmsnorm, L_90_equals_pytorch) { expect_goldens("rmsnorm/rmsnorm"); }
+// L-90
+TEST(Rmsnorm, equals_pytorch) { expect_goldens("rmsnorm"); }
 
-TEST(Rmsnorm, L_90_eps_from_0_to_1) { test::expect_share(R"("type":"rmsnorm","input_height":4)", "rms_norm_eps"); }
+// L-90
+TEST(Rmsnorm, eps_from_0_to_1) { test::expect_share(R"("type":"rmsnorm","input_height":4)", "rms_norm_eps"); }
 
 }  // namespace
 }  // namespace loom

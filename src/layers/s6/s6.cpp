@@ -48,10 +48,10 @@ void S6::visit_weights(const std::function<void(Weight&)>& visit) {
     if (w->declared()) visit(*w);
 }
 
-void S6::assign_state(std::size_t& next, std::vector<StateNeeds>& needs) {
-  slot_ = next++;
-  StateNeeds& need = needs.emplace_back();
-  need.slot = slot_, need.recurrent = true, need.stateful = config_.stateful;
+std::optional<StateNeeds> S6::state_needs() const {
+  StateNeeds needs;
+  needs.recurrent = true, needs.stateful = config_.stateful;
+  return needs;
 }
 
 Result<Shape> S6::output_shape(const Shape& input) const {
@@ -83,10 +83,10 @@ Scan S6::scan_of(const Run& run, const ScanShape& shape, const Kept& k) const {
   });
 }
 
-// The session's, begun anew unless it goes on; or one of the call's own.
+// Returns the session's state, zeros unless the call continues it; without a session's state, zeros of the call's own.
 Tensor S6::first_state(const Run& run, const ScanShape& shape, Element element) const {
   const std::size_t states = shape.states * shape.channels;
-  RecurrentState* const state = slot_ < run.states.recurrent.size() ? &run.states.recurrent[slot_] : nullptr;
+  RecurrentState* const state = run.state_of(*this, run.states.recurrent);
   if (state != nullptr && run.rehearsal()) state->plan({1, shape.batch, states}, false, config_.stateful);
   const bool lies_in_session = state != nullptr && state->h != nullptr;
   const Tensor h{lies_in_session ? state->h : run.tensor(shape.batch, states, element).data, shape.batch, states,

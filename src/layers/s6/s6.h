@@ -7,9 +7,9 @@
 //     ops/scan
 // mamba_ssm's x_proj is W_in, W_b and W_c one below the other, its dt_proj is W_dt and the bias.
 //
-// A fresh layer begins as there: a_log[d, n] = log(n + 1), d_skip 1, a bias whose softplus lies between 0.001 and 0.1.
-// The state of a sample is [N * D], channels side by side for each n. Past a sample's length y is 0 and the state
-// stays.
+// A fresh layer is initialised as in mamba_ssm: a_log[d, n] = log(n + 1), d_skip 1, a bias whose softplus is between
+// 0.001 and 0.1. The state of a sample is [N * D], channels side by side for each n. After a sample's last valid step y
+// is 0 and the state stays.
 //
 // Targets: dt, b and c are routing and fixed within an update, as attention's weights are. An input takes what the
 // outputs that read it ask, divided by how much they read; d_skip learns by products of gaps, the other weights stay.
@@ -42,7 +42,7 @@ class S6 final : public Layer {
   void backward(const Run& run, const ConstView& dy, const View& dx) const override;
   void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
   double tween_factor(const Weight& /*weight*/) const override { return 0.5; }
-  void assign_state(std::size_t& next, std::vector<StateNeeds>& needs) override;
+  std::optional<StateNeeds> state_needs() const override;
 
  private:
   std::size_t rank() const { return config_.dt_rank != 0 ? config_.dt_rank : (config_.input_height + 15) / 16; }
@@ -61,7 +61,6 @@ class S6 final : public Layer {
   S6Config config_;
   Weight dt_in_, dt_, dt_bias_, b_, c_, a_log_, d_skip_;
   Weight none_;  // the bias of what has none
-  std::size_t slot_ = 0;
 };
 
 }  // namespace loom

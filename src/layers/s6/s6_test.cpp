@@ -10,6 +10,7 @@
 #include <cmath>
 #include <map>
 
+#include "backend/rehearsal.h"
 #include "core/fp_environment.h"
 #include "core/philox.h"
 #include "layers/golden_test.h"
@@ -32,16 +33,11 @@ class Bench {
   explicit Bench(const S6Config& config, std::uint64_t seed = 3) : layer(config) {
     EXPECT_TRUE(layer.build());
     EXPECT_TRUE(initialise_weights("layer", layer, seed));
-    std::vector<std::size_t> elements;
-    layer.visit_weights([&](Weight& w) {
-      w.set_slot(elements.size());
-      elements.push_back(w.elements());
-    });
-    gradients_ = Gradients::create(elements, Element::f32).value();
+    std::vector<const Weight*> weights;
+    layer.visit_weights([&](Weight& w) { weights.push_back(&w); });
+    gradients_ = Gradients::create(weights, Element::f32).value();
     gradients_.clear();
-    std::size_t slots = 0;
-    std::vector<StateNeeds> needs;
-    layer.assign_state(slots, needs);
+    wiring_.add_state(layer, 0);
   }
 
   Weight& weight(std::string_view name) { return *find_weight(layer, name); }
@@ -57,7 +53,7 @@ class Bench {
                          std::vector<float>* dx = nullptr, const TweenRules* rules = nullptr) {
     Call call;
     Tape tape;
-    call.states.recurrent = {&state, 1};
+    call.states.recurrent = {&state, 1}, call.wiring = &wiring_;
     if (dy != nullptr) call.tape = &tape, call.gradients = &gradients_;
     const loom::Run pass(exec_, call);
     arena_.clear();
@@ -80,7 +76,33 @@ class Bench {
   Arena arena_ = Arena::create(std::size_t{32} << 20).value();
   Exec exec_{*pool_, *kernels_for(usable_isas().back()).value(), arena_};
   Gradients gradients_;
+  Wiring wiring_;
 };
+
+// A layer stores no slot: the wiring of the plan that runs says which state is its own.
+TEST(S6, StateComesFromTheWiringOfThePlan) {
+  S6 layer({.input_height = 5, .state_size = 3});
+  ASSERT_TRUE(layer.build());
+  ASSERT_TRUE(initialise_weights("layer", layer, 3));
+  const auto needs = layer.state_needs();
+  ASSERT_TRUE(needs);
+  EXPECT_TRUE(needs->recurrent);
+  Wiring wiring;
+  wiring.add_state(layer, 1);
+  const auto pool = ThreadPool::create(1).value();
+  Arena arena = Arena::create(std::size_t{1} << 20).value();
+  const Exec exec{*pool, *kernels_for(usable_isas().back()).value(), arena};
+  std::array<RecurrentState, 2> states;
+  Call call;
+  call.states.recurrent = states, call.wiring = &wiring;
+  const std::vector<float> x = wave(2 * 5, 1);
+  std::vector<float> y(10);
+  ASSERT_TRUE(rehearse(exec, [&](const Exec& rehearsal) {
+    layer.forward({rehearsal, call}, {x.data(), Shape::of({1, 2, 5})}, {y.data(), Shape::of({1, 2, 5})});
+  }));
+  EXPECT_FALSE(states[0].planned);
+  EXPECT_TRUE(states[1].planned);
+}
 
 std::vector<float> values_of(Bench& bench, std::string_view name) {
   std::vector<float> v(bench.weight(name).elements());
@@ -88,7 +110,7 @@ std::vector<float> values_of(Bench& bench, std::string_view name) {
   return v;
 }
 
-TEST(S6, L_160_J_02_a_fresh_layer_is_the_paper_s) {
+TEST(S6, a_fresh_layer_is_the_paper_s) {  // L-160, J-02
   Bench bench({.input_height = 40, .state_size = 16});
   EXPECT_EQ(bench.weight("dt_in.weight").shape().text(), "[3, 40]");
   const std::vector<float> a_log = values_of(bench, "a_log"), skip = values_of(bench, "d_skip"),
@@ -109,7 +131,7 @@ TEST(S6, L_160_J_02_a_fresh_layer_is_the_paper_s) {
   EXPECT_NE(values_of(other, "dt.bias"), bias);
 }
 
-TEST(S6, L_160_shapes_that_do_not_fit_are_refused) {
+TEST(S6, shapes_that_do_not_fit_are_refused) {  // L-160
   S6 layer({.input_height = 5, .state_size = 3});
   ASSERT_TRUE(layer.build());
   EXPECT_EQ(layer.output_shape(Shape::of({2, 7, 5})).value().text(), "[2, 7, 5]");
@@ -123,7 +145,7 @@ TEST(S6, L_160_shapes_that_do_not_fit_are_refused) {
   EXPECT_FALSE(huge.output_shape(Shape::of({1024, 1024, 5})));
 }
 
-TEST(S6, L_160_L_62_a_state_goes_on_where_it_stopped) {
+TEST(S6, a_state_goes_on_where_it_stopped) {  // L-160, L-62
   Bench whole({.input_height = 19, .state_size = 4}), parts({.input_height = 19, .state_size = 4, .stateful = true});
   const std::vector<float> x = wave(7 * 19, 1);
   const std::vector<float> wanted = whole.run(x, Shape::of({1, 7, 19}));
@@ -140,7 +162,7 @@ TEST(S6, L_160_L_62_a_state_goes_on_where_it_stopped) {
   EXPECT_EQ(y, wanted);
 }
 
-TEST(S6, N_05_gradients_of_sixteen_and_sixteen_samples_are_those_of_thirty_two) {
+TEST(S6, gradients_of_sixteen_and_sixteen_samples_are_those_of_thirty_two) {  // N-05
   constexpr std::size_t kSample = 3 * 18;
   const S6Config config{.input_height = 18, .state_size = 5, .dt_rank = 4};
   const std::vector<float> x = wave(37 * kSample, 1), dy = wave(37 * kSample, 2);
@@ -164,7 +186,7 @@ TEST(S6, N_05_gradients_of_sixteen_and_sixteen_samples_are_those_of_thirty_two) 
   }
 }
 
-TEST(S6, L_162_targets_move_the_skip_alone_and_weak_inputs_get_no_gap) {
+TEST(S6, targets_move_the_skip_alone_and_weak_inputs_get_no_gap) {  // L-162
   Bench bench({.input_height = 5, .state_size = 3});
   const Shape shape = Shape::of({2, 4, 5});
   const std::vector<float> x = wave(40, 1), e = wave(40, 2);
@@ -192,7 +214,7 @@ TEST(S6, L_162_targets_move_the_skip_alone_and_weak_inputs_get_no_gap) {
   EXPECT_EQ(d, none);
 }
 
-TEST(S6, L_160_lengths_that_do_not_fit_are_refused) {
+TEST(S6, lengths_that_do_not_fit_are_refused) {  // L-160
   Bench bench({.input_height = 5, .state_size = 3});
   const auto refused = [&](const std::vector<std::size_t>& lengths) -> std::optional<Code> {
     const FpEnvironment environment;
@@ -211,7 +233,8 @@ TEST(S6, L_160_lengths_that_do_not_fit_are_refused) {
   EXPECT_EQ(refused({3, 4}), Code::OutOfRange);
 }
 
-TEST(S6, L_02_equals_pytorch) { expect_goldens("s6/s6"); }
+// L-02
+TEST(S6, equals_pytorch) { expect_goldens("s6"); }
 
 }  // namespace
 }  // namespace loom::s6_test

@@ -46,10 +46,10 @@ std::optional<std::size_t> Sequential::skip_of(std::size_t child) const {
   return std::nullopt;
 }
 
-const Layer& Sequential::last_operation() const {
+const Layer& Sequential::last_operation(const Wiring* wiring) const {
   if (residual_) return *this;
   for (std::size_t i = children_.size(); i-- > 0;)
-    if (!children_[i]->common.is_disabled) return children_[i]->last_operation();
+    if (!children_[i]->common.is_disabled) return children_[i]->last_operation(wiring);
   return *this;
 }
 
@@ -58,26 +58,26 @@ void Sequential::visit_children(const std::function<void(const std::string&, Lay
 }
 
 // Expects children that were checked before.
-Shape Sequential::shape_before(const Shape& input, std::size_t child) const {
+Shape Sequential::shape_before(const Wiring* wiring, const Shape& input, std::size_t child) const {
   Shape shape = input;
   for (std::size_t i = 0; i < child; ++i)
-    if (!children_[i]->common.is_disabled) shape = *children_[i]->output_shape(shape);
+    if (!children_[i]->common.is_disabled) shape = *children_[i]->wired_shape(wiring, shape);
   return shape;
 }
 
-Result<Shape> Sequential::output_shape(const Shape& input) const {
+Result<Shape> Sequential::wired_shape(const Wiring* wiring, const Shape& input) const {
   Shape shape = input;
   for (std::size_t i = 0; i < children_.size(); ++i) {
     if (children_[i]->common.is_disabled) continue;
     if (const auto source = skip_of(i)) {
-      const Shape skip = shape_before(input, *source);
+      const Shape skip = shape_before(wiring, input, *source);
       if (!(skip == shape))
         return fail_at({"sequential_layers", std::to_string(i)}, Code::ShapeMismatch,
                        "residual: skip of shape {} (input of child {}), input of shape {}", skip.text(), *source,
                        shape.text());
       continue;
     }
-    auto next = children_[i]->output_shape(shape);
+    auto next = children_[i]->wired_shape(wiring, shape);
     if (!next) return under({"sequential_layers", std::to_string(i)}, std::move(next).error());
     shape = *next;
   }
@@ -101,10 +101,11 @@ void Sequential::forward(const Run& run, const ConstView& x, const View& y) cons
     if (skips && !run.rehearsal()) new (inputs + i) ConstView(current);
     if (child->common.is_disabled || run.exec.status) continue;
     const auto source = skip_of(i);
-    // The last child writes y itself, unless a skip is added to what is still wanted.
+    // The last child writes y itself, unless its output must be kept beside the sum with the residual.
     const bool last = --left == 0 && !(residual_ && !run.may_replace());
     // checked at prepare()
-    const View next = last ? y : run.view(source ? current.shape : *child->output_shape(current.shape), x.element);
+    const View next =
+        last ? y : run.view(source ? current.shape : *child->wired_shape(run.wiring, current.shape), x.element);
     if (source) {
       add(run, current, run.rehearsal() ? current : inputs[*source], next);
     } else {

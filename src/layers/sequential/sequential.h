@@ -20,8 +20,9 @@ class Sequential final : public Layer {
   void fields(FieldVisitor& visit) override;
   void visit_children(const std::function<void(const std::string&, Layer&)>& visit) override;
   Result<void> build() override;
-  const Layer& last_operation() const override;
-  Result<Shape> output_shape(const Shape& input) const override;
+  const Layer& last_operation(const Wiring* wiring) const override;
+  Result<Shape> output_shape(const Shape& input) const override { return wired_shape(nullptr, input); }
+  Result<Shape> wired_shape(const Wiring* wiring, const Shape& input) const override;
   void forward(const Run& run, const ConstView& x, const View& y) const override;
   void backward(const Run& run, const ConstView& dy, const View& dx) const override;
   void target(const Run& run, const TweenRules& rules, const ConstView& e, const View& d) const override;
@@ -31,7 +32,7 @@ class Sequential final : public Layer {
   void take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const;
   // The child whose input a residual child adds, or nothing where the skip comes from elsewhere.
   std::optional<std::size_t> skip_of(std::size_t child) const;
-  Shape shape_before(const Shape& input, std::size_t child) const;
+  Shape shape_before(const Wiring* wiring, const Shape& input, std::size_t child) const;
   std::vector<LayerPtr> children_;
   bool residual_;
 };

@@ -3,7 +3,8 @@
 namespace loom {
 namespace {
 
-TEST(Sequential, V_30_equals_pytorch) { expect_goldens("sequential/sequential"); }
+// V-30
+TEST(Sequential, equals_pytorch) { expect_goldens("sequential"); }
 
 }  // namespace
 }  // namespace loom

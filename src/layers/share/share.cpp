@@ -11,12 +11,12 @@ constinit const LayerKind Share::kKind{.id = -1,
                                        .make = make_layer<Share>,
                                        .inside = Inside::Wrapped};
 
-void visit_running(Layer& layer, const std::function<void(Layer&)>& visit) {
+void visit_running(const Wiring& wiring, Layer& layer, const std::function<void(Layer&)>& visit) {
   visit(layer);
-  if (const Share* share = layer_as<Share>(layer); share != nullptr && share->target() != nullptr)
-    visit_running(*share->target(), visit);
+  if (const Share* share = layer_as<Share>(layer); share != nullptr && share->target_in(&wiring) != nullptr)
+    visit_running(wiring, *share->target_in(&wiring), visit);
   layer.visit_children([&](const std::string&, Layer& child) {
-    if (!child.common.is_disabled) visit_running(child, visit);
+    if (!child.common.is_disabled) visit_running(wiring, child, visit);
   });
 }
 namespace {
@@ -37,25 +37,38 @@ void Share::fields(FieldVisitor& visit) {
                merge_, {"replace", "add", "concat"});
 }
 
-Result<Shape> Share::output_shape(const Shape& input) const {
-  if (!resolved_) return fail(Code::InvalidState, "{}", kUnresolved);
-  return target_ == nullptr ? Result<Shape>(input) : target_->output_shape(input);
+const Layer& Share::last_operation(const Wiring* wiring) const {
+  const Layer* const target = target_in(wiring);
+  return target == nullptr ? *this : target->last_operation(wiring);
 }
 
-Run Share::shifted(const Run& run) const {
+Result<Shape> Share::wired_shape(const Wiring* wiring, const Shape& input) const {
+  const ShareTarget* const target = wiring == nullptr ? nullptr : wiring->target_of(*this);
+  if (target == nullptr) return fail(Code::InvalidState, "{}", kUnresolved);
+  return target->operation == nullptr ? Result<Shape>(input) : target->operation->wired_shape(wiring, input);
+}
+
+namespace {
+
+// The run of a target: its states are those of this use.
+Run shifted(const Run& run, const ShareTarget& target) {
   Run use = run;
-  if (state_shift_ != 0) use.states = run.states.from(state_shift_);
+  if (target.state_shift != 0) use.states = run.states.from(target.state_shift);
   return use;
 }
 
+}  // namespace
+
 void Share::forward(const Run& run, const ConstView& x, const View& y) const {
-  if (!resolved_) return run.fail({Code::InvalidState, std::string(kUnresolved)});
-  target_ == nullptr ? copy(run, x, y) : run_forward(*target_, shifted(run), x, y);
+  const ShareTarget* const target = run.wiring == nullptr ? nullptr : run.wiring->target_of(*this);
+  if (target == nullptr) return run.fail({Code::InvalidState, std::string(kUnresolved)});
+  target->operation == nullptr ? copy(run, x, y) : run_forward(*target->operation, shifted(run, *target), x, y);
 }
 
 void Share::take_back(const Run& run, const ConstView& dy, const View& dx, const TweenRules* rules) const {
-  if (!resolved_) return run.fail({Code::InvalidState, std::string(kUnresolved)});
-  if (target_ != nullptr) return run_backward(*target_, shifted(run), dy, dx, rules);
+  const ShareTarget* const target = run.wiring == nullptr ? nullptr : run.wiring->target_of(*this);
+  if (target == nullptr) return run.fail({Code::InvalidState, std::string(kUnresolved)});
+  if (target->operation != nullptr) return run_backward(*target->operation, shifted(run, *target), dy, dx, rules);
   if (dx.data != nullptr) copy(run, dy, dx);
 }
 

@@ -7,7 +7,7 @@ namespace loom {
 namespace {
 
 // A link runs another cell's operation with that cell's weights, which then have the gradients of both uses.
-TEST(Share, V_20_V_21_runs_the_operation_of_its_target) {
+TEST(Share, runs_the_operation_of_its_target) {  // V-20, V-21
   const Shape shape = Shape::of({1, 2});
   auto read = network_from_json(
       R"({"layers":[{"type":"dense","input_height":2,"output_height":2,"bias":true},{"is_remote_link":true,"target_l":0}]})");

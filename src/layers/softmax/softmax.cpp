@@ -210,7 +210,7 @@ SoftmaxMask Softmax::mask_of(const Run& run, const ConstView& x) const {
   return mask;
 }
 
-// Forms of several softmaxes: q holds them all as x lies, then they are multiplied and added up.
+// Computes the forms of several softmaxes: q holds all of them in the layout of x; their products and sums give y.
 void Softmax::combine(const Run& run, const ConstView& x, const View& y) const {
   std::array<SoftmaxRun, 2> room;
   const View q = run.view(x.shape, x.element);

@@ -8,9 +8,10 @@
 namespace loom {
 namespace {
 
-TEST(Softmax, L_120_equals_pytorch) { expect_goldens("softmax/softmax"); }
+// L-120
+TEST(Softmax, equals_pytorch) { expect_goldens("softmax"); }
 
-TEST(Softmax, L_120_gumbel_draws_by_step_and_hard_is_one_hot) {
+TEST(Softmax, gumbel_draws_by_step_and_hard_is_one_hot) {  // L-120
   const Shape shape = Shape::of({50, 20});
   const std::vector<float> x(1000, 0.5f);
   const auto r = test::running(R"({"type":"softmax","softmax_type":"gumbel","gumbel_hard":true})", shape).value();
@@ -23,7 +24,7 @@ TEST(Softmax, L_120_gumbel_draws_by_step_and_hard_is_one_hot) {
   EXPECT_NE(test::values(*r.session->forward({x.data(), shape}, extras)), first);
 }
 
-TEST(Softmax, L_121_every_distribution_sums_to_one) {
+TEST(Softmax, every_distribution_sums_to_one) {  // L-121
   const std::pair<const char*, std::size_t> specs[] = {
       {R"({"type":"softmax"})", 48},
       {R"({"type":"softmax","softmax_type":"SoftmaxTemperature","temperature":0.3})", 48},
@@ -55,7 +56,7 @@ TEST(Softmax, L_121_every_distribution_sums_to_one) {
   }
 }
 
-TEST(Softmax, L_120_a_row_with_a_nan_stays_alone) {
+TEST(Softmax, a_row_with_a_nan_stays_alone) {  // L-120
   const Shape shape = Shape::of({2, 4});
   const float nan = std::numeric_limits<float>::quiet_NaN(), x[] = {1, nan, 2, 3, 1, 2, 3, 4};
   for (const char* spec : {R"({"type":"softmax"})", R"({"type":"softmax","softmax_type":"sparse"})",
@@ -68,7 +69,7 @@ TEST(Softmax, L_120_a_row_with_a_nan_stays_alone) {
   }
 }
 
-TEST(Softmax, L_120_shapes_and_settings_that_do_not_fit_are_errors) {
+TEST(Softmax, shapes_and_settings_that_do_not_fit_are_errors) {  // L-120
   test::expect_refused(R"({"type":"softmax","temperature":-1})", Code::InvalidConfig, Shape::of({2, 3, 4}));
   test::expect_refused(R"({"type":"softmax","softmax_type":"softest"})", Code::UnknownName, Shape::of({2, 3, 4}));
   test::expect_refused(R"({"type":"softmax","softmax_type":"masked","mask":[true,true,true,true,true]})",

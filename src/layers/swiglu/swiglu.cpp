@@ -122,7 +122,8 @@ void Swiglu::target(const Run& run, const TweenRules& rules, const ConstView& e,
   close_targets(run, rules, std::array<const Weight*, 2>{&gate_, &up_}, x, d);
 }
 
-// The hidden gap before the product act(gate) * up: each factor in turn counts as fixed.
+// Carries the hidden gap through the product act(gate) * up: for the gap of one factor, the other factor counts as
+// fixed.
 void Swiglu::gated_gap(const Run& run, const TweenRules& rules, const ConstView& gate, const ConstView& up,
                        const View& hidden, const View& of_gate, const View& of_up) const {
   activate(run, config_.activation, gate, of_gate);

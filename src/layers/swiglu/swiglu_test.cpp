@@ -4,9 +4,10 @@
 namespace loom {
 namespace {
 
-TEST(Swiglu, L_02_equals_pytorch) { expect_goldens("swiglu/swiglu"); }
+// L-02
+TEST(Swiglu, equals_pytorch) { expect_goldens("swiglu"); }
 
-TEST(Swiglu, L_90_eps_from_0_to_1) {
+TEST(Swiglu, eps_from_0_to_1) {  // L-90
   test::expect_share(R"("type":"swiglu","input_height":4,"output_height":3)", "rms_norm_eps");
 }
 

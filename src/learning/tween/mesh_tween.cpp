@@ -35,8 +35,6 @@ MeshTween::~MeshTween() = default;
 Result<std::unique_ptr<MeshTween>> MeshTween::create(Network& network, StepMesh& mesh, const TweenConfig& config,
                                                      const MeshTweenOptions& options) {
   if (&mesh.network() != &network) return fail(Code::InvalidArgument, "tween: the step mesh runs another network");
-  if (!network.prepared_for_steps())
-    return fail(Code::InvalidState, "tween: a step mesh needs a network that was prepared by prepare_steps()");
   std::unique_ptr<MeshTween> driver(new MeshTween);
   driver->options_ = options;
   LOOM_TRY_VOID(driver->set_up(network, mesh, config));
@@ -52,7 +50,7 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
   LOOM_TRY_VOID(core.set_rules());
   if (core.has_feedback() || config.recompute_every > 0)
     return fail(Code::Unsupported, "tween: a step mesh takes the modes chain and layerwise, with recompute_every 0");
-  LOOM_TRY_VOID(core.trained_.collect(network, config, true, mesh.device()));
+  LOOM_TRY_VOID(core.trained_.collect(network, mesh.plan().wiring(), config, true, mesh.device()));
   LOOM_TRY(core.mse_, Loss::create({.name = "mse"}));
   // A weight may be met in several ticks and states: all move at the end of a step.
   for (auto& weight : core.trained_.weights) {
@@ -60,18 +58,17 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
     LOOM_TRY(weight.pending, Memory::create(core.device_, weight.memory.size()));
     weight.is_shared = true;
   }
-  std::vector<std::size_t> sizes, groups;
+  std::vector<std::size_t> groups;
   const Layer* last = nullptr;
-  network.visit_weights([&](const std::string&, const Weight& w, const Layer& layer) {
-    sizes.push_back(w.is_frozen() ? 0 : w.elements());
+  network.visit_weights([&](const std::string&, const Weight&, const Layer& layer) {
     groups.push_back(groups.empty() ? 0 : groups.back() + (&layer != last));
     last = &layer;
   });
-  LOOM_TRY(core.mesh_gradients_, Gradients::create_shared(sizes, groups, mesh.element(), mesh.device()));
+  LOOM_TRY(core.mesh_gradients_, Gradients::create_shared(network.weights(), groups, mesh.element(), mesh.device()));
   core.trained_.executed.clear();
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
     position_.push_back(core.trained_.executed.size());
-    if (network.cell(i).runs()) core.trained_.executed.push_back(network.step_cells()[i].operation);
+    if (network.cell(i).runs()) core.trained_.executed.push_back(mesh.plan().cells()[i].operation);
   }
   return mesh.prepare_carry(core.by_derivatives() ? nullptr : &core.rules_, core.mesh_gradients_);
 }
@@ -106,7 +103,7 @@ Result<void> MeshTween::step(std::span<StepState* const> states, std::span<const
   return done;
 }
 
-// Velocities move in finish() alone: a step that ends here leaves all as it was.
+// Velocities move only in finish(): a step that ends in carry() leaves everything as it was.
 Result<void> MeshTween::carry(StepState& state, const TweenTarget& target, const std::atomic<bool>* cancel) {
   TweenSession& core = *core_;
   LOOM_TRY(core.output_, state.output());

@@ -2,15 +2,15 @@
 // Target propagation in the step mesh (engine M-11): a network learns between its ticks. The gap of the last cell's
 // output goes back through what the cells read and made in the last tick, each to the source it read from; rules,
 // budgets and updates are those of TweenSession (tween.h), in mode chain or layerwise. A mesh that a held input has
-// settled moves its weights by the same bits as a TweenSession of the same network; what comes from further back in
-// time needs MeshTweenOptions::ticks.
+// settled moves its weights by the same bits as a TweenSession of the same network; gaps that travel further back in
+// time require MeshTweenOptions::ticks.
 
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "learning/tween/tween.h"
-#include "network/step_mesh.h"
+#include "network/mesh/step_mesh.h"
 
 namespace loom {
 

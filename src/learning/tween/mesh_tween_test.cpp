@@ -110,7 +110,7 @@ void expect_the_bits_of_a_session(const std::string& spec, const Shape& shape, c
   }
 }
 
-TEST(MeshTween, N_12_a_step_that_is_cancelled_leaves_weights_and_velocities_as_they_were) {
+TEST(MeshTween, a_step_that_is_cancelled_leaves_weights_and_velocities_as_they_were) {  // N-12
   const std::string spec = spec_of({dense(5, 6, "relu"), dense(6, 6, "tanh"), dense(6, 3)});
   const Shape shape = Shape::of({2, 5});
   TweenConfig config;
@@ -155,14 +155,14 @@ TEST(MeshTween, N_12_a_step_that_is_cancelled_leaves_weights_and_velocities_as_t
 std::vector<std::pair<std::string, TweenConfig>> configs() {
   std::vector<std::pair<std::string, TweenConfig>> out = {{"layerwise", layerwise()}, {"chain", {}}};
   TweenConfig plain = layerwise(), average = layerwise(), gated = layerwise();
-  plain.slope = "sign", plain.target_scale = "weight_sum", plain.momentum = 0;
-  average.estimate = "average", average.depth_scale_layerwise = true;
+  plain.slope = TweenSlope::Sign, plain.target_scale = TweenScale::WeightSum, plain.momentum = 0;
+  average.estimate = TweenEstimate::Average, average.depth_scale_layerwise = true;
   gated.budget_threshold = 0.5;
   out.emplace_back("plain", plain), out.emplace_back("average", average), out.emplace_back("gated", gated);
   return out;
 }
 
-TEST(MeshTween, M_11_a_settled_mesh_moves_by_the_bits_of_a_session) {
+TEST(MeshTween, a_settled_mesh_moves_by_the_bits_of_a_session) {  // M-11
   const std::string gate = R"({"type":"parallel","combine_mode":"filter","filter_gate":)" + dense(6, 2) +
                            R"(,"parallel_branches":[)" + dense(6, 6, "tanh") + "," + dense(6, 6) + "]}";
   const std::string residual =
@@ -184,7 +184,7 @@ TEST(MeshTween, M_11_a_settled_mesh_moves_by_the_bits_of_a_session) {
 }
 
 // Several consumers of one output: feed links and skips that lead forward.
-TEST(MeshTween, M_11_W_31_sources_of_several_cells_take_the_mean_of_their_targets) {
+TEST(MeshTween, sources_of_several_cells_take_the_mean_of_their_targets) {  // M-11, W-31
   const std::string skip = R"({"type":"sequential","sequential_layers":[)" + dense(6, 6, "tanh") +
                            R"(,{"type":"residual","skip_from":[0,0,0,0]}]})";
   for (const auto& [name, config] : configs()) {
@@ -197,7 +197,7 @@ TEST(MeshTween, M_11_W_31_sources_of_several_cells_take_the_mean_of_their_target
   }
 }
 
-TEST(MeshTween, M_11_W_50_low_bit_weights_move_by_the_bits_of_a_session) {
+TEST(MeshTween, low_bit_weights_move_by_the_bits_of_a_session) {  // M-11, W-50
   for (const std::string dtype : {"ternary", "binary", "int8"}) {
     std::string spec = spec_of({dense(8, 12, "tanh"), dense(12, 3)});
     spec.replace(spec.find(R"("default_dtype":"float32")"), 25, R"("default_dtype":")" + dtype + "\"");
@@ -205,7 +205,7 @@ TEST(MeshTween, M_11_W_50_low_bit_weights_move_by_the_bits_of_a_session) {
   }
 }
 
-TEST(MeshTween, M_11_inputs_are_kept_without_capture_and_calls_out_of_order_are_errors) {
+TEST(MeshTween, inputs_are_kept_without_capture_and_calls_out_of_order_are_errors) {  // M-11
   const std::string spec = spec_of({dense(3, 4, "tanh"), dense(4, 2)});
   const Shape shape = Shape::of({2, 3});
   const auto x = values<float>("x", 6), other = values<float>("y", 6), t = values<float>("t", 4);
@@ -224,7 +224,7 @@ TEST(MeshTween, M_11_inputs_are_kept_without_capture_and_calls_out_of_order_are_
   EXPECT_EQ(m.tween->step(std::span<StepState* const>(), {}, 0.1).error().code, Code::InvalidArgument);
   LOOM_OK(m.tween->step(*m.state, target, 0.1));
 
-  for (const char* mode : {"mirror", "dtp"}) {
+  for (const TweenMode mode : {TweenMode::Mirror, TweenMode::Dtp}) {
     TweenConfig by_feedback;
     by_feedback.mode = mode;
     EXPECT_EQ(MeshTween::create(m.network, *m.mesh, by_feedback).error().code, Code::Unsupported);
@@ -239,19 +239,21 @@ TEST(MeshTween, M_11_inputs_are_kept_without_capture_and_calls_out_of_order_are_
   LOOM_OK(through.tween->step(*through.state, target, 0.1));
 }
 
-TEST(MeshTween, M_11_a_network_or_a_mesh_that_is_not_ready_is_an_error) {
+TEST(MeshTween, a_network_or_a_mesh_that_is_not_ready_is_an_error) {  // M-11
   Ticking m(spec_of({dense(4, 4), dense(4, 4)}), Shape::of({2, 4}), {});
   Gradients& gradients = m.mesh->gradients();
   LOOM_OK(m.network.prepare(Shape::of({2, 4})));
+  EXPECT_TRUE(MeshTween::create(m.network, *m.mesh, {})) << "a plan of forward passes leaves the mesh as it is";
+  m.network.edit();
   EXPECT_EQ(MeshTween::create(m.network, *m.mesh, {}).error().code, Code::InvalidState);
   EXPECT_EQ(m.mesh->prepare_carry(nullptr, gradients).error().code, Code::InvalidState);
   LOOM_OK(m.network.prepare_steps(Shape::of({64, 4})));
-  ASSERT_FALSE(m.mesh->adopt({}));
+  ASSERT_FALSE(m.mesh->use_new_plan({}));
   EXPECT_EQ(MeshTween::create(m.network, *m.mesh, {}).error().code, Code::InvalidState);
   EXPECT_EQ(m.mesh->prepare_carry(nullptr, gradients).error().code, Code::InvalidState);
 }
 
-TEST(MeshTween, M_11_what_is_not_finite_moves_no_weight) {
+TEST(MeshTween, what_is_not_finite_moves_no_weight) {  // M-11
   Ticking m(spec_of({dense(3, 4, "tanh"), dense(4, 2)}), Shape::of({1, 3}), layerwise());
   m.set(std::vector<float>{1, std::numeric_limits<float>::infinity(), 0}), m.tick(2);
   const std::string before = hash_of(m.network);
@@ -282,7 +284,7 @@ double parity_errors(const TweenConfig& config, int ticks, std::string* hash = n
   return static_cast<double>(wrong) / asked;
 }
 
-TEST(MeshTween, M_11_a_loop_learns_the_parity_of_two_bits_tick_by_tick) {
+TEST(MeshTween, a_loop_learns_the_parity_of_two_bits_tick_by_tick) {  // M-11
   TweenConfig config = layerwise();
   EXPECT_EQ(parity_errors(config, 3000), 0);
   EXPECT_EQ(parity_errors({}, 3000), 0) << "chain";
@@ -304,14 +306,14 @@ double echo_errors(std::size_t through, const TweenConfig& config, int ticks, do
   return static_cast<double>(wrong) / asked;
 }
 
-TEST(MeshTween, M_11_feedback_learns_through_captured_ticks) {
+TEST(MeshTween, feedback_learns_through_captured_ticks) {  // M-11
   EXPECT_GT(echo_errors(0, layerwise(), 2000, 0.05), 0.3)
       << "the last tick alone pairs an output with inputs it did not come from";
   EXPECT_EQ(echo_errors(4, layerwise(), 4000, 0.05), 0);
   EXPECT_EQ(echo_errors(4, {}, 4000, 0.05), 0) << "chain";
 }
 
-TEST(MeshTween, M_11_crowds_move_by_the_mean) {
+TEST(MeshTween, crowds_move_by_the_mean) {  // M-11
   const std::string spec = spec_of({fed(1, "concat", dense(7, 6, "tanh")), dense(6, 4, "tanh")});
   Ticking one(spec, Shape::of({1, 3}), layerwise()), twins(spec, Shape::of({1, 3}), layerwise());
   StepState twin = twins.mesh->create_state().value();
@@ -364,7 +366,7 @@ std::string crowd_hash(const TweenConfig& config, int threads, Isa isa, std::siz
   return all;
 }
 
-TEST(MeshTween, M_07_M_11_the_same_bits_for_all_threads_and_targets) {
+TEST(MeshTween, the_same_bits_for_all_threads_and_targets) {  // M-07, M-11
   for (const auto& [name, config] : {std::pair("layerwise", layerwise()), std::pair("chain", TweenConfig{})})
     for (const std::size_t through : {0, 4}) {
       const std::string expected = crowd_hash(config, 1, best_isa(), through);
@@ -379,7 +381,7 @@ TEST(MeshTween, M_07_M_11_the_same_bits_for_all_threads_and_targets) {
 }
 
 // Weights of 32 768 elements and more, whose updates threads divide.
-TEST(MeshTween, M_07_M_11_large_weights_move_alike_for_every_number_of_threads) {
+TEST(MeshTween, large_weights_move_alike_for_every_number_of_threads) {  // M-07, M-11
   for (const auto& config : {layerwise(), TweenConfig{}}) {
     std::string first;
     for (const int threads : {1, 2, 3, 7}) {
@@ -402,7 +404,7 @@ TEST(MeshTween, M_07_M_11_large_weights_move_alike_for_every_number_of_threads) 
   }
 }
 
-TEST(MeshTween, E_40_observers_see_targets_and_weights_move_by_the_same_bits) {
+TEST(MeshTween, observers_see_targets_and_weights_move_by_the_same_bits) {  // E-40
   const std::string spec = spec_of({fed(1, "concat", dense(7, 6, "tanh")), dense(6, 4, "tanh")});
   Ticking alone(spec, Shape::of({1, 3}), layerwise()), watched(spec, Shape::of({1, 3}), layerwise());
   Onlooker observer;
@@ -421,7 +423,7 @@ TEST(MeshTween, E_40_observers_see_targets_and_weights_move_by_the_same_bits) {
   EXPECT_EQ(observer.forwards, 5 * 2u - 1);  // the second cell waits for the first; what a step runs again is not shown
 }
 
-TEST(MeshTween, M_12_a_snapshot_in_the_middle_of_learning_goes_on_alike) {
+TEST(MeshTween, a_snapshot_in_the_middle_of_learning_goes_on_alike) {  // M-12
   const std::string spec = spec_of({fed(1, "concat", dense(5, 6, "tanh")), dense(6, 2, "tanh")});
   for (const std::size_t through : {0, 3}) {
     const StepMeshOptions options{.threads = 1, .history_capacity = through + 1, .keep_inputs = true};
@@ -465,9 +467,9 @@ TEST(MeshTween, BackwardAfterCreateGivesTheGradientOfAMeshWithoutIt) {
                              R"(,"parallel_branches":[)" + branches + "]}";
   for (const std::string& cell :
        {filter, gate, sequence(filter + "," + filter), sequence(gate + "," + filter), dense(4, 4)})
-    for (const char* mode : {"", "chain", "layerwise"})
+    for (const TweenMode mode : {TweenMode::ByChainRule, TweenMode::Chain, TweenMode::Layerwise})
       for (const std::size_t samples : {1, 3}) {
-        SCOPED_TRACE(cell + " " + mode);
+        SCOPED_TRACE(fmt::format("{} {}", cell, name(mode)));
         Network network = read(spec_of({cell, dense(4, 4)}));
         const Shape shape = Shape::of({samples, 4});
         LOOM_OK(network.prepare_steps(shape));
@@ -489,7 +491,7 @@ TEST(MeshTween, BackwardAfterCreateGivesTheGradientOfAMeshWithoutIt) {
           });
           return hash.finish();
         };
-        EXPECT_EQ(gradients(false), gradients(mode[0] != '\0'));
+        EXPECT_EQ(gradients(false), gradients(mode != TweenMode::ByChainRule));
       }
 }
 

@@ -6,18 +6,12 @@
 #include "core/fp_environment.h"
 #include "learning/names.h"
 #include "learning/tween/tween_descent.h"
-#include "network/step_mesh.h"
+#include "network/mesh/step_mesh.h"
+#include "network/plan/forward_plan.h"
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
 namespace {
-
-// Index of `given` in the choices.
-Result<std::size_t> choice(std::string_view what, const std::string& given,
-                           std::initializer_list<std::string_view> known) {
-  const std::vector<std::string_view> names(known);
-  return find_name(what, given, names);
-}
 
 Result<void> check(const TweenConfig& c) {
   constexpr double kMost = 1e30;
@@ -67,15 +61,13 @@ Gradients& TweenSession::collected() { return mesh_ != nullptr ? mesh_gradients_
 
 Result<void> TweenSession::set_rules() {
   LOOM_TRY_VOID(check(config_));
-  LOOM_TRY(const std::size_t mode,
-           choice("tween mode", config_.mode.empty() ? config_.use_chain_rule ? "chain" : "layerwise" : config_.mode,
-                  {"chain", "layerwise|pure", "mirror", "dtp"}));
-  LOOM_TRY(const std::size_t slope, choice("tween slope", config_.slope, {"secant", "sign"}));
-  LOOM_TRY(const std::size_t estimate, choice("tween estimate", config_.estimate, {"difference", "average"}));
-  LOOM_TRY(const std::size_t scale, choice("tween target_scale", config_.target_scale, {"none", "weight_sum"}));
-  mode_ = static_cast<TweenMode>(mode);
-  rules_ = {slope == 0,    config_.slope_step,       scale == 1,
-            estimate == 1, config_.weight_threshold, config_.activation_clamp};
+  mode_ = mode_of(config_);
+  rules_ = {config_.slope == TweenSlope::Secant,
+            config_.slope_step,
+            config_.target_scale == TweenScale::WeightSum,
+            config_.estimate == TweenEstimate::Average,
+            config_.weight_threshold,
+            config_.activation_clamp};
   return {};
 }
 
@@ -85,7 +77,9 @@ Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network, con
   s->network_ = &network, s->config_ = config, s->device_ = options.device, s->arena_ = Arena(options.device),
   s->records_.figures = Figures(options.device);
   LOOM_TRY_VOID(s->set_rules());
-  LOOM_TRY_VOID(s->trained_.collect(network, config, !s->has_feedback(), options.device));
+  if (network.plan() == nullptr)
+    return fail(Code::InvalidState, "tween: the network has no plan of forward passes: call prepare()");
+  LOOM_TRY_VOID(s->trained_.collect(network, network.plan()->wiring(), config, !s->has_feedback(), options.device));
   LOOM_TRY(s->mse_, Loss::create({.name = "mse"}));
   s->watch_ = std::make_unique<Watch>(*s);
   NetworkSessionOptions inner = options;
@@ -102,11 +96,11 @@ Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network, con
   return s;
 }
 
-Result<void> TweenSession::adopt() {
+Result<void> TweenSession::use_new_plan() {
   stage_ = Stage::None;
   records_.uses.clear(), records_.metrics.clear(), records_.order.clear(), records_.moves.clear();
   trained_ = {};
-  LOOM_TRY_VOID(trained_.collect(*network_, config_, !has_feedback(), device_));
+  LOOM_TRY_VOID(trained_.collect(*network_, session_->plan().wiring(), config_, !has_feedback(), device_));
   return has_feedback() ? prepare_feedback() : Result<void>();
 }
 
@@ -127,8 +121,8 @@ void TweenSession::after_forward(const Layer& layer, const ConstView& x, const C
   use.layer = *found, use.x = x, use.y = y, use.gap_shape = y.shape;
 }
 
-// Gap of the output, e = t_n - y_n = -c dL/dy with c as in TweenTarget, or output_step * rows beside feedback weights.
-// It lies in memory of its own, since the arena's tensors are in use.
+// Computes the gap of the output, e = t_n - y_n = -c dL/dy with c as in TweenTarget, or output_step * rows beside
+// feedback weights. The gap has memory of its own, since the arena's tensors are in use.
 Result<ConstView> TweenSession::output_gap_of(const TweenTarget& target) {
   const Loss& loss = target.loss != nullptr ? *target.loss : *mse_;
   const std::size_t bytes = output_.shape.elements() * bytes_of(output_.element);
@@ -282,8 +276,8 @@ Result<void> TweenSession::optimise() {
     if (!records_.metrics[u].skipped && trained_.layers[records_.uses[u].layer].trainable)
       for (const std::size_t slot : trained_.layers[records_.uses[u].layer].weights)
         moves[trained_.weights[slot].velocity] = true;
-  // Masters move here.
-  return descent_->step(session_->exec_with(device_ != nullptr ? here_ : arena_), moves, session_->gradients(),
+  // The optimiser moves masters in host memory, even where passes run on a device.
+  return descent_->step(session_->exec_with(device_ != nullptr ? host_arena_ : arena_), moves, session_->gradients(),
                         static_cast<double>(output_.shape.rows()), records_.rate);
 }
 

@@ -14,10 +14,12 @@
 // updates; budgets and gaps are in that of activations. Their sums are lanes16. During a pass these figures stay in
 // tensors that ops read (ops/gap, ops/velocity); the host reads them at the end of a step.
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/rehearsal.h"
@@ -27,23 +29,35 @@
 #include "learning/optimizer.h"
 #include "layers/tween.h"
 #include "learning/tween/tween_trained.h"
-#include "network/network_session.h"
+#include "network/session/network_session.h"
 
 namespace loom {
 
-// engine W-01, L-06, W-61. Rates are arguments of steps and batches come from data, so neither is a setting here.
+// How gaps travel; ByChainRule: chain or layerwise, by `use_chain_rule`.
+enum class TweenMode : std::uint8_t { ByChainRule, Chain, Layerwise, Mirror, Dtp };
+inline constexpr std::string_view kTweenModes[] = {"", "chain", "layerwise|pure", "mirror", "dtp"};
+// Slopes of activations in layerwise and mirror.
+enum class TweenSlope : std::uint8_t { Secant, Sign };
+inline constexpr std::string_view kTweenSlopes[] = {"secant", "sign"};
+// How the target of an input is estimated.
+enum class TweenEstimate : std::uint8_t { Difference, Average };
+inline constexpr std::string_view kTweenEstimates[] = {"difference", "average"};
+enum class TweenScale : std::uint8_t { None, WeightSum };
+inline constexpr std::string_view kTweenScales[] = {"none", "weight_sum"};
+
+// Settings of target propagation (engine W-01, L-06, W-61). Steps take rates as arguments and batches come from data.
 struct TweenConfig {
-  bool use_chain_rule = true;       // the mode where `mode` is empty
-  double gradient_scale = 0.1;      // chain: targets lie this far along the gradient
+  bool use_chain_rule = true;       // the mode where `mode` is ByChainRule
+  double gradient_scale = 0.1;      // chain: targets are this far along the gradient
   double depth_scale_factor = 1.1;  // rate per cell of distance from the output, at most 8 in all
   double momentum = 0.9;
   double activation_clamp = 10;  // chain: of targets; else of gaps on their way down. 0: off
   double budget_threshold = 0.2, weight_threshold = 0.01;
-  std::string estimate = "difference";  // or "average"
-  std::string mode;                     // "chain", "layerwise", "mirror", "dtp"
-  std::string slope = "secant";         // or "sign"
+  TweenEstimate estimate = TweenEstimate::Difference;
+  TweenMode mode = TweenMode::ByChainRule;
+  TweenSlope slope = TweenSlope::Secant;
   double slope_step = 0.5;
-  std::string target_scale = "none";  // or "weight_sum"
+  TweenScale target_scale = TweenScale::None;
   bool depth_scale_layerwise = false;
   // Above 0: forward keeps the inputs of every so many cells, and the step runs each of these segments again (less
   // memory, one more forward).
@@ -62,18 +76,23 @@ struct TweenConfig {
     visit("use_chain_rule", self.use_chain_rule), visit("gradient_scale", self.gradient_scale);
     visit("depth_scale_factor", self.depth_scale_factor), visit("momentum", self.momentum);
     visit("activation_clamp", self.activation_clamp), visit("budget_threshold", self.budget_threshold);
-    visit("weight_threshold", self.weight_threshold), visit("estimate", self.estimate), visit("mode", self.mode),
-        visit("slope", self.slope);
-    visit("slope_step", self.slope_step), visit("target_scale", self.target_scale),
-        visit("depth_scale_layerwise", self.depth_scale_layerwise);
+    visit("weight_threshold", self.weight_threshold), visit.choice("estimate", self.estimate, kTweenEstimates);
+    visit.choice("mode", self.mode, kTweenModes), visit.choice("slope", self.slope, kTweenSlopes);
+    visit("slope_step", self.slope_step), visit.choice("target_scale", self.target_scale, kTweenScales);
+    visit("depth_scale_layerwise", self.depth_scale_layerwise);
     visit("recompute_every", self.recompute_every), visit("feedback_steps", self.feedback_steps),
         visit("feedback_noise", self.feedback_noise);
     visit("feedback_learning_rate", self.feedback_learning_rate), visit("output_step", self.output_step);
   }
 };
 
-// Keys as above; absent ones keep their defaults. UnknownKey; InvalidConfig for a value of the wrong type (ranges:
-// TweenSession::create).
+// The mode, never ByChainRule.
+TweenMode mode_of(const TweenConfig& config);
+// The name of a mode, as configs have it.
+std::string_view name(TweenMode mode);
+
+// Keys as above; absent ones keep their defaults. UnknownKey; UnknownName for a mode, slope, estimate or scale;
+// InvalidConfig for a value of the wrong type (ranges: TweenSession::create).
 Result<TweenConfig> tween_config_from_json(const Json& json);
 
 // Target of the output: a tensor of its shape, or the target that a loss asks for (W-10): y - (N / 2) dL/dy for losses
@@ -97,8 +116,6 @@ struct TweenUse {
   double update_norm = 0;  // of what its weights moved by, 0 for a shared weight until its last use
 };
 
-enum class TweenMode : std::uint8_t { Chain, Layerwise, Mirror, Dtp };
-
 class MeshTween;
 class StepMesh;
 class TweenDescent;
@@ -106,10 +123,10 @@ class TweenFeedback;
 
 class TweenSession {
  public:
-  // The network is prepared and initialised, and must outlive the session; no other session runs it during apply() and
-  // step(). InvalidConfig for a setting outside its range, UnknownName for a mode, slope, estimate or scale;
-  // Unsupported as of checkpoint_every. On a device passes, targets and feedback phases of mirror and dtp run there,
-  // while the optimiser moves their weights here, and sends them.
+  // Creates a session of a network that is prepared and initialised and that outlives the session; no other session
+  // runs it during apply() and step(). InvalidConfig for a setting outside its range; Unsupported as of
+  // checkpoint_every. With a device, it runs passes, targets and feedback phases
+  // of mirror and dtp; the optimiser moves their weights on the host and sends them to the device.
   static Result<std::unique_ptr<TweenSession>> create(Network& network, const TweenConfig& config,
                                                       const NetworkSessionOptions& options = {});
   ~TweenSession();
@@ -127,12 +144,12 @@ class TweenSession {
   // it moves.
   Result<void> step(const TweenTarget& target, double learning_rate, const std::atomic<bool>* cancel = nullptr);
 
-  // The same in three calls with the same bits (W-03). InvalidState out of order, and for recompute_every > 0, for
-  // mirror and dtp, and for sessions on a device.
+  // Like `step()`, in three calls with the same bits (W-03). InvalidState out of order, and for recompute_every > 0,
+  // for mirror and dtp, and for sessions on a device.
   Result<void> backward(const TweenTarget& target);
   Result<void> calculate_link_budgets();
   Result<void> apply(double learning_rate);
-  // These gaps are there after backward(): target less value of the network's input, and of the output of a use.
+  // Return gaps after backward(): target less value of the network's input, and of the output of a use.
   ConstView input_gap() const { return input_gap_; }
   ConstView gap_of(std::size_t use) const;
 
@@ -152,8 +169,8 @@ class TweenSession {
   // optimiser's slots and feedback weights. A checkpoint is read into it; restored() follows.
   std::vector<TweenVelocity> state();
   Result<void> restored();
-  // The network has other layers by now, and session() has adopted them: all of state() is that of a beginning.
-  Result<void> adopt();
+  // The network was edited since, and session() has taken its new plan: all of state() is that of a beginning.
+  Result<void> use_new_plan();
   NetworkSession& session() { return *session_; }
   // Memory beyond the weights: activations and scratch, products, velocities, feedback.
   std::size_t bytes() const;
@@ -178,7 +195,7 @@ class TweenSession {
     std::size_t use, slot;
     Tensor rate, figures;  // of move_rate() and, but for shared weights, velocity()
   };
-  // A step records here, layer by layer, what it does. The figures stay in tensors until it has ended.
+  // A step records in this struct, layer by layer, its actions. The figures stay in tensors until the step has ended.
   struct Records {
     bool fused = false;                 // step() rather than its three parts
     double rate = 0;                    // the learning rate
@@ -258,7 +275,7 @@ class TweenSession {
   StepMesh* mesh_ = nullptr;  // of a MeshTween, which has no session
   Gradients mesh_gradients_;
   std::optional<Loss> mse_;
-  Arena arena_, here_;  // on a device: there, and here for what moves here
+  Arena arena_, host_arena_;  // with a device: its arena, and host memory for the optimiser
   TweenTrained trained_;
   Records records_;
   double output_gap_ = 0, loss_ = 0;

@@ -82,7 +82,7 @@ Result<void> TweenDescent::descend(const Exec& exec, std::span<const Tensor> mas
   return {};
 }
 
-// Tells the feedback weights how far the weights went.
+// Updates the feedback weights by the changes of the weights.
 Result<void> TweenDescent::follow(const Exec& exec, std::span<const Tensor> masters) {
   for (const LayerState& state : trained_.layers)
     for (std::size_t i = 0; i < state.weights.size(); ++i) {

@@ -16,7 +16,7 @@ namespace loom {
 
 class TweenDescent {
  public:
-  // `trained` outlives this object. Gradients come from the device; null: they are here.
+  // `trained` outlives this object. Gradients come from the device; null: from the host.
   TweenDescent(TweenTrained& trained, std::unique_ptr<TweenFeedback> feedback, Device* device)
       : trained_(trained), feedback_(std::move(feedback)), device_(device) {}
 

@@ -5,7 +5,7 @@
 #include "backend/travel.h"
 #include "core/json.h"
 #include "learning/tween/tween.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "ops/velocity/velocity.h"
 
 namespace loom {
@@ -41,9 +41,8 @@ Result<void> TweenFeedback::own(const std::map<const Layer*, std::string>& paths
     auto map = std::make_unique<Map>();
     map->layer = layer;
     LOOM_TRY_VOID(give_weights(*map, std::move(spec), path + ".feedback"));
-    std::vector<std::size_t> sizes;
-    for (Weight* w : map->weights) w->set_slot(sizes.size()), sizes.push_back(w->elements());
-    LOOM_TRY(map->gradients, Gradients::create(sizes, element_, device));
+    LOOM_TRY(map->gradients,
+             Gradients::create(std::vector<const Weight*>(map->weights.begin(), map->weights.end()), element_, device));
     maps_[path] = std::move(map);
   }
   return {};
@@ -83,7 +82,7 @@ Result<void> TweenFeedback::train_map(const Exec& threads, Map& map, const Seen&
     const Exec exec{threads.pool, threads.kernels, map.arena};
     run(exec, k);
     if (exec.status) return error_of_pass(exec);
-    const Exec here{threads.pool, threads.kernels, here_};
+    const Exec here{threads.pool, threads.kernels, host_arena_};
     for (Weight* w : map.weights) {
       const Tensor to = w->master_for_update();
       LOOM_TRY(const ConstView g,

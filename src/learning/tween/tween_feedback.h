@@ -1,7 +1,7 @@
 #pragma once
 // Feedback weights of the modes mirror and dtp (engine 7.7), through which targets travel in place of the forward ones.
-// Every dense cell and convolution f(x) = act(W x + b) owns a matrix V, which lies as W does, is drawn apart from it
-// and never reads it, and a shift c. Both learn in feedback phases, feedback_steps of them in a step, from normal
+// Every dense cell and convolution f(x) = act(W x + b) owns a matrix V, which has the layout of W, is drawn apart from
+// it and never reads it, and a shift c. Both learn in feedback phases, feedback_steps of them in a step, from normal
 // numbers of the input's shape: domain Noise by (site of the layer, step * feedback_steps + k, element). Orders of sums
 // are those of the layers.
 
@@ -30,7 +30,8 @@ class TweenFeedback : public TargetMap {
 
   ~TweenFeedback() override;
   // Gives V and c, drawn by (seed, path.feedback), to the layers among `paths` that can have them, and to no others.
-  // `find` is asked in passes, never in rehearsals. Phases run on the device, where there is one; weights move here.
+  // `find` is asked in passes, never in rehearsals. Phases run on the device, where there is one; weights change on the
+  // host.
   Result<void> own(const std::map<const Layer*, std::string>& paths, Finder find, Device* device);
   // One feedback phase for every layer whose input has been asked a target for, in the order of their paths. After a
   // forward.
@@ -78,7 +79,7 @@ class TweenFeedback : public TargetMap {
   std::size_t repeats_;
   Finder find_;
   Device* device_ = nullptr;
-  Arena here_;                                        // of no scratch
+  Arena host_arena_;                                  // of no scratch
   Buffer brought_;                                    // a gradient
   std::map<std::string, std::unique_ptr<Map>> maps_;  // by path
 };
@@ -110,7 +111,7 @@ class TweenMirror final : public TweenFeedback {
 };
 
 // Mode dtp: difference target propagation (Lee, Zhang, Fischer & Bengio 2015). G(u) = act(V^T u + c) learns to be the
-// layer's inverse where its inputs lie.
+// layer's inverse near its inputs.
 //   target of x = x + G(y + e) - G(y)
 //   xn = x + sigma n, u = f(xn); V and c descend the mean over rows of |G(u) - xn|^2 at the rate
 //     feedback_learning_rate,

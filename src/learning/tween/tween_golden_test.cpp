@@ -89,7 +89,8 @@ class TweenGolden : public testing::TestWithParam<std::size_t> {
 
 // f64 against f64: what the order of sums leaves, at values of order 1 to 10. f32: four ulp of the largest of them,
 // times the tens of terms of a sum.
-TEST_P(TweenGolden, L_06_L_51_L_64_L_65_L_77_L_121_L_132_W_20_W_23_W_30_the_step_is_that_of_the_equations) {
+// L-06, L-51, L-64, L-65, L-77, L-121, L-132, W-20, W-23, W-30
+TEST_P(TweenGolden, the_step_is_that_of_the_equations) {
   check<double>(1e-12);
   check<float>(2e-5);
 }

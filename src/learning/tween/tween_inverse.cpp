@@ -3,7 +3,7 @@
 #include "core/json.h"
 #include "learning/tween/tween.h"
 #include "learning/tween/tween_feedback.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/l2_norm/l2_norm.h"
 #include "ops/noise/noise.h"

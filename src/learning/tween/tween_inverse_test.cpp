@@ -79,7 +79,7 @@ void expect_descent(const Case& c) {
     ASSERT_TRUE(w.set(std::span<const double>(numbers(path, w.elements(), c.size))));
   });
   TweenConfig config;
-  config.mode = "dtp", config.feedback_noise = 0.5, config.feedback_learning_rate = 0.3;
+  config.mode = TweenMode::Dtp, config.feedback_noise = 0.5, config.feedback_learning_rate = 0.3;
   const auto session = TweenSession::create(network, config, on_threads(1)).value();
   const auto plain = NetworkSession::create(network, {1}).value();
   const Shape shape = Shape::create(c.input).value();
@@ -119,7 +119,7 @@ void expect_descent(const Case& c) {
     }
 }
 
-TEST(Tween, W_60_W_61_a_feedback_phase_descends_the_error_of_reconstruction) {
+TEST(Tween, a_feedback_phase_descends_the_error_of_reconstruction) {  // W-60, W-61
   const auto conv = [](const char* kind, const char* rest) {
     return fmt::format(
         R"({{"type":"{}","input_channels":4,"filters":6,"kernel_size":3,"stride":2,"activation":"tanh","bias":true{}}})",
@@ -146,7 +146,7 @@ TEST(Tween, W_60_W_61_a_feedback_phase_descends_the_error_of_reconstruction) {
 }
 
 // G of a linear layer becomes its inverse, and the target of the input the one of Gauss and Newton: x + W^-1 e.
-TEST(Tween, W_60_W_62_feedback_of_an_invertible_layer_becomes_its_inverse_and_targets_those_of_gauss_newton) {
+TEST(Tween, feedback_of_an_invertible_layer_becomes_its_inverse_and_targets_those_of_gauss_newton) {  // W-60, W-62
   constexpr std::size_t kWidth = 4, kRows = 16;
   Network network = network_of({dense(kWidth, kWidth)}, {kRows, kWidth}, 1, Element::f64, "float64");
   std::vector<double> w = numbers("w", kWidth * kWidth, 0.3);
@@ -156,7 +156,8 @@ TEST(Tween, W_60_W_62_feedback_of_an_invertible_layer_becomes_its_inverse_and_ta
     ASSERT_TRUE(weight.set(std::span<const double>(weight.role() == WeightRole::Matrix ? w : b)));
   });
   TweenConfig config;
-  config.mode = "dtp", config.feedback_noise = 1, config.feedback_learning_rate = 0.3, config.feedback_steps = 20;
+  config.mode = TweenMode::Dtp, config.feedback_noise = 1, config.feedback_learning_rate = 0.3,
+  config.feedback_steps = 20;
   const auto session = TweenSession::create(network, config, on_threads(1)).value();
   const Shape shape = Shape::of({kRows, kWidth});
   const std::vector<double> x = numbers("x", kRows * kWidth), t = numbers("t", kRows * kWidth);
@@ -188,12 +189,12 @@ TEST(Tween, W_60_W_62_feedback_of_an_invertible_layer_becomes_its_inverse_and_ta
 }
 
 // A cell alone descends the loss itself; the one before it aims at its output + G(t) - G(y).
-TEST(Tween, W_62_weights_descend_the_distance_to_the_difference_target) {
+TEST(Tween, weights_descend_the_distance_to_the_difference_target) {  // W-62
   const std::vector<std::string> cells = {dense(3, 4, "tanh"), dense(4, 2, "tanh")};
   Network network = network_of(cells, {2, 3}, 1, Element::f64, "float64"),
           first = network_of({cells[0]}, {2, 3}, 1, Element::f64, "float64");
   TweenConfig config;
-  config.mode = "dtp", config.budget_threshold = 0, config.activation_clamp = 0;
+  config.mode = TweenMode::Dtp, config.budget_threshold = 0, config.activation_clamp = 0;
   const auto session = TweenSession::create(network, config, on_threads(1)).value();
   const std::vector<double> x = numbers("x", 6), t = numbers("t", 4);
   const auto hidden = NetworkSession::create(first, {1}).value();
@@ -229,10 +230,10 @@ TEST(Tween, W_62_weights_descend_the_distance_to_the_difference_target) {
 }
 
 // A gap of 0 stays 0: feedback learns, the weights rest.
-TEST(Tween, W_21_W_62_an_output_at_its_target_moves_no_weight) {
+TEST(Tween, an_output_at_its_target_moves_no_weight) {  // W-21, W-62
   Network network = network_of({dense(5, 8, "relu"), dense(8, 6, "tanh"), dense(6, 3)}, {4, 5});
   TweenConfig config;
-  config.mode = "dtp";
+  config.mode = TweenMode::Dtp;
   const auto session = TweenSession::create(network, config, on_threads(2)).value();
   const std::vector<float> x = random_values("x", 20);
   const auto y = session->forward({x.data(), Shape::of({4, 5})}, at_step(0));

@@ -1,5 +1,6 @@
 // That target propagation learns: gaps fall, small problems are solved, in low-bit types too.
 
+#include "core/config_writer.h"
 #include "core/json.h"
 #include "core/philox.h"
 #include "learning/tween/tween_feedback.h"
@@ -104,10 +105,10 @@ std::pair<double, double> one_update(const Kind& kind, std::uint64_t seed, const
   return {before, distance(*y)};
 }
 
-TEST(Tween, W_24_one_small_update_closes_part_of_the_gap_of_every_kind) {
+TEST(Tween, one_small_update_closes_part_of_the_gap_of_every_kind) {  // W-24
   for (const Kind& kind : kinds())
-    for (const std::string slope : {"secant", "sign"}) {
-      SCOPED_TRACE(kind.spec + " " + slope);
+    for (const TweenSlope slope : {TweenSlope::Secant, TweenSlope::Sign}) {
+      SCOPED_TRACE(fmt::format("{} {}", kind.spec, kTweenSlopes[static_cast<std::size_t>(slope)]));
       TweenConfig config = layerwise();
       config.slope = slope, config.momentum = 0, config.budget_threshold = 0;
       double before = 0, after = 0;
@@ -124,12 +125,12 @@ TEST(Tween, W_24_one_small_update_closes_part_of_the_gap_of_every_kind) {
 }
 
 // Batches and sequences: G-73.
-TEST(Tween, G_73_W_04_sequences_of_nine_steps_in_batches_of_four) {
+TEST(Tween, sequences_of_nine_steps_in_batches_of_four) {  // G-73, W-04
   for (const std::string kind :
        {R"({"type":"rnn","input_height":8,"output_height":8})", R"({"type":"lstm","input_height":8,"output_height":8})",
         R"({"type":"gru","input_height":8,"output_height":8})", R"({"type":"mha","d_model":8,"num_heads":2})"})
-    for (const std::string mode : {"chain", "layerwise"}) {
-      SCOPED_TRACE(kind + mode);
+    for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise}) {
+      SCOPED_TRACE(fmt::format("{} {}", kind, name(mode)));
       Network network = network_of({kind, dense(8, 8)}, {4, 9, 8});
       TweenConfig config;
       config.mode = mode;
@@ -145,9 +146,9 @@ TEST(Tween, G_73_W_04_sequences_of_nine_steps_in_batches_of_four) {
     }
 }
 
-// The recurrent layer or the attention alone, with nothing behind it that could learn in its place. Targets are what
-// another layer of the kind makes of the same rows; with fixed routing (L-77) attention can follow it part of the way.
-TEST(Tween, G_73_L_64_L_65_L_77_a_layer_alone_learns_sequences) {
+// The recurrent layer or the attention alone, without a layer after it that could learn in its place. Targets are the
+// outputs of another layer of the kind for the same rows; with fixed routing (L-77) attention can approach it in part.
+TEST(Tween, a_layer_alone_learns_sequences) {  // G-73, L-64, L-65, L-77
   const struct {
     std::string spec;
     double bound;  // of the gap, as a share of the first
@@ -156,8 +157,8 @@ TEST(Tween, G_73_L_64_L_65_L_77_a_layer_alone_learns_sequences) {
                {R"({"type":"gru","input_height":8,"output_height":8})", 0.5},
                {R"({"type":"mha","d_model":8,"num_heads":4,"num_kv_heads":2})", 0.5}};
   for (const auto& kind : kinds)
-    for (const std::string mode : {"chain", "layerwise"}) {
-      SCOPED_TRACE(kind.spec + mode);
+    for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise}) {
+      SCOPED_TRACE(fmt::format("{} {}", kind.spec, name(mode)));
       Network network = network_of({kind.spec}, {4, 9, 8}), teacher = network_of({kind.spec}, {4, 9, 8}, 9);
       teacher.visit_weights([](const std::string& path, Weight& w, Layer&) {
         const std::vector<float> v = random_values(path, w.elements(), 0.7);
@@ -180,10 +181,10 @@ TEST(Tween, G_73_L_64_L_65_L_77_a_layer_alone_learns_sequences) {
     }
 }
 
-TEST(Tween, G_74_W_30_children_of_a_sequential_in_a_parallel_move) {
+TEST(Tween, children_of_a_sequential_in_a_parallel_move) {  // G-74, W-30
   const std::string chain =
       R"({"type":"sequential","sequential_layers":[)" + dense(4, 6, "tanh") + "," + dense(6, 3) + "]}";
-  for (const std::string mode : {"chain", "layerwise"}) {
+  for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise}) {
     Network network =
         network_of({R"({"type":"parallel","parallel_branches":[)" + chain + "," + chain + "]}", dense(6, 2)}, {3, 4});
     TweenConfig config;
@@ -211,7 +212,7 @@ TEST(Tween, G_74_W_30_children_of_a_sequential_in_a_parallel_move) {
 }
 
 // Two uses of one cell: the velocity is the sum of theirs, and moves the weight once.
-TEST(Tween, W_31_a_shared_target_sums_its_uses_and_moves_once) {
+TEST(Tween, a_shared_target_sums_its_uses_and_moves_once) {  // W-31
   Network network = network_of(
       {dense(3, 3, "tanh"),
        R"({"type":"dense","is_remote_link":true,"target_z":0,"target_y":0,"target_x":0,"target_l":0,"link_mode":"share"})"},
@@ -229,8 +230,8 @@ TEST(Tween, W_31_a_shared_target_sums_its_uses_and_moves_once) {
   EXPECT_EQ(moved, 1u);
 }
 
-// An auto link feeds in the step mesh alone: in a sweep it is no consumer of its target's output.
-TEST(Tween, W_31_a_network_prepared_for_the_mesh_before_learns_the_same) {
+// An auto link feeds in the step mesh alone: in a forward pass it is no consumer of its target's output.
+TEST(Tween, a_network_prepared_for_the_mesh_before_learns_the_same) {  // W-31
   const auto linked = [](const char* mode) {
     return fmt::format(R"({{"is_remote_link":true,"target_l":0,"link_mode":"{}","link_merge":"add",{})", mode,
                        dense(3, 3, "tanh").substr(1));
@@ -255,7 +256,7 @@ TEST(Tween, W_31_a_network_prepared_for_the_mesh_before_learns_the_same) {
 }
 
 // Disabled and empty cells hand targets on.
-TEST(Tween, W_31_disabled_cells_copy_targets) {
+TEST(Tween, disabled_cells_copy_targets) {  // W-31
   std::string off = dense(4, 4);
   off.insert(1, R"("is_disabled":true,)");
   Network with = network_of({dense(3, 4, "tanh"), off, dense(4, 2)}, {2, 3}, 5);
@@ -267,11 +268,11 @@ TEST(Tween, W_31_disabled_cells_copy_targets) {
   for (const TweenUse& use : session->uses()) EXPECT_GT(use.update_norm, 0) << *use.path;
 }
 
-double xor_right(const std::string& mode, std::uint64_t seed) {
+double xor_right(TweenMode mode, std::uint64_t seed) {
   Network network = network_of({dense(2, 16, "tanh"), dense(16, 1)}, {4, 2}, seed);
   TweenConfig config;
   config.mode = mode;
-  const bool learns_feedback = mode == "mirror" || mode == "dtp";
+  const bool learns_feedback = mode >= TweenMode::Mirror;
   if (learns_feedback) config.optimizer.name = "adam";
   const auto session = TweenSession::create(network, config, on_threads(1)).value();
   const std::vector<float> x = {-1, -1, -1, 1, 1, -1, 1, 1}, t = {-1, 1, 1, -1};
@@ -286,13 +287,13 @@ double xor_right(const std::string& mode, std::uint64_t seed) {
   return right;
 }
 
-TEST(Tween, G_77_W_60_W_62_xor_is_learned_in_every_mode_and_seed) {
-  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"})
-    for (const std::uint64_t seed : {1, 2, 3, 4, 5}) EXPECT_EQ(xor_right(mode, seed), 4) << mode << " " << seed;
+TEST(Tween, xor_is_learned_in_every_mode_and_seed) {  // G-77, W-60, W-62
+  for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp})
+    for (const std::uint64_t seed : {1, 2, 3, 4, 5}) EXPECT_EQ(xor_right(mode, seed), 4) << name(mode) << " " << seed;
 }
 
 // Ten clusters in 64 dimensions, 64-64-10.
-double blobs(const std::string& dtype, const std::string& mode) {
+double blobs(const std::string& dtype, TweenMode mode) {
   constexpr std::size_t kClasses = 10, kWidth = 64, kBatch = 50;
   Network network =
       network_of({dense(kWidth, 64, "tanh"), dense(64, kClasses)}, {kBatch, kWidth}, 3, Element::f32, dtype);
@@ -328,14 +329,14 @@ double blobs(const std::string& dtype, const std::string& mode) {
   return static_cast<double>(right) / (20 * kBatch);
 }
 
-TEST(Tween, W_50_G_72_blobs_are_learned_in_low_bit_types) {
+TEST(Tween, blobs_are_learned_in_low_bit_types) {  // W-50, G-72
   for (const std::string dtype : {"float32", "int8", "ternary", "binary"})
-    for (const std::string mode : {"layerwise", "chain", "mirror", "dtp"})
-      EXPECT_GE(blobs(dtype, mode), 0.95) << dtype << " " << mode;
+    for (const TweenMode mode : {TweenMode::Layerwise, TweenMode::Chain, TweenMode::Mirror, TweenMode::Dtp})
+      EXPECT_GE(blobs(dtype, mode), 0.95) << dtype << " " << name(mode);
 }
 
 // The output of a ternary network changes as soon as its masters have moved far enough.
-TEST(Tween, G_72_D_22_a_low_bit_network_sees_its_update) {
+TEST(Tween, a_low_bit_network_sees_its_update) {  // G-72, D-22
   for (std::size_t type = 0; type < kNumTypes; ++type) {
     const std::string dtype(name(static_cast<DType>(type)));
     SCOPED_TRACE(dtype);
@@ -358,10 +359,10 @@ TEST(Tween, G_72_D_22_a_low_bit_network_sees_its_update) {
 }
 
 // Segments that run again give the bits of a step that kept everything, in less memory.
-TEST(Tween, T_80_W_03_recomputed_segments_give_the_same_bits_in_less_memory) {
+TEST(Tween, recomputed_segments_give_the_same_bits_in_less_memory) {  // T-80, W-03
   std::vector<std::string> cells = {dense(32, 32, "tanh")};
   for (int i = 0; i < 19; ++i) cells.push_back(i % 4 == 3 ? R"({"type":"dropout","rate":0.1})" : dense(32, 32, "tanh"));
-  for (const std::string mode : {"chain", "layerwise"}) {
+  for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise}) {
     std::string bits;
     std::size_t most = 0;
     for (const std::size_t every : {0, 1, 3, 50}) {
@@ -393,9 +394,9 @@ double cosine(std::span<const float> a, std::span<const float> b) {
   return ab / std::sqrt(aa * bb);
 }
 
-TEST(Tween, W_60_W_61_W_63_feedback_weights_learn_and_stay_out_of_the_network) {
-  for (const std::string mode : {"mirror", "dtp"}) {
-    SCOPED_TRACE(mode);
+TEST(Tween, feedback_weights_learn_and_stay_out_of_the_network) {  // W-60, W-61, W-63
+  for (const TweenMode mode : {TweenMode::Mirror, TweenMode::Dtp}) {
+    SCOPED_TRACE(name(mode));
     Network network = network_of(
         {R"({"type":"cnn1","input_channels":2,"filters":3,"kernel_size":3,"stride":2,"padding":1,"activation":"tanh","bias":true})",
          R"({"type":"reshape","shape":[-1]})", dense(9, 6, "tanh"), dense(6, 2)},
@@ -425,14 +426,14 @@ TEST(Tween, W_60_W_61_W_63_feedback_weights_learn_and_stay_out_of_the_network) {
 }
 
 // W-61: feedback drawn apart from the forward weights becomes their model, of low-bit ones too.
-TEST(Tween, W_61_feedback_weights_become_a_model_of_the_forward_ones) {
+TEST(Tween, feedback_weights_become_a_model_of_the_forward_ones) {  // W-61
   for (const std::string dtype : {"float32", "int8", "ternary", "binary"}) {
     Network network = network_of(
         {R"({"type":"cnn1","input_channels":4,"filters":6,"kernel_size":3,"stride":2,"padding":1,"activation":"relu","bias":true})",
          R"({"type":"reshape","shape":[-1]})", dense(24, 20, "sign"), dense(20, 2)},
         {16, 4, 8}, 1, Element::f32, dtype);
     TweenConfig config;
-    config.mode = "mirror";
+    config.mode = TweenMode::Mirror;
     const auto session = TweenSession::create(network, config, on_threads(1)).value();
     const std::vector<float> x = random_values("x", 512), t = random_values("t", 32);
     std::map<std::string, double> first, last;
@@ -462,10 +463,10 @@ TEST(Tween, W_61_feedback_weights_become_a_model_of_the_forward_ones) {
 }
 
 // L-07: a step that fails at its last cell leaves no bit changed, in every mode.
-TEST(Tween, L_07_a_step_that_is_not_finite_is_rolled_back) {
-  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"})
+TEST(Tween, a_step_that_is_not_finite_is_rolled_back) {  // L-07
+  for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp})
     for (const bool undo : {false, true}) {
-      SCOPED_TRACE(mode + (undo ? " undo" : ""));
+      SCOPED_TRACE(std::string(name(mode)) + (undo ? " undo" : ""));
       Network network = network_of({dense(6, 8), dense(8, 8, "tanh"), dense(8, 4)}, {5, 6});
       TweenConfig config;
       config.mode = mode, config.undo_velocities = undo, config.budget_threshold = 0, config.optimizer.name = "adam";
@@ -497,7 +498,7 @@ TEST(Tween, L_07_a_step_that_is_not_finite_is_rolled_back) {
       EXPECT_EQ(failed.error().code, Code::NonFinite);
       EXPECT_NE(failed.error().text().find("layers.0"), std::string::npos) << failed.error().text();
       EXPECT_EQ(hash_of(network), weights);
-      if (undo || mode == "mirror" || mode == "dtp") {
+      if (undo || mode >= TweenMode::Mirror) {
         EXPECT_EQ(state(), before);
       } else {  // cells 1 and 2 had taken theirs
         for (const TweenVelocity& v : session->velocities())
@@ -511,9 +512,9 @@ TEST(Tween, L_07_a_step_that_is_not_finite_is_rolled_back) {
 }
 
 // The gradients are finite, their product with the rate is not.
-TEST(Tween, L_07_W_62_an_update_beyond_the_largest_float_is_rolled_back) {
-  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"}) {
-    SCOPED_TRACE(mode);
+TEST(Tween, an_update_beyond_the_largest_float_is_rolled_back) {  // L-07, W-62
+  for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp}) {
+    SCOPED_TRACE(name(mode));
     Network network = network_of({dense(6, 8, "tanh"), dense(8, 4)}, {5, 6});
     TweenConfig config;
     config.mode = mode, config.budget_threshold = 0;
@@ -528,10 +529,10 @@ TEST(Tween, L_07_W_62_an_update_beyond_the_largest_float_is_rolled_back) {
   }
 }
 
-TEST(Tween, D_36_masters_of_few_values_stay_within_one_and_a_half_of_their_largest_start) {
-  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"})
+TEST(Tween, masters_of_few_values_stay_within_one_and_a_half_of_their_largest_start) {  // D-36
+  for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp})
     for (const std::string dtype : {"binary", "ternary"}) {
-      SCOPED_TRACE(mode + " " + dtype);
+      SCOPED_TRACE(fmt::format("{} {}", name(mode), dtype));
       Network network = network_of({dense(6, 8), dense(8, 4)}, {5, 6}, 1, Element::f32, dtype);
       TweenConfig config;
       config.mode = mode, config.budget_threshold = 0;
@@ -558,7 +559,7 @@ TEST(Tween, D_36_masters_of_few_values_stay_within_one_and_a_half_of_their_large
 
 // G-75: no setting is without effect, read from JSON as a run's config is; recompute_every changes what a step takes,
 // not what it gives.
-TEST(Tween, G_75_every_setting_changes_the_result) {
+TEST(Tween, every_setting_changes_the_result) {  // G-75
   struct Outcome {
     std::string weights;
     std::size_t bytes = 0;
@@ -603,8 +604,12 @@ TEST(Tween, G_75_every_setting_changes_the_result) {
       {"output_step", {{"mirror", 1}, {"dtp", 1}}},
   };
   std::size_t known = 0;
-  TweenConfig any;
-  TweenConfig::fields(any, [&](std::string_view key, const auto&) {
+  const Json all = written_config([](ConfigVisitor& visit) {
+    TweenConfig any;
+    any.feedback_noise = any.feedback_learning_rate = 1;
+    TweenConfig::fields(any, visit);
+  });
+  for (const auto& [key, standard] : all.items()) {
     ++known;
     const auto change = changes.find(key);
     ASSERT_NE(change, changes.end()) << "the setting " << key << " is not tested";
@@ -612,7 +617,7 @@ TEST(Tween, G_75_every_setting_changes_the_result) {
       Json settings = Json::object();
       if (!mode.empty()) settings["mode"] = mode;
       const Outcome plain = run(settings);
-      settings[std::string(key)] = value;
+      settings[key] = value;
       const Outcome other = run(settings);
       if (key == "recompute_every") {
         EXPECT_EQ(other.weights, plain.weights) << mode;
@@ -621,17 +626,17 @@ TEST(Tween, G_75_every_setting_changes_the_result) {
         EXPECT_NE(other.weights, plain.weights) << mode << " " << key;
       }
     }
-  });
+  }
   EXPECT_EQ(known, changes.size());
-  for (const char* mode : {"mirror", "dtp"}) {
-    const Json settings = {{"mode", mode}};
-    EXPECT_NE(run(settings, "adam").weights, run(settings).weights) << mode;
+  for (const TweenMode mode : {TweenMode::Mirror, TweenMode::Dtp}) {
+    const Json settings = {{"mode", name(mode)}};
+    EXPECT_NE(run(settings, "adam").weights, run(settings).weights) << name(mode);
   }
 }
 
 // Rate and `trainable` of a container hold for all layers inside it, as in backprop.
-TEST(Tween, T_06_rates_and_trainable_of_containers_reach_their_children) {
-  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"}) {
+TEST(Tween, rates_and_trainable_of_containers_reach_their_children) {  // T-06
+  for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp}) {
     const auto moves = [&](const std::string& outer, const std::string& inner) {
       Network network =
           network_of({R"({"type":"sequential")" + outer + R"(,"sequential_layers":[{"type":"sequential")" + inner +
@@ -655,7 +660,7 @@ TEST(Tween, T_06_rates_and_trainable_of_containers_reach_their_children) {
       });
       return out;
     };
-    SCOPED_TRACE(mode);
+    SCOPED_TRACE(name(mode));
     auto plain = moves("", "");
     ASSERT_GT(plain["layers.0"], 0);
     auto slow = moves(R"(,"learning_rate_scale":0.5)", R"(,"learning_rate_scale":0.25)");

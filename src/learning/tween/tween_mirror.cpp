@@ -4,7 +4,7 @@
 #include "core/json.h"
 #include "learning/tween/tween.h"
 #include "learning/tween/tween_feedback.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/noise/noise.h"
 #include "ops/velocity/velocity.h"
@@ -28,7 +28,7 @@ Result<void> TweenMirror::give_weights(Map& map, Json spec, const std::string& p
   return tied;
 }
 
-// The layer's own forward leaves on the tape what the model's backward needs: the slopes are taken at the layer's sums.
+// The layer's own forward writes the values for the model's backward to the tape: slopes are taken at the layer's sums.
 void TweenMirror::replace(const Exec& exec, const Layer& layer, const ConstView& e, const View& d) {
   Map* const map = map_of(layer);
   if (map == nullptr) return;

@@ -33,7 +33,7 @@ PassExtras extras_of(const GoldenLayer& c) {
   return extras;
 }
 
-TEST(Tween, W_03_calls_out_of_order_and_bad_targets_are_errors) {
+TEST(Tween, calls_out_of_order_and_bad_targets_are_errors) {  // W-03
   Network network = network_of({dense(3, 2)}, {4, 3});
   const auto session = TweenSession::create(network, {}, with(1)).value();
   const std::vector<float> x = random_values("x", 12), t = random_values("t", 8);
@@ -52,7 +52,7 @@ TEST(Tween, W_03_calls_out_of_order_and_bad_targets_are_errors) {
   EXPECT_EQ(session->step(target, 0.1).error().code, Code::InvalidState);
 }
 
-TEST(Tween, W_01_settings_outside_their_range_and_unknown_names_are_errors) {
+TEST(Tween, settings_outside_their_range_and_unknown_names_are_errors) {  // W-01
   Network network = network_of({dense(3, 2)}, {4, 3});
   const auto code = [&](auto&& change) {
     TweenConfig config;
@@ -60,20 +60,16 @@ TEST(Tween, W_01_settings_outside_their_range_and_unknown_names_are_errors) {
     const auto session = TweenSession::create(network, config, with(1));
     return session ? std::optional<Code>() : std::optional<Code>(session.error().code);
   };
-  EXPECT_EQ(code([](TweenConfig& c) { c.mode = "sideways"; }), Code::UnknownName);
-  EXPECT_EQ(code([](TweenConfig& c) { c.slope = "steep"; }), Code::UnknownName);
-  EXPECT_EQ(code([](TweenConfig& c) { c.estimate = "guess"; }), Code::UnknownName);
-  EXPECT_EQ(code([](TweenConfig& c) { c.target_scale = "all"; }), Code::UnknownName);
   EXPECT_EQ(code([](TweenConfig& c) { c.momentum = 1.5; }), Code::InvalidConfig);
   EXPECT_EQ(code([](TweenConfig& c) { c.activation_clamp = -1; }), Code::InvalidConfig);
   EXPECT_EQ(code([](TweenConfig&) {}), std::nullopt);
 }
 
-TEST(Tween, W_01_settings_from_json) {
+TEST(Tween, settings_from_json) {  // W-01
   const auto config = tween_config_from_json(
       parse_json(R"({"mode":"layerwise","momentum":0.5,"recompute_every":3,"use_chain_rule":false})").value());
   LOOM_OK(config);
-  EXPECT_EQ(config->mode, "layerwise");
+  EXPECT_EQ(config->mode, TweenMode::Layerwise);
   EXPECT_EQ(config->momentum, 0.5);
   EXPECT_EQ(config->recompute_every, 3u);
   EXPECT_FALSE(config->use_chain_rule);
@@ -93,14 +89,32 @@ TEST(Tween, W_01_settings_from_json) {
     EXPECT_EQ(unknown(unread).code, Code::InvalidConfig) << unread;
     EXPECT_NE(unknown(unread).message.find("not read in mode"), std::string::npos) << unknown(unread).message;
   }
+  EXPECT_EQ(tween_config_from_json(parse_json(R"({"mode":"Pure","target_scale":"weight-sum"})").value())->target_scale,
+            TweenScale::WeightSum);
+  EXPECT_EQ(name(mode_of(TweenConfig())), "chain");
+  TweenConfig layerwise;
+  layerwise.use_chain_rule = false;
+  EXPECT_EQ(name(mode_of(layerwise)), "layerwise");
+  EXPECT_EQ(name(mode_of(*tween_config_from_json({{"mode", "pure"}}))), "layerwise");
+  const std::pair<const char*, const char*> wrong[] = {{"mode", "\"sideways\" is unknown; nearest: "},
+                                                       {"mode", "\"3\" is unknown; nearest: "},
+                                                       {"slope", "\"steep\" is unknown; nearest: "},
+                                                       {"estimate", "\"guess\" is unknown; nearest: "},
+                                                       {"target_scale", "\"all\" is unknown; nearest: "}};
+  for (const auto& [key, message] : wrong) {
+    const std::string given = std::string(message).substr(1, std::string(message).find('"', 1) - 1);
+    const auto refused = tween_config_from_json({{key, given}});
+    ASSERT_FALSE(refused) << key;
+    EXPECT_EQ(refused.error().code, Code::UnknownName) << key;
+    EXPECT_EQ(refused.error().text().find("/" + std::string(key) + ": " + message), 0U) << refused.error().text();
+  }
   EXPECT_EQ(unknown(R"({"mode":"dtp","use_chain_rule":true})").text(), "/use_chain_rule: true contradicts mode dtp");
-  for (const char* bad :
-       {R"({"momentum":"0.5"})", R"({"recompute_every":-1})", R"({"recompute_every":1.5})", R"({"mode":3})", "[]"})
+  for (const char* bad : {R"({"momentum":"0.5"})", R"({"recompute_every":-1})", R"({"recompute_every":1.5})", "[]"})
     EXPECT_EQ(tween_config_from_json(parse_json(bad).value()).error().code, Code::InvalidConfig) << bad;
 }
 
 // W[o, i] += lr (0.5 + 0.5 budget) (1 - momentum) mean_r x e, with x, e and the budget by hand.
-TEST(Tween, G_71_L_21_update_of_a_dense_cell_by_hand) {
+TEST(Tween, update_of_a_dense_cell_by_hand) {  // G-71, L-21
   Network network = network_of({dense(3, 5, "linear", false)}, {2, 3});
   Weight* weight = nullptr;
   network.visit_weights([&](const std::string&, Weight& w, Layer&) { weight = &w; });
@@ -133,10 +147,11 @@ TEST(Tween, G_71_L_21_update_of_a_dense_cell_by_hand) {
 }
 
 // The target of the hidden layer, by hand: tx = x + sum_o W e, weak paths and both scales.
-TEST(Tween, W_20_W_21_W_22_the_target_of_an_input_by_hand) {
-  for (const std::string scale : {"none", "weight_sum"})
-    for (const std::string estimate : {"difference", "average"}) {
-      SCOPED_TRACE(scale + " " + estimate);
+TEST(Tween, the_target_of_an_input_by_hand) {  // W-20, W-21, W-22
+  for (const TweenScale scale : {TweenScale::None, TweenScale::WeightSum})
+    for (const TweenEstimate estimate : {TweenEstimate::Difference, TweenEstimate::Average}) {
+      SCOPED_TRACE(fmt::format("{} {}", kTweenScales[static_cast<std::size_t>(scale)],
+                               kTweenEstimates[static_cast<std::size_t>(estimate)]));
       Network network = network_of({dense(3, 5, "linear", false)}, {2, 3});
       Weight* weight = nullptr;
       network.visit_weights([&](const std::string&, Weight& w, Layer&) { weight = &w; });
@@ -159,17 +174,17 @@ TEST(Tween, W_20_W_21_W_22_the_target_of_an_input_by_hand) {
             target += w[o * 3 + i] * t[r * 5 + o];
             size += std::fabs(w[o * 3 + i]);
           }
-          const double gap = i == 1                  ? 0
-                             : estimate == "average" ? target / size - x[r * 3 + i]
-                             : scale == "none"       ? pull
-                                                     : pull / size;
+          const double gap = i == 1                               ? 0
+                             : estimate == TweenEstimate::Average ? target / size - x[r * 3 + i]
+                             : scale == TweenScale::None          ? pull
+                                                                  : pull / size;
           EXPECT_NEAR(session->input_gap().as()[r * 3 + i], gap, 2e-6) << r << " " << i;
         }
     }
 }
 
 // A path is weak up to the threshold itself: sums of |W|, gains of norms.
-TEST(Tween, W_22_a_path_of_exactly_the_threshold_is_weak) {
+TEST(Tween, a_path_of_exactly_the_threshold_is_weak) {  // W-22
   const float above = std::nextafter(0.5f, 1.0f);
   const std::vector<std::pair<std::string, std::vector<float>>> cells = {
       {dense(4, 2, "linear", false), {0.25f, -0.25f, 0.25f, above - 0.25f, 0.25f, 0.25f, -0.25f, -0.25f}},
@@ -194,7 +209,7 @@ TEST(Tween, W_22_a_path_of_exactly_the_threshold_is_weak) {
 }
 
 // L-06: e times (f(a + h) - f(a - h)) / 2h, h = 0.5 rms(a).
-TEST(Tween, L_06_secant_slope_of_a_cell_by_hand) {
+TEST(Tween, secant_slope_of_a_cell_by_hand) {  // L-06
   for (const std::string activation : {"tanh", "relu", "sign", "silu"}) {
     SCOPED_TRACE(activation);
     Network network = network_of({R"({"type":"activation","activation":")" + activation + "\"}"}, {2, 3});
@@ -218,9 +233,9 @@ TEST(Tween, L_06_secant_slope_of_a_cell_by_hand) {
   }
 }
 
-TEST(Tween, L_11_W_20_sign_slopes_keep_targets_in_range_and_turn_where_the_activation_falls) {
+TEST(Tween, sign_slopes_keep_targets_in_range_and_turn_where_the_activation_falls) {  // L-11, W-20
   TweenConfig config = layerwise();
-  config.slope = "sign";
+  config.slope = TweenSlope::Sign;
   const std::vector<float> x = {0.5f, -0.25f, -3.0f, 2.0f}, t = {5, -5, 5, 0.5f};
   const auto gap = [&](const std::string& activation) {
     Network network = network_of({R"({"type":"activation","activation":")" + activation + "\"}"}, {1, 4});
@@ -237,7 +252,7 @@ TEST(Tween, L_11_W_20_sign_slopes_keep_targets_in_range_and_turn_where_the_activ
   EXPECT_NEAR(gap("silu")[2], -(5 - -3 / (1 + std::exp(3.0))), 1e-5);  // silu falls at -3
 }
 
-TEST(Tween, W_40_G_76_budgets_of_zeros) {
+TEST(Tween, budgets_of_zeros) {  // W-40, G-76
   const auto pool = ThreadPool::create(1).value();
   Arena arena = Arena::create(4096).value();
   const Exec exec{*pool, *kernels_for(best_isa()).value(), arena};
@@ -276,10 +291,10 @@ TEST(Tween, W_40_G_76_budgets_of_zeros) {
 
 // A meta network whose effect carries no target has no record; every record that is listed is complete.
 TEST(Tween, UsesAreCompleteOrNotListed) {
-  for (const char* mode : {"chain", "layerwise", "mirror", "dtp"})
+  for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp})
     for (const char* effect : {"none", "gate", "noise", "intervention"})
       for (const bool nested : {false, true}) {
-        SCOPED_TRACE(fmt::format("{} {} {}", mode, effect, nested));
+        SCOPED_TRACE(fmt::format("{} {} {}", name(mode), effect, nested));
         const std::string observed = dense(4, 4, "tanh"), meta_network = dense(4, 5);
         const auto watched = [&](const std::string& inner) {
           return fmt::format(
@@ -320,7 +335,7 @@ TEST(Tween, UsesAreEmptyAfterACancelledStep) {
   for (const TweenUse& use : session->uses()) EXPECT_NE(use.path, nullptr);
 }
 
-TEST(Tween, W_11_a_cell_below_the_threshold_rests_and_depth_counts_up_to_eight) {
+TEST(Tween, a_cell_below_the_threshold_rests_and_depth_counts_up_to_eight) {  // W-11
   Network network = network_of({dense(4, 4), dense(4, 4), dense(4, 4)}, {5, 4});
   const std::vector<float> x = random_values("x", 20);
   const auto norms = [&](TweenConfig config, bool opposite) {
@@ -347,7 +362,7 @@ TEST(Tween, W_11_a_cell_below_the_threshold_rests_and_depth_counts_up_to_eight) 
   EXPECT_NEAR(two[1] / plain[1], 2 / 1.1, 1e-4);
   EXPECT_NEAR(two[0] / plain[0], 4 / 1.21, 1e-4);
   EXPECT_NEAR(five[0] / plain[0], 8 / 1.21, 1e-4);
-  config.mode = "layerwise";
+  config.mode = TweenMode::Layerwise;
   const std::vector<double> flat = norms(config, false);
   config.depth_scale_layerwise = true;
   EXPECT_NEAR(norms(config, false)[1] / flat[1], 5, 1e-3);
@@ -355,14 +370,14 @@ TEST(Tween, W_11_a_cell_below_the_threshold_rests_and_depth_counts_up_to_eight) 
 
 // Every kind, batches and sequences, in both modes and types: a step goes through, four calls give the bits of one, and
 // a gap of 0 changes nothing.
-TEST(Tween, W_03_W_04_W_21_W_24_every_kind_moves_and_rests_alike_in_one_call_and_four) {
+TEST(Tween, every_kind_moves_and_rests_alike_in_one_call_and_four) {  // W-03, W-04, W-21, W-24
   for (const GoldenLayer& c : golden_layers())
     for (const std::string mode : {"chain", "layerwise", "sign", "average"}) {
       SCOPED_TRACE(std::string(c.name) + " " + mode);
       TweenConfig config;
-      config.mode = mode == "chain" ? "chain" : "layerwise";
-      if (mode == "sign") config.slope = "sign", config.target_scale = "weight_sum";
-      if (mode == "average") config.estimate = "average";
+      config.mode = mode == "chain" ? TweenMode::Chain : TweenMode::Layerwise;
+      if (mode == "sign") config.slope = TweenSlope::Sign, config.target_scale = TweenScale::WeightSum;
+      if (mode == "average") config.estimate = TweenEstimate::Average;
       config.budget_threshold = 0;
       Network one = golden_network(c, DType::float32).value(), four = golden_network(c, DType::float32).value();
       const Step step = golden_step(c, one).value();
@@ -400,12 +415,12 @@ TEST(Tween, W_03_W_04_W_21_W_24_every_kind_moves_and_rests_alike_in_one_call_and
     }
 }
 
-TEST(Tween, N_01_the_same_bits_for_every_isa_and_number_of_threads) {
+TEST(Tween, the_same_bits_for_every_isa_and_number_of_threads) {  // N-01
   for (const GoldenLayer& c : golden_layers())
-    for (const std::string mode : {"chain", "layerwise"})
+    for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise})
       for (const DType dtype : {DType::float32, DType::int8, DType::ternary}) {
-        if (dtype != DType::float32 && (!c.typed || mode == "chain")) continue;
-        SCOPED_TRACE(std::string(c.name) + " " + mode);
+        if (dtype != DType::float32 && (!c.typed || mode == TweenMode::Chain)) continue;
+        SCOPED_TRACE(fmt::format("{} {}", c.name, name(mode)));
         TweenConfig config;
         config.mode = mode, config.budget_threshold = 0;
         std::string first;
@@ -427,9 +442,9 @@ TEST(Tween, N_01_the_same_bits_for_every_isa_and_number_of_threads) {
       }
 }
 
-TEST(Tween, E_40_observers_see_targets_and_weights_move_by_the_same_bits) {
-  for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"}) {
-    SCOPED_TRACE(mode);
+TEST(Tween, observers_see_targets_and_weights_move_by_the_same_bits) {  // E-40
+  for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp}) {
+    SCOPED_TRACE(name(mode));
     const auto run = [&](auto&& between) {
       Network network = network_of(
           {dense(6, 8, "tanh"), R"({"type":"sequential","sequential_layers":[)" + dense(8, 8) + "]}", dense(8, 4)},
@@ -462,7 +477,7 @@ TEST(Tween, E_40_observers_see_targets_and_weights_move_by_the_same_bits) {
               }),
               alone);
     EXPECT_EQ(passing.forwards, 0u);
-    // So does one that stays while the network's layers are looked up anew.
+    // So does one that stays while the network's layers are looked up again.
     EXPECT_EQ(run([&](NetworkSession& session) { session.observe(nullptr); }), alone);
   }
 }
@@ -473,7 +488,7 @@ void expect_bits_of_backprop(Network& network, const ConstView& x, const PassExt
   constexpr double kRate = 0.3;
   const auto plain = NetworkSession::create(network, {1, std::nullopt, true}).value();
   TweenConfig config;
-  config.mode = "chain", config.budget_threshold = 0;
+  config.mode = TweenMode::Chain, config.budget_threshold = 0;
   const auto session = TweenSession::create(network, config, with(1)).value();
   const auto y = session->forward(x, extras);
   LOOM_OK(y);
@@ -509,7 +524,7 @@ void expect_bits_of_backprop(Network& network, const ConstView& x, const PassExt
   });
 }
 
-TEST(Tween, W_10_W_11_chain_mode_moves_every_kind_by_the_bits_of_backprop_times_its_rate) {
+TEST(Tween, chain_mode_moves_every_kind_by_the_bits_of_backprop_times_its_rate) {  // W-10, W-11
   for (const GoldenLayer& c : golden_layers()) {
     SCOPED_TRACE(c.name);
     Network network = golden_network(c, DType::float32).value();
@@ -522,8 +537,8 @@ TEST(Tween, W_10_W_11_chain_mode_moves_every_kind_by_the_bits_of_backprop_times_
 }
 
 // Dropout is a layer of fixed factors: a gap goes where the value came from, by the factor that it came by.
-TEST(Tween, L_112_a_gap_passes_dropout_by_the_factors_of_the_forward) {
-  for (const std::string mode : {"chain", "layerwise"}) {
+TEST(Tween, a_gap_passes_dropout_by_the_factors_of_the_forward) {  // L-112
+  for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise}) {
     Network network = network_of({R"({"type":"dropout","rate":0.4})"}, {8, 16});
     TweenConfig config;
     config.mode = mode;
@@ -545,7 +560,7 @@ TEST(Tween, L_112_a_gap_passes_dropout_by_the_factors_of_the_forward) {
 
 // Weights of 32 768 elements and more, whose updates and norms threads divide: several steps, since a velocity shows in
 // the next one.
-TEST(Tween, N_01_W_11_W_41_large_weights_and_their_figures_are_the_same_for_every_number_of_threads) {
+TEST(Tween, large_weights_and_their_figures_are_the_same_for_every_number_of_threads) {  // N-01, W-11, W-41
   const struct {
     std::vector<std::string> cells;
     std::vector<std::size_t> input;
@@ -557,8 +572,8 @@ TEST(Tween, N_01_W_11_W_41_large_weights_and_their_figures_are_the_same_for_ever
       {{R"({"type":"mha","d_model":192,"num_heads":3})"}, {2, 3, 192}},
   };
   for (const auto& net : nets)
-    for (const std::string mode : {"chain", "layerwise", "mirror", "dtp"}) {
-      SCOPED_TRACE(net.cells[0] + " " + mode);
+    for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp}) {
+      SCOPED_TRACE(fmt::format("{} {}", net.cells[0], name(mode)));
       TweenConfig config;
       config.mode = mode;
       const Shape in = Shape::create(net.input).value();

@@ -8,8 +8,8 @@
 #include "core/philox.h"
 #include "core/sha256.h"
 #include "learning/tween/tween.h"
-#include "network/golden.h"
-#include "network/spec.h"
+#include "verify/golden_layers.h"
+#include "network/spec/spec.h"
 #include "support/divided.h"
 
 namespace loom::test {
@@ -67,7 +67,7 @@ class Onlooker final : public PassWatch {
  public:
   std::vector<PassKind> passes;
   std::size_t forwards = 0, backwards = 0;
-  void begin(PassKind kind, std::uint64_t /*step*/) override { passes.push_back(kind); }
+  void begin(PassKind kind, std::uint64_t /*step*/, const Wiring&) override { passes.push_back(kind); }
   void after_forward(const Layer& /*layer*/, const ConstView& /*x*/, const ConstView& /*y*/) override { ++forwards; }
   void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override {
     ++backwards;
@@ -76,7 +76,7 @@ class Onlooker final : public PassWatch {
 
 inline TweenConfig layerwise() {
   TweenConfig c;
-  c.mode = "layerwise";
+  c.mode = TweenMode::Layerwise;
   return c;
 }
 

@@ -22,22 +22,21 @@ void visit_trained(const std::string& path, Layer& layer, bool trainable, double
 
 }  // namespace
 
-Result<void> TweenTrained::collect(Network& network, const TweenConfig& config, bool has_velocities, Device* device) {
+Result<void> TweenTrained::collect(Network& network, const Wiring& wiring, const TweenConfig& config,
+                                   bool has_velocities, Device* device) {
   LOOM_TRY_VOID(list_weights(network, config, has_velocities, device));
   list_layers(network);
-  return find_shared(device);
+  return find_shared(wiring, device);
 }
 
 Result<void> TweenTrained::list_weights(Network& network, const TweenConfig& config, bool has_velocities,
                                         Device* device) {
   std::optional<Error> error;
-  std::size_t slots = 0;
-  network.visit_weights(
-      [&](const std::string&, const Weight& w, const Layer&) { slots = std::max(slots, w.slot() + 1); });
-  weights.resize(slots);
+  position_ = WeightIndex(network.weights());
+  weights.resize(position_.size());
   network.visit_weights([&](const std::string& path, Weight& w, const Layer&) {
     if (error || w.role() == WeightRole::Statistic || w.is_frozen()) return;
-    WeightState& state = weights[w.slot()];
+    WeightState& state = weights[position_.of(w)];
     if (auto ready = w.ensure_master(); !ready) return void(error = std::move(ready.error().in_source(path)));
     state.weight = &w, state.velocity = velocities.size();
     const Element element = w.master64().empty() ? Element::f32 : Element::f64;
@@ -68,8 +67,9 @@ void TweenTrained::list_layers(Network& network) {
     const auto visit = [&](const std::string& path, Layer& layer, bool trainable, double scale) {
       LayerState state{path, {}, {}, &layer, scale, trainable};
       layer.visit_all_weights([&](Weight& w) {
-        if (w.slot() >= weights.size() || weights[w.slot()].weight == nullptr || w.is_frozen()) return;
-        state.weights.push_back(w.slot()), state.named.push_back(&w);
+        const std::size_t at = position_.of(w);
+        if (at >= weights.size() || weights[at].weight == nullptr || w.is_frozen()) return;
+        state.weights.push_back(at), state.named.push_back(&w);
       });
       index_[&layer] = layers.size();
       layers.push_back(std::move(state));
@@ -80,16 +80,17 @@ void TweenTrained::list_layers(Network& network) {
 }
 
 // A weight that several layers name, or that links lead to, may be met more than once in a step.
-Result<void> TweenTrained::find_shared(Device* device) {
+Result<void> TweenTrained::find_shared(const Wiring& wiring, Device* device) {
   std::vector<std::size_t> owners(weights.size());
   for (const LayerState& state : layers)
-    for (const std::size_t slot : state.weights) weights[slot].is_shared |= owners[slot]++ > 0;
+    for (const std::size_t at : state.weights) weights[at].is_shared |= owners[at]++ > 0;
   for (const LayerState& state : layers) {
     const Share* share = layer_as<Share>(*state.layer);
-    if (share == nullptr || share->target() == nullptr) continue;
-    visit_layers("", *share->target(), [&](const std::string&, Layer& layer) {
+    Layer* const target = share == nullptr ? nullptr : share->target_in(&wiring);
+    if (target == nullptr) continue;
+    visit_layers("", *target, [&](const std::string&, Layer& layer) {
       if (const auto found = find(layer))
-        for (const std::size_t slot : layers[*found].weights) weights[slot].is_shared = true;
+        for (const std::size_t at : layers[*found].weights) weights[at].is_shared = true;
     });
   }
   for (WeightState& weight : weights)

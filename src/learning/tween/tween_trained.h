@@ -1,6 +1,6 @@
 #pragma once
 // The layers that a step of target propagation visits and the weights that they move, listed from the network when a
-// session is made or adopts a changed network.
+// session is made or takes a new plan.
 
 #include <map>
 #include <optional>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/device.h"
+#include "layers/weight_index.h"
 #include "network/network.h"
 
 namespace loom {
@@ -18,13 +19,13 @@ struct TweenConfig;
 struct TweenVelocity {
   std::string path;
   Tensor values;             // [1, elements] in the master's type
-  Device* device = nullptr;  // where TweenSession::state() has them; null: here
+  Device* device = nullptr;  // device that stores them in TweenSession::state(); null: host memory
 };
 
 struct TweenTrained {
   struct LayerState {
     std::string path;
-    std::vector<std::size_t> weights;  // slots
+    std::vector<std::size_t> weights;  // positions in TweenTrained::weights
     std::vector<const Weight*> named;  // the same, as the layer knows them
     const Layer* layer = nullptr;
     double rate_scale = 1;
@@ -45,9 +46,10 @@ struct TweenTrained {
     bool touched = false;         // its velocity is that of this step
   };
 
-  // Lists the layers, the weights and the cells that run. Velocities are at 0; without `has_velocities` they take no
-  // memory. OutOfMemory; errors of masters that cannot be decoded.
-  Result<void> collect(Network& network, const TweenConfig& config, bool has_velocities, Device* device);
+  // Lists the layers, the weights and the cells that run; `wiring` is that of the plan. Velocities are at 0; without
+  // `has_velocities` they take no memory. OutOfMemory; errors of masters that cannot be decoded.
+  Result<void> collect(Network& network, const Wiring& wiring, const TweenConfig& config, bool has_velocities,
+                       Device* device);
   // Makes room for every velocity as it was before a step, where there is none yet. OutOfMemory.
   Result<void> keep_velocities(Device* device);
   // Index of a layer, none for one that no step visits.
@@ -62,16 +64,17 @@ struct TweenTrained {
   }
 
   std::vector<LayerState> layers;
-  std::vector<WeightState> weights;  // by slot; `weight` is null where none moves
+  std::vector<WeightState> weights;  // of the network, in its order; `weight` is null where none moves
   std::vector<TweenVelocity> velocities;
   std::vector<const Layer*> executed;  // cells of the grid that run
 
  private:
   Result<void> list_weights(Network& network, const TweenConfig& config, bool has_velocities, Device* device);
   void list_layers(Network& network);
-  Result<void> find_shared(Device* device);
+  Result<void> find_shared(const Wiring& wiring, Device* device);
 
   std::map<const Layer*, std::size_t> index_;
+  WeightIndex position_;
 };
 
 }  // namespace loom

@@ -10,9 +10,4 @@ namespace loom {
 void affine(const Exec& exec, const float* x, std::size_t samples, std::size_t channels, std::size_t inner,
             const float* numbers, float* y);
 
-namespace gpu {
-void affine(const Exec& exec, const float* x, std::size_t samples, std::size_t channels, std::size_t inner,
-            const float* numbers, float* y);
-}  // namespace gpu
-
 }  // namespace loom

@@ -1,6 +1,6 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
-#include "ops/affine/affine.h"
+#include "ops/affine/affine_gpu.h"
 #include "ops/affine/affine.wgsl.h"
 
 namespace loom::gpu {

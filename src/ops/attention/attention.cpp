@@ -4,9 +4,10 @@
 #include <array>
 #include <cmath>
 
-#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
+#include "ops/attention/attention_gpu.h"
+#include "ops/dispatch.h"
 
 namespace loom {
 namespace {
@@ -42,7 +43,7 @@ Tiling tiling_for(const AttentionConfig& config, std::size_t tile, std::span<con
   return time(alone) < time(together) ? alone : together;
 }
 
-// Ahead of the call: kernels that were recorded in it may be forgotten and recorded anew, and a cache grows once.
+// Runs before the call: kernels that the call records may be dropped and recorded again, and a cache grows once.
 void extend(const Exec& exec, std::span<const SequenceRows> runs, std::span<KvCache> caches) {
   for (const SequenceRows& run : runs) {
     if (auto extended = caches[run.sequence].extend(run.position, run.count); !extended) {
@@ -65,59 +66,59 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
                std::span<const SequenceRows> runs, std::span<KvCache> caches, Tensor out) {
   if (!exec.rehearsal() && !exec.status) extend(exec, runs, caches);
   if (exec.status) return;
-  const gpu::Call call(exec, [&] { gpu::attention(exec, config, q, k, v, runs, caches, out); });
-  if (call.is_done()) return;
-  const AttentionKernels& kernels = exec.kernels.attention;
-  const std::size_t dim = config.head_dim, group = config.heads / config.kv_heads;
-  const auto scale = attention_scale<float>(config), softcap = static_cast<float>(config.softcap);
-  std::size_t last = 0;
-  for (const SequenceRows& run : runs) last = std::max(last, run.position + run.count);
-  const std::size_t span = config.window == 0 ? last : std::min(last, config.window + kMaxAttentionTile);
-  const ArenaScope scope(exec.arena);
-  const std::size_t scratch = attention_scratch_floats(dim, span);
-  float* const memory = exec.arena.take<float>(scratch * static_cast<std::size_t>(exec.pool.threads()));
-  if (!exec.computes()) return;
-  const auto append_head = [&](std::size_t h) {
-    for (const SequenceRows& run : runs)
-      for (std::size_t i = 0; i < run.count; ++i)
-        kernels.append(caches[run.sequence], h, run.position + i, k.row(run.first + i) + h * dim,
-                       v.row(run.first + i) + h * dim);
-  };
-  if (q.rows < 16) {
-    for (std::size_t h = 0; h < config.kv_heads; ++h)
-      for (const SequenceRows& run : runs) caches[run.sequence].ask_for_row(h, run.position);
-    for (std::size_t h = 0; h < config.kv_heads; ++h) append_head(h);
-  } else {
-    exec.pool.run(config.kv_heads, append_head);
-  }
-
-  const Tiling tiling =
-      tiling_for(config, static_cast<std::size_t>(kernels.tile), runs, static_cast<std::size_t>(exec.pool.threads()));
-  const std::size_t tasks = tiling.tasks(runs);
-
-  const auto run_task = [&](std::size_t part, int worker) {
-    std::size_t s = 0;
-    for (; part >= tiling.tasks(runs[s].count); ++s) part -= tiling.tasks(runs[s].count);
-    const std::size_t first_head = part % tiling.groups * tiling.per_head, begin = part / tiling.groups * tiling.tile;
-    const std::size_t queries = runs[s].count * tiling.per_head;
-    const std::size_t count = queries - begin < tiling.tile ? queries - begin : tiling.tile;
-    std::array<const float*, kMaxAttentionTile> inputs;
-    std::array<float*, kMaxAttentionTile> outputs;
-    std::array<std::uint32_t, kMaxAttentionTile> positions;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t row = (begin + i) / tiling.per_head, head = first_head + (begin + i) % tiling.per_head;
-      inputs[i] = q.row(runs[s].first + row) + head * dim;
-      outputs[i] = out.row(runs[s].first + row) + head * dim;
-      positions[i] = static_cast<std::uint32_t>(runs[s].position + row);
+  for (const Exec& host : dispatch(exec, [&] { gpu::attention(exec, config, q, k, v, runs, caches, out); })) {
+    const AttentionKernels& kernels = host.kernels.attention;
+    const std::size_t dim = config.head_dim, group = config.heads / config.kv_heads;
+    const auto scale = attention_scale<float>(config), softcap = static_cast<float>(config.softcap);
+    std::size_t last = 0;
+    for (const SequenceRows& run : runs) last = std::max(last, run.position + run.count);
+    const std::size_t span = config.window == 0 ? last : std::min(last, config.window + kMaxAttentionTile);
+    const ArenaScope scope(host.arena);
+    const std::size_t scratch = attention_scratch_floats(dim, span);
+    float* const memory = host.arena.take<float>(scratch * static_cast<std::size_t>(host.pool.threads()));
+    if (!host.computes()) return;
+    const auto append_head = [&](std::size_t h) {
+      for (const SequenceRows& run : runs)
+        for (std::size_t i = 0; i < run.count; ++i)
+          kernels.append(caches[run.sequence], h, run.position + i, k.row(run.first + i) + h * dim,
+                         v.row(run.first + i) + h * dim);
+    };
+    if (q.rows < 16) {
+      for (std::size_t h = 0; h < config.kv_heads; ++h)
+        for (const SequenceRows& run : runs) caches[run.sequence].ask_for_row(h, run.position);
+      for (std::size_t h = 0; h < config.kv_heads; ++h) append_head(h);
+    } else {
+      host.pool.run(config.kv_heads, append_head);
     }
-    kernels.attend({&config, scale, softcap, &caches[runs[s].sequence], first_head / group, count, inputs.data(),
-                    outputs.data(), positions.data(), memory + static_cast<std::size_t>(worker) * scratch});
-  };
-  // A single short row is done sooner than a worker wakes.
-  if (tasks * last * dim < 16384) {
-    for (std::size_t part = 0; part < tasks; ++part) run_task(part, 0);
-  } else {
-    exec.pool.run(tasks, run_task);
+
+    const Tiling tiling =
+        tiling_for(config, static_cast<std::size_t>(kernels.tile), runs, static_cast<std::size_t>(host.pool.threads()));
+    const std::size_t tasks = tiling.tasks(runs);
+
+    const auto run_task = [&](std::size_t part, int worker) {
+      std::size_t s = 0;
+      for (; part >= tiling.tasks(runs[s].count); ++s) part -= tiling.tasks(runs[s].count);
+      const std::size_t first_head = part % tiling.groups * tiling.per_head, begin = part / tiling.groups * tiling.tile;
+      const std::size_t queries = runs[s].count * tiling.per_head;
+      const std::size_t count = queries - begin < tiling.tile ? queries - begin : tiling.tile;
+      std::array<const float*, kMaxAttentionTile> inputs;
+      std::array<float*, kMaxAttentionTile> outputs;
+      std::array<std::uint32_t, kMaxAttentionTile> positions;
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t row = (begin + i) / tiling.per_head, head = first_head + (begin + i) % tiling.per_head;
+        inputs[i] = q.row(runs[s].first + row) + head * dim;
+        outputs[i] = out.row(runs[s].first + row) + head * dim;
+        positions[i] = static_cast<std::uint32_t>(runs[s].position + row);
+      }
+      kernels.attend({&config, scale, softcap, &caches[runs[s].sequence], first_head / group, count, inputs.data(),
+                      outputs.data(), positions.data(), memory + static_cast<std::size_t>(worker) * scratch});
+    };
+    // A single short row is done sooner than a worker wakes.
+    if (tasks * last * dim < 16384) {
+      for (std::size_t part = 0; part < tasks; ++part) run_task(part, 0);
+    } else {
+      host.pool.run(tasks, run_task);
+    }
   }
 }
 

@@ -37,11 +37,6 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
 template <class T>
 T attention_scale(const AttentionConfig& config);
 
-namespace gpu {
-void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v,
-               std::span<const SequenceRows> runs, std::span<KvCache> caches, Tensor out);
-}
-
 // Kernel side: up to kTileTokens queries of one kv head, each one row and head.
 struct AttentionTask {
   const AttentionConfig* config;

@@ -44,7 +44,7 @@ LOOM_INLINE const float* decode(const std::byte* from, std::size_t columns, floa
 }
 constexpr auto kUnscaled = [](std::size_t, const F32x16& numbers) { return numbers; };
 
-// Keys of sixteen positions, [head_dim][16]: where they lie, or in `room` once they are f32.
+// Keys of sixteen positions, [head_dim][16]: in the cache where it holds f32, else converted into `room`.
 const float* key_panel(const AttentionTask& task, std::size_t block, std::size_t panel, float* room) {
   const KvCache::Config& config = task.cache->config();
   const std::size_t dim = config.head_dim;
@@ -67,7 +67,7 @@ const float* value_panel(const AttentionTask& task, std::size_t block, std::size
                            [&](std::size_t p, const F32x16& codes) { return codes * splat(scales[p]); });
 }
 
-// A few queries wait for keys and values to come from far away; many work on what is there.
+// Prefetch for a few queries, which wait for keys and values from memory; many queries find them in the core's cache.
 template <int T>
 inline constexpr bool kAsks = T <= 4;
 
@@ -138,8 +138,8 @@ void cap(float* s, std::size_t n, float softcap) {
   for (std::size_t i = 0; i < n; i += kLanes) store(s + i, snap(c * snap(tanh(snap(load(s + i) / c)))));
 }
 
-// Blocks follow each other as they lie in memory. `totals` has room for T rows of values, padded. Of the positions
-// [from, to) of the span those that a row does not see have probability 0, which changes no sum of finite values.
+// Blocks are taken in the order of memory. `totals` has room for T rows of values, padded. Positions of [from, to) that
+// a row does not see have probability 0, which changes no sum of finite values.
 template <int T>
 void values(const AttentionTask& task, const float* p, Span span, std::size_t from, std::size_t to, float* room,
             float* totals) {

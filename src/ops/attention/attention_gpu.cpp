@@ -15,7 +15,7 @@
 #include "ops/attention/attend_shared.wgsl.h"
 #include "ops/attention/attend_softmax.wgsl.h"
 #include "ops/attention/attend_values.wgsl.h"
-#include "ops/attention/attention.h"
+#include "ops/attention/attention_gpu.h"
 #include "ops/attention/cache_codes.wgsl.h"
 #include "ops/sums/chains_gpu.h"
 #include "simd/record/math_functions.h"
@@ -23,7 +23,7 @@
 namespace loom::gpu {
 namespace {
 
-// The first position that the rows of a run see, rounded down to the block of the cache that it lies in.
+// The first position that the rows of a run see, rounded down to the start of its block in the cache.
 std::size_t first_position(const AttentionConfig& config, std::size_t position) {
   if (config.window == 0 || position + 1 <= config.window) return 0;
   return (position + 1 - config.window) / kCacheBlock * kCacheBlock;
@@ -55,7 +55,7 @@ class Attention {
     if (!is_near && queries() <= kFewQueries) return attend_shared(q, out);
     static const Texts near = bodies({wgsl::attend_cached, wgsl::attend_near}),
                        once = bodies({wgsl::attend_shared, wgsl::attend_once});
-    // A head is a row here, and of the kernels that round it for the product behind.
+    // A head is a row of these kernels, and of those that round it for the product that follows.
     exec_.gpu()->record_row(exec_,
                             (is_near ? attending("attend_near", near, q) : scoring("attend", once, q))
                                 .writes("out", out.row(run_.first), config_.head_dim),
@@ -63,7 +63,7 @@ class Attention {
   }
 
  private:
-  // Of float32, and of codes, whose text has a load_cache() of its own.
+  // The text for float32, and that for codes, which has a load_cache() of its own.
   using Texts = std::array<std::string, 2>;
   static Texts bodies(std::initializer_list<std::string_view> own) {
     const std::string functions = recorder::math_function("exp_f") + recorder::math_function("tanh_f");
@@ -115,7 +115,7 @@ class Attention {
       append.number("rows", run_.count);
       groups = ceil_div(run_.position % in_word + run_.count, in_word);
     }
-    // Rows of a run that begins further behind are others than those of the kernels before.
+    // Rows of a run that begins at a later position are others than those of the kernels before.
     run_.first == 0 && (run_.count == 1 || !are_codes) ? exec_.gpu()->record_row(exec_, append, groups)
                                                        : exec_.gpu()->record(exec_, append, groups);
   }

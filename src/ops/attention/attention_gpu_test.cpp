@@ -32,11 +32,11 @@ constexpr DType kTypes[] = {DType::float32, DType::bfloat16, DType::int8};
 
 // Prompts in chunks, then few queries that see many positions, which workgroups share: all of them, windows that begin
 // within a block and a chain, heads that share keys, a softcap.
-TEST(Gpu, L_74_attention_over_a_cache_has_the_bits_of_the_cpu) {
+TEST(Gpu, attention_in_chunks_has_the_bits_of_the_cpu) {  // L-74
   LOOM_NEEDS_GPU_DEVICE(device);
   constexpr std::size_t kPositions = 1111;
   const std::vector<std::size_t> chunks = {128, 128, 256, 1, 250, 3, 300, 5, 1, 1, 38};
-  // A compiler that errs is caught in what it meets first: here in many queries that see many positions.
+  // The first kernel that it compiles shows a faulty compiler: in this run, many queries that see many positions.
   const std::vector<std::size_t> many_first = {600, 1, 250, 3, 128, 5, 1, 1, 122};
   struct Case {
     std::size_t heads, kv_heads, dim, window;
@@ -79,7 +79,7 @@ TEST(Gpu, L_74_attention_over_a_cache_has_the_bits_of_the_cpu) {
 
 // Rows of three sequences in one pass, and again from where they then stand, so that words of keys are filled by
 // several passes. Some rows are zeros, some beyond every scale, some no numbers.
-TEST(Gpu, L_74_rows_of_several_sequences_are_cached_with_the_bytes_of_the_cpu) {
+TEST(Gpu, rows_of_several_sequences_are_cached_with_the_bytes_of_the_cpu) {  // L-74
   LOOM_NEEDS_GPU_DEVICE(device);
   constexpr std::size_t kHeads = 2, kDim = 12, kRows = 60, kPasses = 5;
   constexpr std::size_t kCounts[kPasses][3] = {{1, 2, 3}, {3, 1, 1}, {2, 7, 9}, {1, 1, 1}, {13, 14, 1}};

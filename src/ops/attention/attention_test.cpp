@@ -18,8 +18,8 @@
 namespace loom {
 namespace {
 
-// A NaN that a rewound position left behind lies in the block of later ones, where p = 0 would meet it.
-TEST(KvCache, L_74_forgets_what_a_rewind_left_behind) {
+// A NaN of a rewound position stays in the block of later positions, where it would be multiplied by p = 0.
+TEST(KvCache, forgets_what_a_rewind_left) {  // L-74
   const FpEnvironment environment;
   constexpr std::size_t kDim = 8, kKept = 70, kWritten = 140;
   const AttentionKernels& kernels = kernels_for(usable_isas().back()).value()->attention;
@@ -76,9 +76,9 @@ struct Sliding {
   }
 };
 
-// A ring uses blocks anew: a NaN that lay there in other rows than those of the new positions meets no sum, nor after a
-// rewind.
-TEST(KvCache, L_74_a_ring_forgets_what_its_blocks_held) {
+// A ring reuses blocks: a NaN that was stored in other rows than those of the new positions reaches no sum, also after
+// a rewind.
+TEST(KvCache, a_ring_forgets_what_its_blocks_held) {  // L-74
   const FpEnvironment environment;
   constexpr std::size_t kDim = 16, kWindow = 64, kChunk = 16, kEnd = 640;
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -139,7 +139,7 @@ struct CacheCase {
 };
 
 // The cached form, whatever its chunks, is attention over whole sequences with the numbers that the cache keeps.
-TEST(KvCache, L_70_L_74_every_type_is_attention_over_what_it_keeps) {
+TEST(KvCache, every_type_is_attention_over_what_it_keeps) {  // L-70, L-74
   const FpEnvironment environment;
   constexpr std::size_t kSteps = 150;
   const RandomStream random{.seed = 9};
@@ -162,8 +162,8 @@ TEST(KvCache, L_70_L_74_every_type_is_attention_over_what_it_keeps) {
           Arena arena = Arena::create(std::size_t{1} << 24).value();
           const Exec exec{*pool, *kernels_for(isa).value(), arena};
           std::vector<float> whole(q.size());
-          sequence_attention(exec, config, 1, {q.data(), kSteps, wide}, {kept_k.data(), kSteps, narrow},
-                             {kept_v.data(), kSteps, narrow}, nullptr, {whole.data(), kSteps, wide});
+          const ConstTensor all_k{kept_k.data(), kSteps, narrow}, all_v{kept_v.data(), kSteps, narrow};
+          sequence_attention(exec, config, 1, {{q.data(), kSteps, wide}, all_k, all_v}, {whole.data(), kSteps, wide});
           for (const std::size_t chunk : {std::size_t{1}, std::size_t{7}, kSteps}) {
             KvCache cache = KvCache::create({c.kv_heads, c.dim, kSteps, c.window, chunk, dtype}).value();
             std::vector<float> out(q.size());
@@ -183,7 +183,7 @@ TEST(KvCache, L_70_L_74_every_type_is_attention_over_what_it_keeps) {
   }
 }
 
-TEST(KvCache, L_74_a_row_that_is_not_finite_stays_so_in_every_type) {
+TEST(KvCache, a_row_that_is_not_finite_stays_so_in_every_type) {  // L-74
   const FpEnvironment environment;
   const AttentionKernels& kernels = kernels_for(usable_isas().back()).value()->attention;
   for (const DType dtype : {DType::float32, DType::bfloat16, DType::int8})
@@ -222,7 +222,7 @@ class CountingDevice final : public Device {
   int pieces = 0, most;
 };
 
-TEST(KvCache, L_74_memory_is_taken_by_the_block_and_no_more_than_once) {
+TEST(KvCache, memory_is_taken_by_the_block_and_no_more_than_once) {  // L-74
   CountingDevice device(1000);
   KvCache::Config config{.kv_heads = 3, .head_dim = 8, .max_positions = 1 << 24, .max_chunk = 128, .device = &device};
   {
@@ -245,7 +245,7 @@ TEST(KvCache, L_74_memory_is_taken_by_the_block_and_no_more_than_once) {
   EXPECT_EQ(device.pieces, 3);  // 100 positions, a chunk and one block
 }
 
-TEST(KvCache, L_74_where_memory_ends_the_cache_is_as_it_was) {
+TEST(KvCache, where_memory_ends_the_cache_is_as_it_was) {  // L-74
   CountingDevice device(2);
   KvCache cache =
       KvCache::create({.kv_heads = 1, .head_dim = 8, .max_positions = 4096, .max_chunk = 128, .device = &device})
@@ -260,13 +260,13 @@ TEST(KvCache, L_74_where_memory_ends_the_cache_is_as_it_was) {
   EXPECT_TRUE(cache.continues_at(192));
 }
 
-TEST(KvCache, L_74_other_types_are_refused) {
+TEST(KvCache, other_types_are_refused) {  // L-74
   EXPECT_EQ(KvCache::create({1, 4, 64, 0, 1, DType::float16}).error().code, Code::InvalidArgument);
   EXPECT_EQ(KvCache::create({1, 4, 64, 0, 1, DType::int4}).error().code, Code::InvalidArgument);
 }
 
 // A cache gives its pieces back, and the next one finds zeros in them: as often as a saved sequence is restored.
-TEST(KvCache, L_74_pieces_go_back_to_their_pool) {
+TEST(KvCache, pieces_go_back_to_their_pool) {  // L-74
   PiecePool pool;
   KvCache::Config config{.kv_heads = 3, .head_dim = 64, .max_positions = 1024, .max_chunk = 128};
   config.pool = &pool;
@@ -283,9 +283,9 @@ TEST(KvCache, L_74_pieces_go_back_to_their_pool) {
   EXPECT_LE(places.size(), 6u);
 }
 
-// What one row's values hold that are not finite reaches the rows that see them and no other, whatever shares a tile or
-// a block with them: behind a row, and in front of its window.
-TEST(Attention, L_74_values_that_are_not_seen_do_not_count) {
+// Values that are not finite reach the rows that see them and no other, whatever shares a tile or a block with them:
+// after a row, and before its window.
+TEST(Attention, values_that_are_not_seen_do_not_count) {  // L-74
   constexpr std::size_t kDim = 20, kSteps = 150, kHeads = 2;
   for (const std::size_t window : {0, 40})
     for (const std::size_t spoilt : {0, 17, 63, 64, 100, 149}) {
@@ -329,7 +329,7 @@ TEST(Attention, L_74_values_that_are_not_seen_do_not_count) {
 }
 
 // The first pieces are alone, the next ones share pages, a large one has pages of its own.
-TEST(KvCache, L_74_pieces_of_a_pool_are_zeros_and_apart) {
+TEST(KvCache, pieces_of_a_pool_are_zeros_and_apart) {  // L-74
   PiecePool pool;
   std::vector<std::span<std::byte>> pieces;
   for (const std::size_t bytes : {100, 98304, 98304, 98304, 1 << 20, 98304, 98304, 3 << 20, 98304, 1 << 20, 64}) {

@@ -71,7 +71,7 @@ KvCache::~KvCache() {
 }
 
 Result<void> KvCache::reach(std::size_t end) {
-  if (config_.device != nullptr && config_.device->gpu() != nullptr) return grow_on_device(std::min(end, slots_));
+  if (config_.device != nullptr && config_.device->records()) return grow_on_device(std::min(end, slots_));
   const std::size_t bytes = config_.kv_heads * block_bytes_;
   while (blocks_.size() < std::min(end, slots_)) {
     if (is_pooled()) {
@@ -105,8 +105,8 @@ Result<void> KvCache::grow_on_device(std::size_t slots) {
 }
 
 Result<void> KvCache::extend(std::size_t position, std::size_t count) {
-  // A ring lays new blocks over old ones, whose rows would stand behind the new positions: they are zeros, like those
-  // of a block that nothing has been in.
+  // A ring writes new blocks over old ones, whose rows would follow the new positions: it sets them to zero, like those
+  // of an unused block.
   const std::size_t end = ceil_div(position + count, kCacheBlock);
   LOOM_TRY_VOID(reach(end));
   const std::size_t first_reused = std::max(slots_, end > slots_ ? end - slots_ : 0);
@@ -222,7 +222,7 @@ void encode_cached(const float* x, std::size_t n, float scale, std::int8_t* code
   // A scale that is no number makes one of every code; one of 0 stands for zeros.
   const bool encodes = scale > 0;
   for (std::size_t i = 0; i < n; ++i) {
-    constexpr float kShift = 0x1.8p23f;  // sums with it have no digits behind the point
+    constexpr float kShift = 0x1.8p23f;  // sums with it have no digits after the point
     const float rounded = encodes ? (x[i] / scale + kShift) - kShift : 0;
     codes[i] = static_cast<std::int8_t>(std::clamp(rounded, -127.0f, 127.0f));
   }

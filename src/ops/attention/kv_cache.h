@@ -1,11 +1,11 @@
 #pragma once
 // Keys and values of one sequence in one attention layer (engine L-74): appended as the sequence grows, rewound, saved.
-// Per key-value head and block of 64 positions lie
+// Each key-value head and block of 64 positions has
 //   keys [4][head_dim][16 positions], values [padded_dim/16][64 positions][16]; both are panels for the f32 kernels,
 //   and for int8 the scales of 64 keys and of 64 values.
 // The blocks of all heads over the same 64 positions are one piece of memory, taken when a pass first reaches it: a
 // long context costs what has been written, on every system, and what is rewound keeps its memory for what follows.
-// Caches of one owner take their pieces from one pool, so that they lie on large pages.
+// Caches of one owner take their pieces from one pool, so that they are on large pages.
 // As float32 a number is what was appended; as bfloat16 it is rounded to nearest, ties to even; as int8 a row of one
 // head is codes times a scale, s = max|x| / 127 and code = x / s rounded to nearest, ties to even. A row with a number
 // that is not finite is NaN throughout.
@@ -20,10 +20,10 @@
 
 namespace loom {
 
-inline constexpr std::size_t kCacheBlock = kChain;  // positions that lie together: one chain64 block of the value sum
+inline constexpr std::size_t kCacheBlock = kChain;  // positions of one block: one chain64 block of the value sum
 
-// Zeroed pieces of this computer's memory. Behind the first of them, which are as large as they are asked for, they are
-// cut out of 2 MiB pages. What is given back serves for pieces of the same size; the system has it at the end.
+// Zeroed pieces of host memory. The first pieces have exactly the requested size; later ones are cut out of 2 MiB
+// pages. A returned piece is reused for pieces of the same size; the system gets it back at the end.
 class PiecePool {
  public:
   // At a multiple of 64 bytes. OutOfMemory, after which the pool is what it was.
@@ -62,7 +62,7 @@ class KvCache {
   std::size_t item_bytes() const { return item_bytes_; }
   // Memory of one position.
   std::size_t position_bytes() const { return config_.kv_heads * block_bytes_ / kCacheBlock; }
-  // Kernels read the numbers of a block from here; extend() has reached it.
+  // The numbers of a block, for kernels; extend() has reached it.
   std::byte* keys(std::size_t kv_head, std::size_t block) {
     const auto [memory, offset] = place_of(block);
     return memory.data() + offset + kv_head * block_bytes_;
@@ -83,25 +83,26 @@ class KvCache {
   }
   float* value_scales(std::size_t kv_head, std::size_t block) { return key_scales(kv_head, block) + kCacheBlock; }
 
-  // On a device: where all blocks lie, one behind the other, in the order of their slots; a ring has so many.
+  // On a device: all blocks, contiguous, in the order of their slots; a ring has a fixed number.
   std::byte* device_blocks() { return blocks_[0].data(); }
   std::size_t slots() const { return slots_; }
 
   // The next pass writes positions [position, position + count), in blocks whose other rows are zeros. Takes memory
   // once per block of positions. OutOfMemory, with the cache as it was but for blocks that nothing has reached.
   Result<void> extend(std::size_t position, std::size_t count);
-  // Positions from here on are held; a ring has lost what stood before, whatever was rewound since.
+  // The first position that is held; a ring has lost the earlier ones, even after a rewind.
   std::size_t held_from() const { return held_from_; }
-  // The same once `next` positions have been appended.
+  // Like `held_from()`, once `next` positions have been appended.
   std::size_t first_held(std::size_t next) const;
   // Returns whether a sequence that ends at n can go on: all that position n sees is held.
   bool continues_at(std::size_t n) const;
-  // Positions from n on read as zeros again: what was there, a NaN say, meets no sum when its block is used anew.
+  // Positions from n on read as zeros again, so that an old value, a NaN for example, reaches no sum when its block is
+  // reused.
   void rewind(std::size_t n);
 
-  // Positions [held_from(), n) through an archive of network/state_archive.h, as they lie in memory; none where a
-  // sequence of n could not go on. One that reads begins with an empty cache and may end with less, where its ring is
-  // smaller. OutOfMemory of one that reads.
+  // Positions [held_from(), n) through an archive of network/session/state_archive.h, in the order of memory; none
+  // where a sequence of n could not go on. One that reads begins with an empty cache and may end with less, where its
+  // ring is smaller. OutOfMemory of one that reads.
   template <class Archive>
   Result<void> visit(Archive& archive, std::size_t n);
 
@@ -128,7 +129,7 @@ class KvCache {
   };
   BlockPlace place_of(std::size_t block) const {
     const std::size_t slot = block % slots_;
-    if (config_.device == nullptr || config_.device->gpu() == nullptr) return {blocks_[slot], 0};
+    if (config_.device == nullptr || !config_.device->records()) return {blocks_[slot], 0};
     return {blocks_[0], slot * config_.kv_heads * block_bytes_};
   }
   void take(const Block& block, std::size_t in_block, Row& row) const;
@@ -140,7 +141,7 @@ class KvCache {
 
   Config config_;
   std::size_t slots_ = 0, item_bytes_ = 0, block_bytes_ = 0;
-  std::size_t held_from_ = 0, written_ = 0;  // behind the last position that holds anything
+  std::size_t held_from_ = 0, written_ = 0;  // after the last position that holds anything
   // [slot], of all heads, as many as were reached; on a device one piece for all of them, which grows
   mutable std::vector<Memory> blocks_;
 };

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
+#include "ops/attention/sequence_attention_gpu.h"
+#include "ops/dispatch.h"
 #include "ops/until_cancelled.h"
 #include "ops/gemm/gemm.h"
 
@@ -79,10 +80,10 @@ struct Sequences {
 };
 
 template <class T>
-void attend(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q, ConstTensor k,
-            ConstTensor v, const void* mask, Tensor out) {
+void attend(const Exec& exec, const AttentionConfig& config, std::size_t samples, const SequenceInputs& in,
+            Tensor out) {
   const ArenaScope scope(exec.arena);
-  const Sequences<T> all(exec, config, samples, q, k, mask);
+  const Sequences<T> all(exec, config, samples, in.q, in.k, in.mask);
   const std::size_t dim = all.dim(), key_heads = samples * config.kv_heads;
   const std::size_t key_size = all.as_keys_size(), value_size = all.as_values_size(all.keys),
                     score_size = kAttendRows * all.stride;
@@ -91,15 +92,15 @@ void attend(const Exec& exec, const AttentionConfig& config, std::size_t samples
   T* const scores = exec.arena.take<T>(static_cast<std::size_t>(exec.pool.threads()) * score_size);
   for_rows(exec, key_heads, all.keys * dim, [&](std::size_t i) {
     const std::size_t row = i / config.kv_heads * all.keys, first = i % config.kv_heads * dim;
-    all.pack_as_keys(k.row<T>(row) + first, k.cols, keys + i * key_size);
-    all.pack_as_values(v.row<T>(row) + first, all.keys, v.cols, values + i * value_size);
+    all.pack_as_keys(in.k.row<T>(row) + first, in.k.cols, keys + i * key_size);
+    all.pack_as_values(in.v.row<T>(row) + first, all.keys, in.v.cols, values + i * value_size);
   });
   const std::size_t tiles = ceil_div(all.steps, kAttendRows);
   all.run(samples * config.heads * tiles, [&](std::size_t part, int worker) {
     const std::size_t h = part / tiles % config.heads, sample = part / tiles / config.heads,
                       row = part % tiles * kAttendRows;
     const std::size_t key_head = sample * config.kv_heads + h / all.group();
-    SequenceHead<T> head = all.head(sample, h, q);
+    SequenceHead<T> head = all.head(sample, h, in.q);
     head.out = out.row<T>(sample * all.steps) + h * dim;
     head.keys_as_keys = keys + key_head * key_size;
     head.values_as_values = values + key_head * value_size;
@@ -109,10 +110,10 @@ void attend(const Exec& exec, const AttentionConfig& config, std::size_t samples
 }
 
 template <class T>
-void attend_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q, ConstTensor k,
-                     ConstTensor v, const void* mask, ConstTensor d_out, Tensor dq, Tensor dk, Tensor dv) {
+void attend_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, const SequenceInputs& in,
+                     ConstTensor d_out, const SequenceGradients& to) {
   const ArenaScope scope(exec.arena);
-  const Sequences<T> all(exec, config, samples, q, k, mask);
+  const Sequences<T> all(exec, config, samples, in.q, in.k, in.mask);
   const SequenceAttentionKernels<T>& kernels = exec.kernels.sequence_attention.of<T>();
   const std::size_t dim = all.dim(), heads = samples * config.heads, width = round_up(dim, 16);
   const std::size_t key_size = all.as_keys_size(), value_size = all.as_values_size(all.keys),
@@ -129,20 +130,20 @@ void attend_backward(const Exec& exec, const AttentionConfig& config, std::size_
     const auto take = [&](std::size_t n) { return (next += n) - n; };
     T *const k_keys = take(key_size), *const v_keys = take(key_size), *const k_values = take(value_size);
     T *const q_values = take(query_size), *const d_values = take(query_size);
-    const T* const k_rows = k.row<T>(sample * all.keys) + first;
-    SequenceHead<T> head = all.head(sample, h, q);
+    const T* const k_rows = in.k.row<T>(sample * all.keys) + first;
+    SequenceHead<T> head = all.head(sample, h, in.q);
     const T* const d_rows = d_out.row<T>(sample * all.steps) + h * dim;
-    all.pack_as_keys(k_rows, k.cols, k_keys);
-    all.pack_as_keys(v.row<T>(sample * all.keys) + first, v.cols, v_keys);
-    all.pack_as_values(k_rows, all.keys, k.cols, k_values);
-    all.pack_as_values(head.queries, all.steps, q.cols, q_values);
+    all.pack_as_keys(k_rows, in.k.cols, k_keys);
+    all.pack_as_keys(in.v.row<T>(sample * all.keys) + first, in.v.cols, v_keys);
+    all.pack_as_values(k_rows, all.keys, in.k.cols, k_values);
+    all.pack_as_values(head.queries, all.steps, in.q.cols, q_values);
     all.pack_as_values(d_rows, all.steps, d_out.cols, d_values);
     head.keys_as_keys = k_keys;
     head.scores = take(score_size);
     T* const d_scores = take(score_size);
     kernels.gradient({.forward = head,
                       .d_out = d_rows,
-                      .d_queries = dq.row<T>(sample * all.steps) + h * dim,
+                      .d_queries = to.dq.row<T>(sample * all.steps) + h * dim,
                       .values_as_keys = v_keys,
                       .keys_as_values = k_values,
                       .queries_as_values = q_values,
@@ -152,33 +153,29 @@ void attend_backward(const Exec& exec, const AttentionConfig& config, std::size_
                       .d_scores = d_scores,
                       .slopes = config.softcap != 0 ? take(score_size) : nullptr});
   });
-  for_rows(exec, dk.rows, dk.cols * all.group(), [&](std::size_t r) {
+  for_rows(exec, to.dk.rows, to.dk.cols * all.group(), [&](std::size_t r) {
     const std::size_t sample = r / all.keys, key = r % all.keys;
     for (std::size_t h = 0; h < config.kv_heads; ++h) {
       const std::size_t from = (sample * config.heads + h * all.group()) * value_size + key * width;
-      kernels.sum_heads(totals_k + from, value_size, all.group(), dim, dk.row<T>(r) + h * dim);
-      kernels.sum_heads(totals_v + from, value_size, all.group(), dim, dv.row<T>(r) + h * dim);
+      kernels.sum_heads(totals_k + from, value_size, all.group(), dim, to.dk.row<T>(r) + h * dim);
+      kernels.sum_heads(totals_v + from, value_size, all.group(), dim, to.dv.row<T>(r) + h * dim);
     }
   });
 }
 
 }  // namespace
 
-void sequence_attention(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
-                        ConstTensor k, ConstTensor v, const void* mask, Tensor out) {
-  const gpu::Call call(exec, [&] { gpu::sequence_attention(exec, config, samples, q, k, v, mask, out); });
-  if (call.is_done()) return;
-  with_element(q.element, [&]<class T>() { attend<T>(exec, config, samples, q, k, v, mask, out); });
+void sequence_attention(const Exec& exec, const AttentionConfig& config, std::size_t samples, const SequenceInputs& in,
+                        Tensor out) {
+  for (const Exec& host : dispatch(exec, [&] { gpu::sequence_attention(exec, config, samples, in, out); }))
+    with_element(in.q.element, [&]<class T>() { attend<T>(host, config, samples, in, out); });
 }
 
-void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
-                                 ConstTensor k, ConstTensor v, const void* mask, ConstTensor d_out, Tensor dq,
-                                 Tensor dk, Tensor dv) {
-  const gpu::Call call(
-      exec, [&] { gpu::sequence_attention_backward(exec, config, samples, q, k, v, mask, d_out, dq, dk, dv); });
-  if (call.is_done()) return;
-  with_element(q.element,
-               [&]<class T>() { attend_backward<T>(exec, config, samples, q, k, v, mask, d_out, dq, dk, dv); });
+void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples,
+                                 const SequenceInputs& in, ConstTensor d_out, const SequenceGradients& to) {
+  for (const Exec& host :
+       dispatch(exec, [&] { gpu::sequence_attention_backward(exec, config, samples, in, d_out, to); }))
+    with_element(in.q.element, [&]<class T>() { attend_backward<T>(host, config, samples, in, d_out, to); });
 }
 
 }  // namespace loom

@@ -14,22 +14,20 @@
 
 namespace loom {
 
-// q [samples * steps, heads * head_dim], k and v [samples * keys, kv_heads * head_dim], out as q. mask: [samples, keys]
-// or null.
-void sequence_attention(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
-                        ConstTensor k, ConstTensor v, const void* mask, Tensor out);
-// Writes dq, dk, dv, shaped as q, k, v.
-void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
-                                 ConstTensor k, ConstTensor v, const void* mask, ConstTensor d_out, Tensor dq,
-                                 Tensor dk, Tensor dv);
-
-namespace gpu {
-void sequence_attention(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
-                        ConstTensor k, ConstTensor v, const void* mask, Tensor out);
-void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
-                                 ConstTensor k, ConstTensor v, const void* mask, ConstTensor d_out, Tensor dq,
-                                 Tensor dk, Tensor dv);
-}  // namespace gpu
+struct SequenceInputs {
+  ConstTensor q;               // [samples * steps, heads * head_dim]
+  ConstTensor k, v;            // [samples * keys, kv_heads * head_dim]
+  const void* mask = nullptr;  // [samples, keys], or null
+};
+struct SequenceGradients {
+  Tensor dq, dk, dv;  // shaped as q, k, v
+};
+// out is shaped as q.
+void sequence_attention(const Exec& exec, const AttentionConfig& config, std::size_t samples, const SequenceInputs& in,
+                        Tensor out);
+// Writes the gradients.
+void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples,
+                                 const SequenceInputs& in, ConstTensor d_out, const SequenceGradients& to);
 
 // Kernel side: one head of one sample. "As keys" is [keys/16][dim][16 keys], "as values" [dim/16][rows][16 of dim];
 // what stands beyond the last key or element is 0. Rows of scores are `stride` apart, a multiple of 16 that covers the

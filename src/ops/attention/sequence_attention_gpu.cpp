@@ -6,9 +6,10 @@
 #include "backend/webgpu/wgsl/lanes.wgsl.h"
 #include "backend/webgpu/wgsl/largest.wgsl.h"
 #include "core/checked.h"
-#include "ops/attention/sequence_attention.h"
+#include "ops/attention/sequence_attention_gpu.h"
 #include "ops/attention/sequence_rows.wgsl.h"
 #include "ops/gemm/gemm.h"
+#include "ops/gemm/gemm_gpu.h"
 #include "simd/record/math_functions.h"
 
 namespace loom::gpu {
@@ -67,7 +68,7 @@ class Sequences {
                          .causal = config_.causal});
   }
 
-  // Of each key the sum over the steps of `rows` by weights; those of heads that share a key head are added in turn.
+  // For each key the weighted sum over the steps of `rows`; sums of heads that share a key head are added in order.
   void mix_steps(const float* weights, ConstTensor rows, Tensor out) const {
     const std::size_t dim = config_.head_dim;
     for (std::size_t n = 0; n < group_; ++n)
@@ -86,7 +87,7 @@ class Sequences {
                            .into = n == 0 ? Into::Store : Into::Add});
   }
 
-  // Probabilities p, which may lie where the scores do, and unless ds is null the gradient of the scores.
+  // Probabilities p, which may overwrite the scores, and unless ds is null the gradient of the scores.
   void attend(const float* scores, float* p, float* ds) const {
     static const std::string body = recorder::math_function("exp_f") + recorder::math_function("tanh_f") +
                                     joined({wgsl::lanes, wgsl::largest, wgsl::sequence_rows});
@@ -122,34 +123,33 @@ class Sequences {
 
 }  // namespace
 
-void sequence_attention(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
-                        ConstTensor k, ConstTensor v, const void* mask, Tensor out) {
+void sequence_attention(const Exec& exec, const AttentionConfig& config, std::size_t samples, const SequenceInputs& in,
+                        Tensor out) {
   const ArenaScope scope(exec.arena);
-  Sequences all(exec, config, samples, q, k, mask);
+  Sequences all(exec, config, samples, in.q, in.k, in.mask);
   float* const p = all.take_scores();
   for (std::size_t first = 0; first < samples; first += all.at_once()) {
     all.take_samples(first, std::min(all.at_once(), samples - first));
-    all.multiply_heads(q, k, p);
+    all.multiply_heads(in.q, in.k, p);
     all.attend(p, p, nullptr);
-    all.mix_rows(p, v, out);
+    all.mix_rows(p, in.v, out);
   }
 }
 
-void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples, ConstTensor q,
-                                 ConstTensor k, ConstTensor v, const void* mask, ConstTensor d_out, Tensor dq,
-                                 Tensor dk, Tensor dv) {
+void sequence_attention_backward(const Exec& exec, const AttentionConfig& config, std::size_t samples,
+                                 const SequenceInputs& in, ConstTensor d_out, const SequenceGradients& to) {
   const ArenaScope scope(exec.arena);
-  Sequences all(exec, config, samples, q, k, mask);
+  Sequences all(exec, config, samples, in.q, in.k, in.mask);
   float *const p = all.take_scores(), *const ds = all.take_scores();
   float* const scores = config.softcap != 0 ? all.take_scores() : p;  // its slope is of the scores
   for (std::size_t first = 0; first < samples; first += all.at_once()) {
     all.take_samples(first, std::min(all.at_once(), samples - first));
-    all.multiply_heads(q, k, scores);
-    all.multiply_heads(d_out, v, ds);
+    all.multiply_heads(in.q, in.k, scores);
+    all.multiply_heads(d_out, in.v, ds);
     all.attend(scores, p, ds);
-    all.mix_rows(ds, k, dq);
-    all.mix_steps(ds, q, dk);
-    all.mix_steps(p, d_out, dv);
+    all.mix_rows(ds, in.k, to.dq);
+    all.mix_steps(ds, in.q, to.dk);
+    all.mix_steps(p, d_out, to.dv);
   }
 }
 

@@ -40,8 +40,8 @@ TEST(Gpu, sequence_attention_and_its_gradients_have_the_bits_of_the_cpu) {
       const void* const mask = c.masked ? in[4].data : nullptr;
       const Tensor out{y.data, rows, q, Element::f32}, dq{out.row(rows), rows, q, Element::f32},
           dk{dq.row(rows), key_rows, k, Element::f32}, dv{dk.row(key_rows), key_rows, k, Element::f32};
-      sequence_attention(exec, config, c.samples, in[0], in[1], in[2], mask, out);
-      sequence_attention_backward(exec, config, c.samples, in[0], in[1], in[2], mask, in[3], dq, dk, dv);
+      sequence_attention(exec, config, c.samples, {in[0], in[1], in[2], mask}, out);
+      sequence_attention_backward(exec, config, c.samples, {in[0], in[1], in[2], mask}, in[3], {dq, dk, dv});
     });
   }
 }

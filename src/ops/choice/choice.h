@@ -7,17 +7,13 @@
 
 namespace loom {
 
-// What stands for the choice of a row in which an element is not finite.
+// The choice of a row in which an element is not finite.
 inline constexpr std::int32_t kNoChoice = -1;
 
 // ids[r] = the column of the greatest element of row r that is not `banned`, the lowest one on ties, where -0 equals
-// +0; 0 where all are banned. On a device the ids lie there. The banned columns are the host's; those outside of a row
-// ban nothing.
+// +0; 0 where all are banned. On a device the ids are in its memory. The banned columns are in host memory; those
+// outside of a row ban nothing.
 void choose(const Exec& exec, ConstTensor x, std::span<const std::int32_t> banned, std::span<std::int32_t> ids);
-
-namespace gpu {
-void choose(const Exec& exec, ConstTensor x, std::span<const std::int32_t> banned, std::span<std::int32_t> ids);
-}  // namespace gpu
 
 template <class T>
 struct ChoiceKernels {

@@ -2,7 +2,7 @@
 #include "core/checked.h"
 #include "ops/choice/better.wgsl.h"
 #include "ops/choice/candidates.wgsl.h"
-#include "ops/choice/choice.h"
+#include "ops/choice/choice_gpu.h"
 #include "ops/choice/choice.wgsl.h"
 
 namespace loom::gpu {

@@ -26,7 +26,7 @@ TEST(Gpu, choices_have_the_bits_of_the_cpu) {
       }
 }
 
-TEST(Gpu, X_20_of_zeros_and_equals_the_first_is_chosen) {
+TEST(Gpu, of_zeros_and_equals_the_first_is_chosen) {
   LOOM_NEEDS_GPU_DEVICE(device);
   for (const float first : {-0.0f, 0.0f, -1e-45f, -3.4e38f}) {
     Values x{1, 5000, std::vector<float>(5000, first)};

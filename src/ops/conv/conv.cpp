@@ -4,12 +4,14 @@
 #include <array>
 #include <utility>
 
-#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
+#include "ops/conv/conv_gpu.h"
+#include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
 #include "ops/permute/permute.h"
+#include "ops/permute/permute_gpu.h"
 #include "ops/slices/slices.h"
 #include "ops/until_cancelled.h"
 #include "simd/orders.h"
@@ -43,7 +45,7 @@ void for_ranges_by_worker(const Exec& exec, std::size_t n, std::size_t cost, F&&
 }
 
 // Direct convolution. A tile is up to 16 positions of y, one per lane; a kernel call computes it for all filters of a
-// group, and term (c, k) of every position lies at one offset from the tile's first element (PatchLayout).
+// group, and term (c, k) of every position is at one offset from the tile's first element (PatchLayout).
 template <class T>
 class Convolution {
  public:
@@ -456,81 +458,82 @@ class WeightGradient {
 
 void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& sizes, const void* x, const void* w,
               const void* bias, void* y, Element element) {
-  const gpu::Call call(exec, [&] { gpu::convolve(exec, layout, sizes, x, w, bias, y); });
-  if (call.is_done()) return;
-  const ArenaScope scope(exec.arena);
-  with_element(element, [&]<class T>() {
-    const auto *from = static_cast<const T*>(x), *weights = static_cast<const T*>(w),
-               *offsets = static_cast<const T*>(bias);
-    if (is_depthwise(layout, sizes))
-      convolve_depthwise<T>(exec, layout, sizes, from, weights, offsets, static_cast<T*>(y));
-    else if (layout.phases() == 1)
-      Convolution<T>(exec, layout, sizes).run(from, weights, offsets, static_cast<T*>(y));
-    else
-      convolve_phases<T>(exec, layout, sizes, from, weights, offsets, static_cast<T*>(y));
-  });
-  keep_cancel(exec);
+  for (const Exec& host : dispatch(exec, [&] { gpu::convolve(exec, layout, sizes, x, w, bias, y); })) {
+    const ArenaScope scope(host.arena);
+    with_element(element, [&]<class T>() {
+      const auto *from = static_cast<const T*>(x), *weights = static_cast<const T*>(w),
+                 *offsets = static_cast<const T*>(bias);
+      if (is_depthwise(layout, sizes))
+        convolve_depthwise<T>(host, layout, sizes, from, weights, offsets, static_cast<T*>(y));
+      else if (layout.phases() == 1)
+        Convolution<T>(host, layout, sizes).run(from, weights, offsets, static_cast<T*>(y));
+      else
+        convolve_phases<T>(host, layout, sizes, from, weights, offsets, static_cast<T*>(y));
+    });
+    keep_cancel(host);
+  }
 }
 
 void reverse_weight(const Exec& exec, const ConvSizes& n, std::size_t taps, const void* w, void* to, Element element) {
-  const gpu::Call call(exec, [&] {
-    const std::size_t all = n.filters * n.channels * taps;
-    gpu::permute(exec, w, std::array{n.groups, n.channels, n.filters, taps},
-                 std::array{all, taps, n.channels * taps, std::size_t{1}}, to);
-  });
-  if (call.is_done()) return;
-  with_element(element, [&]<class T>() {
-    for_rows(exec, n.groups * n.channels, n.filters * taps, [&](std::size_t row) {
-      const std::size_t group = row / n.channels, c = row % n.channels;
-      const T* from = static_cast<const T*>(w) + (group * n.filters * n.channels + c) * taps;
-      exec.kernels.slices.of<T>().move({n.filters, taps}, from, {.stride = n.channels * taps},
-                                       static_cast<T*>(to) + row * n.filters * taps, {.stride = taps});
+  for (const Exec& host : dispatch(exec, [&] {
+         const std::size_t all = n.filters * n.channels * taps;
+         gpu::permute(exec, w, std::array{n.groups, n.channels, n.filters, taps},
+                      std::array{all, taps, n.channels * taps, std::size_t{1}}, to);
+       }))
+    with_element(element, [&]<class T>() {
+      for_rows(host, n.groups * n.channels, n.filters * taps, [&](std::size_t row) {
+        const std::size_t group = row / n.channels, c = row % n.channels;
+        const T* from = static_cast<const T*>(w) + (group * n.filters * n.channels + c) * taps;
+        host.kernels.slices.of<T>().move({n.filters, taps}, from, {.stride = n.channels * taps},
+                                         static_cast<T*>(to) + row * n.filters * taps, {.stride = taps});
+      });
     });
-  });
 }
 
 void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& n, const void* x,
                               const void* g, bool reversed, void* d, void* d_bias, Element element) {
-  const gpu::Call call(exec, [&] {
-    gpu::convolve_weight_gradient(exec, layout, n, x, g, reversed, d);
-    if (d_bias != nullptr)
-      gpu::convolve_bias_gradient(exec, n.samples, n.groups * n.filters, layout.positions(), g, d_bias);
-  });
-  if (call.is_done()) return;
-  const ArenaScope scope(exec.arena);
-  with_element(element, [&]<class T>() {
-    WeightGradient<T> gradient(exec, layout, n);
-    for (std::size_t b = 0; b < n.samples && !is_cancelled(exec); b += kSampleBlock)
-      gradient.add_block(static_cast<const T*>(x) + b * n.groups * n.channels * layout.input_plane(),
-                         static_cast<const T*>(g) + b * n.groups * n.filters * layout.positions(),
-                         std::min(kSampleBlock, n.samples - b), reversed, static_cast<T*>(d), static_cast<T*>(d_bias));
-  });
-  keep_cancel(exec);
+  for (const Exec& host : dispatch(exec, [&] {
+         gpu::convolve_weight_gradient(exec, layout, n, x, g, reversed, d);
+         if (d_bias != nullptr)
+           gpu::convolve_bias_gradient(exec, n.samples, n.groups * n.filters, layout.positions(), g, d_bias);
+       })) {
+    const ArenaScope scope(host.arena);
+    with_element(element, [&]<class T>() {
+      WeightGradient<T> gradient(host, layout, n);
+      for (std::size_t b = 0; b < n.samples && !is_cancelled(host); b += kSampleBlock)
+        gradient.add_block(static_cast<const T*>(x) + b * n.groups * n.channels * layout.input_plane(),
+                           static_cast<const T*>(g) + b * n.groups * n.filters * layout.positions(),
+                           std::min(kSampleBlock, n.samples - b), reversed, static_cast<T*>(d),
+                           static_cast<T*>(d_bias));
+    });
+    keep_cancel(host);
+  }
 }
 
 void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions,
                             const void* g, void* d, Element element) {
-  const gpu::Call call(exec, [&] { gpu::convolve_bias_gradient(exec, samples, channels, positions, g, d); });
-  if (call.is_done()) return;
-  const ArenaScope scope(exec.arena);
-  with_element(element, [&]<class T>() {
-    const ConvKernels<T>& kernels = exec.kernels.conv.of<T>();
-    const std::size_t most = std::min(samples, kSampleBlock);
-    T* rows = exec.arena.take<T>(ceil_div(channels, kLanes) * most * positions * kLanes);
-    for_rows(exec, ceil_div(channels, kLanes), samples * positions * kLanes, [&](std::size_t panel) {
-      const std::size_t lanes = std::min(kLanes, channels - panel * kLanes);
-      T* to = rows + panel * most * positions * kLanes;
-      for (std::size_t first = 0; first < samples; first += kSampleBlock) {
-        const std::size_t count = std::min(kSampleBlock, samples - first);
-        for (std::size_t b = 0; b < count; ++b)
-          kernels.interleave(static_cast<const T*>(g) + ((first + b) * channels + panel * kLanes) * positions,
-                             positions, lanes, positions, to + b * positions * kLanes);
-        alignas(64) std::array<T, kLanes> total;
-        kernels.sum_rows(to, count * positions, total.data());
-        kernels.add_total(total.data(), lanes, 1, static_cast<T*>(d) + panel * kLanes);
-      }
+  for (const Exec& host :
+       dispatch(exec, [&] { gpu::convolve_bias_gradient(exec, samples, channels, positions, g, d); })) {
+    const ArenaScope scope(host.arena);
+    with_element(element, [&]<class T>() {
+      const ConvKernels<T>& kernels = host.kernels.conv.of<T>();
+      const std::size_t most = std::min(samples, kSampleBlock);
+      T* rows = host.arena.take<T>(ceil_div(channels, kLanes) * most * positions * kLanes);
+      for_rows(host, ceil_div(channels, kLanes), samples * positions * kLanes, [&](std::size_t panel) {
+        const std::size_t lanes = std::min(kLanes, channels - panel * kLanes);
+        T* to = rows + panel * most * positions * kLanes;
+        for (std::size_t first = 0; first < samples; first += kSampleBlock) {
+          const std::size_t count = std::min(kSampleBlock, samples - first);
+          for (std::size_t b = 0; b < count; ++b)
+            kernels.interleave(static_cast<const T*>(g) + ((first + b) * channels + panel * kLanes) * positions,
+                               positions, lanes, positions, to + b * positions * kLanes);
+          alignas(64) std::array<T, kLanes> total;
+          kernels.sum_rows(to, count * positions, total.data());
+          kernels.add_total(total.data(), lanes, 1, static_cast<T*>(d) + panel * kLanes);
+        }
+      });
     });
-  });
+  }
 }
 
 }  // namespace loom

@@ -1,6 +1,6 @@
 #pragma once
 // Convolutions of planes in f32 and f64, without a matrix of patches: vectorised over sixteen output positions, and
-// weight (c, k) is broadcast; its inputs lie at one offset from the positions (ops/unfold). The bits are those of
+// weight (c, k) is broadcast; its inputs are at one offset from the positions (ops/unfold). The bits are those of
 // unfold() and a product of matrices.
 
 #include "ops/unfold/unfold.h"
@@ -32,15 +32,6 @@ void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const
 // d[c] += sum over (b, o) of g[b, c, o], in the same order.
 void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions,
                             const void* g, void* d, Element element);
-
-namespace gpu {
-void convolve(const Exec& exec, const PatchLayout& layout, const ConvSizes& sizes, const void* x, const void* w,
-              const void* bias, void* y);
-void convolve_weight_gradient(const Exec& exec, const PatchLayout& layout, const ConvSizes& sizes, const void* x,
-                              const void* g, bool reversed, void* d);
-void convolve_bias_gradient(const Exec& exec, std::size_t samples, std::size_t channels, std::size_t positions,
-                            const void* g, void* d);
-}  // namespace gpu
 
 // ---- kernel side ----
 

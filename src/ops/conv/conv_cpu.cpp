@@ -13,7 +13,7 @@ LOOM_INLINE void store_lanes(const ConvTile<T>& tile, T* y, const Lanes<T>& v) {
   for (std::size_t i = tile.skip; i < tile.count; ++i) y[i] = lanes[i];
 }
 
-// What a sum is stored as; `bias` is a filter's, or null.
+// Returns the value that is stored for a sum; `bias` is a filter's, or null.
 template <class T>
 LOOM_INLINE Lanes<T> with_bias(const Lanes<T>& total, const T* bias) {
   const Lanes<T> sum = snap(total);
@@ -32,8 +32,8 @@ struct Blocks {
   const std::size_t *ends, *last;
 };
 
-// total[N][P][16] += the blocks for N filters and P tiles; the first block of a chain is the total, and behind the last
-// one it goes to y.
+// total[N][P][16] += the blocks for N filters and P tiles; the first block of a chain is the total, and after the last
+// one it is written to y.
 template <class T, int N, int P>
 [[gnu::noinline]] void add_blocks(const ConvTask<T>& task, std::size_t filter, const ConvTile<T>* tiles,
                                   const Blocks& blocks, T* total) {

@@ -5,7 +5,7 @@
 #include "core/checked.h"
 #include "ops/chain.wgsl.h"
 #include "ops/conv/bias_gradient.wgsl.h"
-#include "ops/conv/conv.h"
+#include "ops/conv/conv_gpu.h"
 #include "ops/conv/convolve.wgsl.h"
 #include "ops/conv/patch.wgsl.h"
 #include "ops/conv/weight_gradient.wgsl.h"
@@ -15,11 +15,11 @@
 namespace loom::gpu {
 namespace {
 
-// Filters that a thread computes: they share what it sees of the input and where that lies.
+// Filters that a thread computes: they share the inputs that it reads and their offsets.
 constexpr std::size_t kFiltersTogether = 4;
 constexpr std::size_t kManyGroups = 256;  // that keep a card busy
 
-// What patch.wgsl reads. Inputs stay where they are: no plane is stored with its padding.
+// Adds the arguments of patch.wgsl. Inputs stay where they are: no plane is stored with its padding.
 Kernel& with_patches(const Exec& exec, const PatchLayout& layout, Kernel& kernel) {
   const ConvGeometry& g = layout.geometry();
   std::array<std::uint32_t, 21> words;

@@ -208,7 +208,7 @@ class Runner {
   std::vector<T> x_, w_, g_, bias_;
 };
 
-TEST(Conv, N_04_N_05_every_path_has_the_bits_of_its_definition) {
+TEST(Conv, every_path_has_the_bits_of_its_definition) {  // N-04, N-05
   const FpEnvironment environment;
   for (const ConvShapes& s : test::conv_shapes())
     for (const Isa isa : usable_isas())
@@ -220,7 +220,7 @@ TEST(Conv, N_04_N_05_every_path_has_the_bits_of_its_definition) {
       }
 }
 
-TEST(Conv, S_05_geometry_that_fits_no_memory_is_an_error) {
+TEST(Conv, geometry_that_fits_no_memory_is_an_error) {  // S-05
   ConvGeometry g;
   g.in = {1, 3, 3};
   g.kernel = {1, 2, 2};

@@ -1,6 +1,6 @@
 #pragma once
-// Truth values on a graphics card, words that are 0 or 1, and what they decide. This computer has them in other stores:
-// here these are but the witnesses of a card's.
+// Truth values on a graphics card, words that are 0 or 1, and operations that they decide. The host keeps truth values
+// in another form: the host kernels of this file only check a card's.
 
 #include <span>
 
@@ -25,10 +25,5 @@ enum class Decision : std::uint8_t {
 // y [dims] of inputs that stretch to it, with their strides.
 void decide(const Exec& exec, Decision how, std::span<const FormulaInput> inputs, std::span<const std::size_t> dims,
             void* y);
-
-namespace gpu {
-void decide(const Exec& exec, Decision how, std::span<const FormulaInput> inputs, std::span<const std::size_t> dims,
-            void* y);
-}  // namespace gpu
 
 }  // namespace loom

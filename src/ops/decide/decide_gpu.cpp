@@ -2,7 +2,7 @@
 
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
-#include "ops/decide/decide.h"
+#include "ops/decide/decide_gpu.h"
 #include "ops/decide/decide.wgsl.h"
 #include "ops/formula/places.wgsl.h"
 

@@ -2,8 +2,9 @@
 
 #include <cmath>
 
-#include "backend/webgpu/call.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
+#include "ops/dropout/dropout_gpu.h"
 #include "ops/for_rows.h"
 
 namespace loom {
@@ -16,14 +17,14 @@ double least_uniform(double rate) { return (std::ceil(rate * 0x1p23 - 0.5) + 0.5
 }  // namespace
 
 void dropout(const Exec& exec, ConstTensor x, double rate, const RandomStream& stream, Tensor y, std::size_t first) {
-  const gpu::Call call(exec, [&] { gpu::dropout(exec, x, least_uniform(rate), 1 - rate, stream, y, first); });
-  if (call.is_done()) return;
-  with_element(x.element, [&]<class T>() {
-    for_elements(exec, x.rows * x.cols, [&](std::size_t at, std::size_t n) {
-      exec.kernels.dropout.of<T>().dropout(x.as<T>() + at, static_cast<T>(least_uniform(rate)),
-                                           static_cast<T>(1 - rate), stream, first + at, n, y.as<T>() + at);
+  for (const Exec& host :
+       dispatch(exec, [&] { gpu::dropout(exec, x, least_uniform(rate), 1 - rate, stream, y, first); }))
+    with_element(x.element, [&]<class T>() {
+      for_elements(host, x.rows * x.cols, [&](std::size_t at, std::size_t n) {
+        host.kernels.dropout.of<T>().dropout(x.as<T>() + at, static_cast<T>(least_uniform(rate)),
+                                             static_cast<T>(1 - rate), stream, first + at, n, y.as<T>() + at);
+      });
     });
-  });
 }
 
 }  // namespace loom

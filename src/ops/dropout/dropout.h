@@ -10,12 +10,6 @@ namespace loom {
 // rate in [0, 1); y may be x. `first` is the number of x's first element in the stream.
 void dropout(const Exec& exec, ConstTensor x, double rate, const RandomStream& stream, Tensor y, std::size_t first = 0);
 
-namespace gpu {
-// As the kernel below has it.
-void dropout(const Exec& exec, ConstTensor x, double least, double keep, const RandomStream& stream, Tensor y,
-             std::size_t first);
-}  // namespace gpu
-
 template <class T>
 struct DropoutKernels {
   // y = x / keep where the uniform number of the element, counted from `first`, is at least `least`, else x * 0 / keep.

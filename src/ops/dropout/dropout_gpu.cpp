@@ -1,6 +1,6 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
-#include "ops/dropout/dropout.h"
+#include "ops/dropout/dropout_gpu.h"
 #include "ops/dropout/dropout.wgsl.h"
 
 namespace loom::gpu {

@@ -1,7 +1,8 @@
 #include "ops/effect/effect.h"
 
-#include "backend/webgpu/call.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
+#include "ops/effect/effect_gpu.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
 
@@ -34,26 +35,25 @@ void each_effect_group(const Exec& exec, Effect effect, const RandomStream& stre
 
 void apply_effect(const Exec& exec, Effect effect, const RandomStream& stream, ConstTensor y0, ConstTensor m, Tensor y,
                   std::size_t counted) {
-  const gpu::Call call(exec, [&] { gpu::apply_effect(exec, effect, stream, y0, m, y, counted); });
-  if (call.is_done()) return;
-  each_effect_group(exec, effect, stream, counted, y0, m,
-                    [&]<class T>(const EffectGroup<T>& group, std::size_t, std::size_t at) {
-                      exec.kernels.effect.of<T>().apply(group, y0.as<T>() + at, y.as<T>() + at);
-                    });
+  for (const Exec& host : dispatch(exec, [&] { gpu::apply_effect(exec, effect, stream, y0, m, y, counted); }))
+    each_effect_group(host, effect, stream, counted, y0, m,
+                      [&]<class T>(const EffectGroup<T>& group, std::size_t, std::size_t at) {
+                        host.kernels.effect.of<T>().apply(group, y0.as<T>() + at, y.as<T>() + at);
+                      });
 }
 
 void apply_effect_backward(const Exec& exec, Effect effect, const RandomStream& stream, ConstTensor dy, ConstTensor y0,
                            ConstTensor m, Tensor dy0, Tensor dm, std::size_t counted) {
-  const gpu::Call call(exec, [&] {
-    gpu::apply_effect_backward(exec, effect, stream, dy, y0, m, dy0, dm, counted);
-    if (effect == Effect::Gate) activate_backward(exec, Activation::Sigmoid, m, dm, dm);
-  });
-  if (call.is_done()) return;
-  each_effect_group(
-      exec, effect, stream, counted, y0, m, [&]<class T>(const EffectGroup<T>& group, std::size_t g, std::size_t at) {
-        exec.kernels.effect.of<T>().backward(group, dy.as<T>() + at, y0.as<T>() + at, dy0.as<T>() + at, dm.row<T>(g));
-      });
-  if (effect == Effect::Gate) activate_backward(exec, Activation::Sigmoid, m, dm, dm);
+  for (const Exec& host : dispatch(exec, [&] {
+         gpu::apply_effect_backward(exec, effect, stream, dy, y0, m, dy0, dm, counted);
+         if (effect == Effect::Gate) activate_backward(exec, Activation::Sigmoid, m, dm, dm);
+       })) {
+    each_effect_group(
+        host, effect, stream, counted, y0, m, [&]<class T>(const EffectGroup<T>& group, std::size_t g, std::size_t at) {
+          host.kernels.effect.of<T>().backward(group, dy.as<T>() + at, y0.as<T>() + at, dy0.as<T>() + at, dm.row<T>(g));
+        });
+    if (effect == Effect::Gate) activate_backward(host, Activation::Sigmoid, m, dm, dm);
+  }
 }
 
 }  // namespace loom

@@ -21,14 +21,6 @@ void apply_effect(const Exec& exec, Effect effect, const RandomStream& stream, C
 void apply_effect_backward(const Exec& exec, Effect effect, const RandomStream& stream, ConstTensor dy, ConstTensor y0,
                            ConstTensor m, Tensor dy0, Tensor dm, std::size_t counted = 0);
 
-namespace gpu {
-void apply_effect(const Exec& exec, Effect effect, const RandomStream& stream, ConstTensor y0, ConstTensor m, Tensor y,
-                  std::size_t counted);
-// dm of a gate is that of sigmoid(m_0).
-void apply_effect_backward(const Exec& exec, Effect effect, const RandomStream& stream, ConstTensor dy, ConstTensor y0,
-                           ConstTensor m, Tensor dy0, Tensor dm, std::size_t counted);
-}  // namespace gpu
-
 template <class T>
 struct EffectGroup {
   Effect effect;

@@ -1,11 +1,12 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
 #include "ops/chain.wgsl.h"
-#include "ops/effect/effect.h"
+#include "ops/effect/effect_gpu.h"
 #include "ops/effect/effect.wgsl.h"
 #include "ops/effect/effect_slopes.wgsl.h"
 #include "ops/effect/group.wgsl.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/elementwise_gpu.h"
 
 namespace loom::gpu {
 namespace {

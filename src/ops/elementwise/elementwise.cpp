@@ -3,9 +3,10 @@
 #include <array>
 #include <utility>
 
-#include "backend/webgpu/call.h"
 #include "core/nearest.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
+#include "ops/elementwise/elementwise_gpu.h"
 #include "ops/for_rows.h"
 
 namespace loom {
@@ -72,62 +73,56 @@ void each_piece(const Exec& exec, Tensor y, F&& f) {
 }  // namespace
 
 void add(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::add(exec, a, b, y); });
-  if (call.is_done()) return;
-  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
-    k.add(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at);
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::add(exec, a, b, y); }))
+    each_piece(host, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+      k.add(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at);
+    });
 }
 
 void multiply(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::multiply(exec, a, b, y); });
-  if (call.is_done()) return;
-  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
-    k.multiply(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at);
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::multiply(exec, a, b, y); }))
+    each_piece(host, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+      k.multiply(a.as<T>() + at, b.as<T>() + at, n, y.as<T>() + at);
+    });
 }
 
 void scale(const Exec& exec, ConstTensor x, double factor, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::scale(exec, x, factor, y); });
-  if (call.is_done()) return;
-  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
-    k.scale(x.as<T>() + at, factor, n, y.as<T>() + at);
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::scale(exec, x, factor, y); }))
+    each_piece(host, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+      k.scale(x.as<T>() + at, factor, n, y.as<T>() + at);
+    });
 }
 
 void add_to_rows(const Exec& exec, ConstTensor x, const void* row, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::add_to_rows(exec, x, row, y); });
-  if (call.is_done()) return;
-  with_element(y.element, [&]<class T>() {
-    for_rows(exec, y.rows, y.cols, [&](std::size_t r) {
-      exec.kernels.elementwise.of<T>().add(x.row<T>(r), static_cast<const T*>(row), y.cols, y.row<T>(r));
+  for (const Exec& host : dispatch(exec, [&] { gpu::add_to_rows(exec, x, row, y); }))
+    with_element(y.element, [&]<class T>() {
+      for_rows(host, y.rows, y.cols, [&](std::size_t r) {
+        host.kernels.elementwise.of<T>().add(x.row<T>(r), static_cast<const T*>(row), y.cols, y.row<T>(r));
+      });
     });
-  });
 }
 
 void divide(const Exec& exec, ConstTensor x, double divisor, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::divide(exec, x, divisor, y); });
-  if (call.is_done()) return;
-  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
-    k.divide(x.as<T>() + at, static_cast<T>(divisor), n, y.as<T>() + at);
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::divide(exec, x, divisor, y); }))
+    each_piece(host, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+      k.divide(x.as<T>() + at, static_cast<T>(divisor), n, y.as<T>() + at);
+    });
 }
 
 void fill_zero(const Exec& exec, Tensor y) { fill(exec, y, 0); }
 
 void fill(const Exec& exec, Tensor y, double value) {
-  const gpu::Call call(exec, [&] { gpu::fill(exec, y, value); });
-  if (call.is_done()) return;
-  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
-    k.fill(static_cast<T>(value), n, y.as<T>() + at);
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::fill(exec, y, value); }))
+    each_piece(host, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+      k.fill(static_cast<T>(value), n, y.as<T>() + at);
+    });
 }
 
 void copy(const Exec& exec, ConstTensor x, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::copy(exec, x, y); });
-  if (call.is_done()) return;
-  each_piece(exec, y,
-             [&]<class T>(const auto& k, std::size_t at, std::size_t n) { k.copy(x.as<T>() + at, n, y.as<T>() + at); });
+  for (const Exec& host : dispatch(exec, [&] { gpu::copy(exec, x, y); }))
+    each_piece(host, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+      k.copy(x.as<T>() + at, n, y.as<T>() + at);
+    });
 }
 
 void convert(const Exec& exec, ConstTensor x, Tensor y) {
@@ -138,36 +133,33 @@ void convert(const Exec& exec, ConstTensor x, Tensor y) {
 }
 
 void activate(const Exec& exec, const ActivationFn& fn, ConstTensor x, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::activate(exec, fn, x, y); });
-  if (call.is_done()) return;
-  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
-    k.activate(fn, x.as<T>() + at, n, y.as<T>() + at);
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::activate(exec, fn, x, y); }))
+    each_piece(host, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+      k.activate(fn, x.as<T>() + at, n, y.as<T>() + at);
+    });
 }
 
 void activate_backward(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor dy, Tensor dx) {
-  const gpu::Call call(exec, [&] { gpu::activate_backward(exec, fn, x, dy, dx); });
-  if (call.is_done()) return;
-  each_piece(exec, dx, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
-    k.activate_backward(fn, x.as<T>() + at, dy.as<T>() + at, n, dx.as<T>() + at);
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::activate_backward(exec, fn, x, dy, dx); }))
+    each_piece(host, dx, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+      k.activate_backward(fn, x.as<T>() + at, dy.as<T>() + at, n, dx.as<T>() + at);
+    });
 }
 
 void gated(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::gated(exec, fn, gate, up, y); });
-  if (call.is_done()) return;
-  each_piece(exec, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
-    k.gated(fn, gate.as<T>() + at, up.as<T>() + at, n, y.as<T>() + at);
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::gated(exec, fn, gate, up, y); }))
+    each_piece(host, y, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+      k.gated(fn, gate.as<T>() + at, up.as<T>() + at, n, y.as<T>() + at);
+    });
 }
 
 void gated_backward(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, ConstTensor dy,
                     Tensor dgate, Tensor dup) {
-  const gpu::Call call(exec, [&] { gpu::gated_backward(exec, fn, gate, up, dy, dgate, dup); });
-  if (call.is_done()) return;
-  each_piece(exec, dup, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
-    k.gated_backward(fn, gate.as<T>() + at, up.as<T>() + at, dy.as<T>() + at, n, dgate.as<T>() + at, dup.as<T>() + at);
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::gated_backward(exec, fn, gate, up, dy, dgate, dup); }))
+    each_piece(host, dup, [&]<class T>(const auto& k, std::size_t at, std::size_t n) {
+      k.gated_backward(fn, gate.as<T>() + at, up.as<T>() + at, dy.as<T>() + at, n, dgate.as<T>() + at,
+                       dup.as<T>() + at);
+    });
 }
 
 }  // namespace loom

@@ -47,7 +47,7 @@ struct ActivationFn {
   bool is_linear() const { return kind == Activation::Linear; }
 };
 
-// Those that He's initialisation is for (engine J-02).
+// Activations that He's initialisation is for (engine J-02).
 constexpr bool is_relu_like(Activation a) {
   return a == Activation::Relu || a == Activation::LeakyRelu || a == Activation::Relu2 || a == Activation::Relu6;
 }
@@ -77,21 +77,6 @@ void gated(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTens
 // dup = dy * activation(gate), dgate = dy * up * activation'(gate); neither may be an input.
 void gated_backward(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, ConstTensor dy,
                     Tensor dgate, Tensor dup);
-
-namespace gpu {
-void add(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y);
-void multiply(const Exec& exec, ConstTensor a, ConstTensor b, Tensor y);
-void scale(const Exec& exec, ConstTensor x, double factor, Tensor y);
-void add_to_rows(const Exec& exec, ConstTensor x, const void* row, Tensor y);
-void divide(const Exec& exec, ConstTensor x, double divisor, Tensor y);
-void fill(const Exec& exec, Tensor y, double value);
-void copy(const Exec& exec, ConstTensor x, Tensor y);
-void activate(const Exec& exec, const ActivationFn& fn, ConstTensor x, Tensor y);
-void activate_backward(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor dy, Tensor dx);
-void gated(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, Tensor y);
-void gated_backward(const Exec& exec, const ActivationFn& fn, ConstTensor gate, ConstTensor up, ConstTensor dy,
-                    Tensor dgate, Tensor dup);
-}  // namespace gpu
 
 // f64 of f32 and the reverse.
 template <class T>

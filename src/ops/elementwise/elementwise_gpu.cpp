@@ -3,7 +3,7 @@
 #include "ops/elements_gpu.h"
 #include "ops/elementwise/add_to_rows.wgsl.h"
 #include "ops/elementwise/copy.wgsl.h"
-#include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/elementwise_gpu.h"
 #include "ops/elementwise/fill.wgsl.h"
 #include "ops/recorded.h"
 

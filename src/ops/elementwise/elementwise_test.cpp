@@ -128,7 +128,7 @@ void check_activations() {
             std::min({std::abs(v), std::abs(std::abs(v) - 1), std::abs(std::abs(v) - 3), std::abs(v - 6)});
         const double slope =
             jumps ? (std::abs(v) < 1 ? 1 : 0) : (value_of(activation, v + h) - value_of(activation, v - h)) / (2 * h);
-        // No difference tells the slope at a kink.
+        // A difference does not give the slope at a kink.
         wanted.push_back(kink < 2 * h ? static_cast<double>(found[n + i]) : slope * static_cast<double>(dy[i]));
       }
       EXPECT_TRUE(near(found, wanted, sizeof(T) == 8 ? 3e-9 : 2e-6)) << n;

@@ -1,7 +1,7 @@
 #pragma once
-// Folds along any axes, f32: y[i] over the elements of x that lie at kept(i) + reduced(k), k ascending. Sums are one
-// chain in f64, rounded once; the quotient of a mean is rounded to f64 before. Results are snapped. Of the largest and
-// smallest the first NaN wins.
+// Folds along any axes, f32: y[i] over the elements of x at kept(i) + reduced(k), k ascending. Sums are one chain in
+// f64, rounded once; the quotient of a mean is rounded to f64 before. Results are snapped. For the largest and smallest
+// element the first NaN wins.
 
 #include <span>
 
@@ -31,9 +31,5 @@ inline constexpr std::size_t kMostFolded = 1u << 15;
 inline constexpr std::size_t kFoldAxes = 16;
 
 void fold(const Exec& exec, Fold how, const float* x, const FoldAxes& kept, const FoldAxes& reduced, float* y);
-
-namespace gpu {
-void fold(const Exec& exec, Fold how, const float* x, const FoldAxes& kept, const FoldAxes& reduced, float* y);
-}  // namespace gpu
 
 }  // namespace loom

@@ -2,7 +2,7 @@
 
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
-#include "ops/fold/fold.h"
+#include "ops/fold/fold_gpu.h"
 #include "ops/fold/fold.wgsl.h"
 #include "ops/fold/wide.wgsl.h"
 

@@ -2,9 +2,10 @@
 
 #include <array>
 
-#include "backend/webgpu/call.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
 #include "ops/for_rows.h"
+#include "ops/formula/formula_gpu.h"
 
 namespace loom {
 
@@ -74,16 +75,16 @@ void evaluate(const Exec& exec, const Formula& formula, std::span<const FormulaI
   LOOM_ASSERT(inputs.size() == formula.num_inputs() && dims.size() <= kFormulaAxes);
   std::size_t n = 1;
   for (const std::size_t d : dims) n *= d;
-  const gpu::Call call(exec, [&] { gpu::evaluate(exec, formula, task_of<float>(formula, inputs, dims, y), n); });
-  if (call.is_done()) return;
-  with_element(element, [&]<class T>() {
-    const FormulaTask<T> task = task_of<T>(formula, inputs, dims, y);
-    const FormulaKernels<T>& kernels = exec.kernels.formula.of<T>();
-    for_ranges(exec, pieces_of(n), kPieceElements * formula.steps().size(), [&](std::size_t begin, std::size_t end) {
-      const std::size_t first = begin * kPieceElements, last = std::min(n, end * kPieceElements);
-      kernels.evaluate(task, first, last - first);
+  for (const Exec& host :
+       dispatch(exec, [&] { gpu::evaluate(exec, formula, task_of<float>(formula, inputs, dims, y), n); }))
+    with_element(element, [&]<class T>() {
+      const FormulaTask<T> task = task_of<T>(formula, inputs, dims, y);
+      const FormulaKernels<T>& kernels = host.kernels.formula.of<T>();
+      for_ranges(host, pieces_of(n), kPieceElements * formula.steps().size(), [&](std::size_t begin, std::size_t end) {
+        const std::size_t first = begin * kPieceElements, last = std::min(n, end * kPieceElements);
+        kernels.evaluate(task, first, last - first);
+      });
     });
-  });
 }
 
 }  // namespace loom

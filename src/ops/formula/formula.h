@@ -1,7 +1,7 @@
 #pragma once
 // Formulas of several tensors, element by element: steps in order, run over pieces of the output that stay in the
 // first-level cache. The result of every step is snapped, so the bits are those of the same steps one after the other.
-// No sums here; y may be an input that is not stretched.
+// A formula has no sums; y may be an input that is not stretched.
 
 #include <span>
 
@@ -77,11 +77,6 @@ struct FormulaTask {
   const T* inputs[kFormulaInputs];
   T* y = nullptr;
 };
-namespace gpu {
-// n elements of the task, whose inputs are all there is.
-void evaluate(const Exec& exec, const Formula& formula, const FormulaTask<float>& task, std::size_t n);
-}  // namespace gpu
-
 enum class Decision : std::uint8_t;
 enum class Fold : std::uint8_t;
 struct FoldAxes;
@@ -90,7 +85,7 @@ template <class T>
 struct FormulaKernels {
   // Elements [first, first + count) of y.
   void (*evaluate)(const FormulaTask<T>& task, std::size_t first, std::size_t count);
-  // The same of ops/decide and ops/fold, and rows of ops/affine: graphs have them beside formulas, whatever T is.
+  // Kernels of ops/decide and ops/fold, and rows of ops/affine: graphs have them beside formulas, whatever T is.
   void (*decide)(Decision how, std::span<const FormulaInput> inputs, std::span<const std::size_t> dims,
                  std::size_t first, std::size_t count, std::uint32_t* y);
   void (*fold)(Fold how, const float* x, const FoldAxes& kept, const FoldAxes& reduced, std::size_t first,

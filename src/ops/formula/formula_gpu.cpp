@@ -6,7 +6,7 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
 #include "core/mutex.h"
-#include "ops/formula/formula.h"
+#include "ops/formula/formula_gpu.h"
 #include "ops/formula/places.wgsl.h"
 #include "ops/recorded.h"
 #include "simd/record/trace.h"

@@ -2,7 +2,7 @@
 // Ops of target propagation (docs/guide/tween.md, engine 7) beside those of backward passes. A gap is a target minus
 // the value it is for: it has the shape of that value, and takes the place of a gradient. Sums along all elements of a
 // tensor or a group are lanes16 in the element type, over rows of a matrix chain64; every stored value is snapped.
-// Nothing here divides by 0: such entries become 0, "no signal". A figure of a whole tensor is left in a tensor of a
+// No op divides by 0: such entries become 0, "no signal". A figure of a whole tensor is left in a tensor of a
 // few elements, of the element type, which later ops read.
 
 #include "ops/elementwise/elementwise.h"
@@ -73,23 +73,6 @@ struct NormGapTask {
 };
 
 inline constexpr double kLeastSecantWidth = 1e-3;
-
-namespace gpu {
-void secant_width(const Exec& exec, ConstTensor x, double step, Tensor width);
-void secant_gap(const Exec& exec, const ActivationFn& fn, ConstTensor x, ConstTensor width, ConstTensor e, Tensor out);
-// low and high: the range of fn.
-void plain_gap(const Exec& exec, const ActivationFn& fn, double low, double high, ConstTensor x, ConstTensor e,
-               Tensor out);
-void signed_gap(const Exec& exec, ConstTensor x, ConstTensor e, Tensor y);
-void add_size_of_columns(const Exec& exec, ConstTensor w, void* sums);
-void close_gap(const Exec& exec, const void* sums, double threshold, bool divide, ConstTensor base, Tensor d);
-void clamp(const Exec& exec, double limit, Tensor d, ConstTensor failed);
-void simplex_gap(const Exec& exec, ConstTensor p, ConstTensor e, std::span<const SoftmaxRun> runs, Tensor out);
-void norm_gap(const Exec& exec, const NormGap& norm, ConstTensor x, const void* gamma, ConstTensor e, Tensor out);
-void direction_gap(const Exec& exec, ConstTensor e, ConstTensor b, ConstTensor y, std::size_t branch, Tensor q);
-void mean_of_column(const Exec& exec, ConstTensor p, std::size_t i, ConstTensor factor, Tensor mean);
-void gap_figures(const Exec& exec, ConstTensor a, ConstTensor e, const Aim& aim, Tensor figures, Tensor failed);
-}  // namespace gpu
 
 template <class T>
 struct GapKernels {

@@ -9,7 +9,7 @@
 #include "ops/gap/column_mean.wgsl.h"
 #include "ops/gap/direction.wgsl.h"
 #include "ops/gap/gap_figures.wgsl.h"
-#include "ops/gap/gap.h"
+#include "ops/gap/gap_gpu.h"
 #include "ops/gap/norm_gap.wgsl.h"
 #include "ops/gap/simplex.wgsl.h"
 #include "ops/gap/sizes.wgsl.h"

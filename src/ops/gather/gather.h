@@ -14,14 +14,14 @@ namespace loom {
 inline constexpr std::int32_t kNoRow = -1;
 enum class OutOfTable : std::uint8_t { Error, Zero };
 
-// Ids lie on this computer, or on the device that the pass runs on (ids_from_values).
+// Ids are on the host, or on the device that the pass runs on (ids_from_values).
 
 // IndexOutOfRange in exec.status, and no row written, when an id is outside [0, table.rows()); kNoRow is 0 throughout
 // with Zero.
 void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double scale, Tensor y,
                  OutOfTable out = OutOfTable::Error);
 
-// The same for a table in the arena or of plain values: y[r] = table[ids[r]], 0 for kNoRow; every id is a row.
+// Like gather(), for a table in the arena or of plain values: y[r] = table[ids[r]], 0 for kNoRow; every id is a row.
 void take_rows(const Exec& exec, ConstTensor table, std::span<const std::int32_t> ids, Tensor y);
 
 // Writes the exact decoded values of the whole matrix into y.
@@ -32,22 +32,12 @@ void decode_matrix(const Exec& exec, const Matrix& matrix, Tensor y);
 void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, OutOfTable out,
                      std::span<std::int32_t> ids);
 
-// What is told of a value that is no id.
+// The error of a value that is no id.
 Error no_id(double value, std::size_t row, std::size_t table_rows);
 
 // dtable [any, dy.cols] of dy's element type.
 void scatter_add_rows(const Exec& exec, std::span<const std::int32_t> ids, double scale, ConstTensor dy,
                       std::size_t table_rows, void* dtable);
-
-namespace gpu {
-void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double scale, Tensor y);
-void take_rows(const Exec& exec, ConstTensor table, std::span<const std::int32_t> ids, Tensor y);
-void decode_matrix(const Exec& exec, const Matrix& matrix, Tensor y);
-void ids_from_values(const Exec& exec, ConstTensor x, std::size_t table_rows, OutOfTable out,
-                     std::span<std::int32_t> ids);
-void scatter_add_rows(const Exec& exec, std::span<const std::int32_t> ids, double scale, ConstTensor dy, void* dtable);
-bool lie_there(const Exec& exec, std::span<const std::int32_t> ids);
-}  // namespace gpu
 
 template <class T>
 struct GatherKernels {

@@ -10,7 +10,7 @@ std::size_t ids_of(const T* x, std::size_t n, std::size_t table_rows, std::int32
   std::size_t first = n;
   for (std::size_t r = n; r-- > 0;) {
     const auto v = static_cast<double>(x[r]);
-    // Compared before it is converted: NaN and what an integer cannot hold fail here.
+    // Compared before it is converted: refuses NaN and values that an integer cannot hold.
     const bool inside = v >= 0 && v < static_cast<double>(table_rows) && v < 2147483648.0 &&
                         static_cast<double>(static_cast<std::int32_t>(v)) == v;
     ids[r] = inside ? static_cast<std::int32_t>(v) : kNoRow;

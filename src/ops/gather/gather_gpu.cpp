@@ -1,6 +1,6 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
-#include "ops/gather/gather.h"
+#include "ops/gather/gather_gpu.h"
 #include "ops/gather/gather.wgsl.h"
 #include "ops/gather/gather_rows.wgsl.h"
 #include "ops/gather/ids.wgsl.h"
@@ -17,7 +17,7 @@ namespace loom::gpu {
 namespace {
 
 const void* ids_on(const Exec& exec, std::span<const std::int32_t> ids) {
-  return lie_there(exec, ids) ? ids.data() : exec.gpu()->upload(exec, ids);
+  return are_on_device(exec, ids) ? ids.data() : exec.gpu()->upload(exec, ids);
 }
 
 std::string_view rows_of_matrix(const Matrix& table) {
@@ -44,7 +44,7 @@ void take(const Exec& exec, const Matrix& table, const void* ids, double factor,
 
 }  // namespace
 
-bool lie_there(const Exec& exec, std::span<const std::int32_t> ids) { return exec.gpu()->holds(ids.data()); }
+bool are_on_device(const Exec& exec, std::span<const std::int32_t> ids) { return exec.gpu()->holds(ids.data()); }
 
 void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double factor, Tensor y) {
   if (exec.rehearsal()) return;

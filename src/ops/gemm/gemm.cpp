@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "backend/webgpu/call.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
 #include "ops/for_rows.h"
+#include "ops/gemm/gemm_gpu.h"
 #include "ops/slices/slices.h"
 #include "ops/until_cancelled.h"
 #include "simd/orders.h"
@@ -15,7 +16,7 @@ namespace {
 // a with rows close enough to be read side by side: few columns of a transposed one stay in the cache, more are copied.
 template <class T>
 Operand rows_of(const Exec& exec, const Operand& a, std::size_t m, std::size_t k) {
-  constexpr std::size_t kTile = 64;  // terms at a time: what lies together in a is read together
+  constexpr std::size_t kTile = 64;  // terms at a time: contiguous elements of a are read together
   if (a.col_stride == 1 || k <= kTile) return a;
   T* rows = exec.arena.take<T>(m * k);
   for_ranges_until_cancelled(exec, (k + kTile - 1) / kTile, kTile * m, [&](std::size_t begin, std::size_t end) {
@@ -117,34 +118,34 @@ template void pack_panel(const Exec&, const float*, std::size_t, std::size_t, st
 template void pack_panel(const Exec&, const double*, std::size_t, std::size_t, std::size_t, std::size_t, double*);
 
 void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
-  const gpu::Call call(exec, [&] { gpu::gemm(exec, a, b, k, c, into, block); });
-  if (call.is_done()) return;
-  const ArenaScope scope(exec.arena);
-  if (is_direct(b, c.rows, k, into, block))
-    return with_element(c.element, [&]<class T>() { direct_gemm<T>(exec, a, b, k, c, into, block); });
-  gemm(exec, a, pack(exec, {&b, 1}, k, c.cols, c.element), c, into, block);
+  for (const Exec& host : dispatch(exec, [&] { gpu::gemm(exec, a, b, k, c, into, block); })) {
+    const ArenaScope scope(host.arena);
+    if (is_direct(b, c.rows, k, into, block))
+      return with_element(c.element, [&]<class T>() { direct_gemm<T>(host, a, b, k, c, into, block); });
+    gemm(host, a, pack(host, {&b, 1}, k, c.cols, c.element), c, into, block);
+  }
 }
 
 // A graphics card has them as rows, one part below the other.
 static const float* lay_out(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n) {
   float* const rows = exec.arena.take<float>(parts.size() * k * n);
-  const gpu::Call call(exec, [&] { gpu::lay_out(exec, parts, k, n, rows); });
-  for (std::size_t i = 0; i < parts.size() && !call.is_done(); ++i)
-    exec.run(1, [&](std::size_t) {
-      exec.kernels.slices.of<float>().move({k, n}, static_cast<const float*>(parts[i].data),
-                                           {.stride = parts[i].row_stride, .step = parts[i].col_stride},
-                                           rows + i * k * n, {.stride = n});
-    });
+  for (const Exec& host : dispatch(exec, [&] { gpu::lay_out(exec, parts, k, n, rows); }))
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      host.run(1, [&](std::size_t) {
+        host.kernels.slices.of<float>().move({k, n}, static_cast<const float*>(parts[i].data),
+                                             {.stride = parts[i].row_stride, .step = parts[i].col_stride},
+                                             rows + i * k * n, {.stride = n});
+      });
   return rows;
 }
 
 PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, Element element) {
-  if (exec.gpu() != nullptr) return {lay_out(exec, parts, k, n), parts.size() * k, n};
+  if (exec.records()) return {lay_out(exec, parts, k, n), parts.size() * k, n};
   return with_element(element, [&]<class T>() { return pack_of<T>(exec, parts, k, n); });
 }
 
 void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into, std::size_t block) {
-  if (exec.gpu() != nullptr) return gemm(exec, a, Operand{b.panels, b.n, 1}, b.k, c, into, block);
+  if (exec.records()) return gemm(exec, a, Operand{b.panels, b.n, 1}, b.k, c, into, block);
   with_element(c.element, [&]<class T>() { gemm_of<T>(exec, a, b, c, into, block); });
 }
 
@@ -153,16 +154,15 @@ Operand laid_out(const Exec& exec, const Operand& a, std::size_t m, std::size_t 
 }
 
 void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c) {
-  const gpu::Call call(exec, [&] { gpu::add_column_sums(exec, x, block, c); });
-  if (call.is_done()) return;
-  with_element(x.element, [&]<class T>() {
-    constexpr std::size_t kColumns = 64;
-    for_ranges(exec, (x.cols + kColumns - 1) / kColumns, x.rows * kColumns, [&](std::size_t begin, std::size_t end) {
-      const std::size_t first = begin * kColumns, n = std::min(end * kColumns, x.cols) - first;
-      exec.kernels.gemm.of<T>().column_sums(x.as<T>() + first, x.cols, x.rows, block == 0 ? x.rows : block, n,
-                                            static_cast<T*>(c) + first);
+  for (const Exec& host : dispatch(exec, [&] { gpu::add_column_sums(exec, x, block, c); }))
+    with_element(x.element, [&]<class T>() {
+      constexpr std::size_t kColumns = 64;
+      for_ranges(host, (x.cols + kColumns - 1) / kColumns, x.rows * kColumns, [&](std::size_t begin, std::size_t end) {
+        const std::size_t first = begin * kColumns, n = std::min(end * kColumns, x.cols) - first;
+        host.kernels.gemm.of<T>().column_sums(x.as<T>() + first, x.cols, x.rows, block == 0 ? x.rows : block, n,
+                                              static_cast<T*>(c) + first);
+      });
     });
-  });
 }
 
 }  // namespace loom

@@ -1,7 +1,7 @@
 #pragma once
-// Products of two plain matrices, f32 or f64: what backward passes and f64 networks compute with.
+// Products of two plain matrices, f32 or f64, for backward passes and f64 networks.
 //   c[m, n] = sum_k a[m, k] b[k, n] by chain64 over k
-// Strides of an operand may be any, so that a transposed matrix is read as it lies. Gradients of weights sum over
+// Strides of an operand may be any, so that a transposed matrix is read in place. Gradients of weights sum over
 // samples (numerics N-05): with `block` > 0 the rows k are cut into runs of `block`, each run is one chain64, and c =
 // snap(c + run) for each, ascending.
 
@@ -34,7 +34,7 @@ struct PackedOperand {
   const void* panels = nullptr;
   std::size_t k = 0, n = 0;
 };
-// Matrices of [k, n] each, one below the other: their product with a [m, parts * k] is one chain. Lies in the arena.
+// Matrices of [k, n] each, one below the other: their product with a [m, parts * k] is one chain. Stored in the arena.
 PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, Element element);
 void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into = Into::Store,
           std::size_t block = 0);
@@ -49,34 +49,6 @@ void pack_panel(const Exec& exec, const T* b, std::size_t row_stride, std::size_
 // c[n] = snap(c[n] + sum_r x[r, n]), chain64 over the rows, per block of rows (0: all): gradients of biases.
 void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c);
 
-namespace gpu {
-void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block);
-// Many products of one shape: matrix i of an operand begins outer (i / inner) + step (i % inner / share) elements
-// behind the first.
-struct Batch {
-  std::size_t outer = 0, step = 0, share = 1;
-};
-struct EachGemm {
-  Operand a;
-  Batch of_a = {};
-  Operand b;
-  Batch of_b = {};
-  void* c = nullptr;
-  std::size_t c_stride = 0;  // elements from one row to the next
-  Batch of_c = {};
-  std::size_t m = 0, n = 0, k = 0;
-  std::size_t count = 1, inner = 1;
-  Into into = Into::Store;
-  bool causal = false;  // row r has the terms 0 to r alone
-};
-void gemm_of_each(const Exec& exec, const EachGemm& products);
-void lay_out(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, float* rows);
-// y = x w (+ bias, unless it is null) with w in panels of f32, [k][16], `panel_words` from one to the next.
-void gemm_panels(const Exec& exec, ConstTensor x, const void* panels, std::size_t panel_words, const void* bias,
-                 Tensor y);
-void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c);
-}  // namespace gpu
-
 template <class T>
 struct GemmTask {
   const T* a;  // [m, k]: element (r, i) at r * a_row + i * a_step
@@ -86,7 +58,7 @@ struct GemmTask {
   T* c;
   Into into;
 };
-// b as it lies, its rows contiguous.
+// b in place, its rows contiguous.
 template <class T>
 struct DirectGemmTask {
   const T* a;

@@ -87,7 +87,7 @@ void panels(const GemmTask<T>& task, std::size_t begin, std::size_t end, std::si
   }
 }
 
-// N rows of a against P times sixteen columns of b as it lies, from column `at` on.
+// N rows of a against P times sixteen columns of b, read in place, from column `at` on.
 template <class T, int N, int P, class L>
 [[gnu::noinline]] void direct_tile(const DirectGemmTask<T>& task, std::size_t row, std::size_t at, L lanes) {
   alignas(64) T total[N][P][kLanes];

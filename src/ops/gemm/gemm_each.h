@@ -5,7 +5,7 @@
 
 namespace loom {
 
-// Matrix i begins i * step elements behind the first one; 0: all are the first.
+// Matrix i begins i * step elements after the first one; 0: all are the first.
 struct Operands {
   Operand first;
   std::size_t step = 0;

@@ -29,7 +29,7 @@ void expect_the_bits_of_the_cpu(gpu::GpuDevice& device, Numbers numbers) {
       gemm_each(exec, {{t[0].data, c.k, 1}, c.m * c.k}, {b, c.shares_b ? 0 : of_b}, c.count, c.k, y);
     };
     expect_equal(device, in, c.count * c.m, c.n, op);
-    // Here each is a product by itself.
+    // Each is a product by itself.
     const auto all = run(nullptr, in, c.count * c.m, c.n, op);
     const auto one = run(nullptr, in, c.m, c.n, [&](const Exec& exec, Inputs t, Tensor y) {
       const std::size_t last = c.count - 1;

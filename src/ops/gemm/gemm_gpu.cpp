@@ -3,7 +3,7 @@
 
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
-#include "ops/gemm/gemm.h"
+#include "ops/gemm/gemm_gpu.h"
 #include "ops/gemm/gemm.wgsl.h"
 #include "ops/gemm/lay_out.wgsl.h"
 #include "ops/matmul/tiles_gpu.h"
@@ -21,7 +21,7 @@ using Tile = GemmTile;
 struct Products {
   EachGemm each;
   Chunks chunks;
-  std::size_t panel_words = 0;  // b lies in panels
+  std::size_t panel_words = 0;  // b is stored in panels
   const void* bias = nullptr;
 
   std::size_t tiles(const Tile& tile) const {
@@ -76,7 +76,7 @@ struct Products {
     return across >= kManyTiles ? 0 : std::min(each.m, 128 * ceil_div(kManyTiles, across));
   }
 
-  // Chunks lie in memory until they are added.
+  // Chunks stay in memory until they are added.
   void record_chunks(const Exec& exec, const Tile& tile, float* parts) const {
     constexpr std::size_t kChunks = 3;
     record(exec, slices(tile), tile, parts, kChunks);

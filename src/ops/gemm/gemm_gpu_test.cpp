@@ -13,8 +13,8 @@ using op_test::Inputs;
 using op_test::values;
 using op_test::Values;
 
-// Few tiles and many, chains short and long (which workgroups share), sizes beside their multiples, either operand as
-// it lies or transposed, all ways into c.
+// Few tiles and many, chains short and long (which workgroups share), sizes beside their multiples, either operand
+// plain or transposed, all ways into c.
 TEST(Gpu, gemm_products_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   struct Size {

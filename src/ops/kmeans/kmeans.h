@@ -17,13 +17,6 @@ void kmeans_input_gradient(const Exec& exec, ConstTensor x, const void* centers,
 void kmeans_center_gradient(const Exec& exec, ConstTensor x, const void* centers, ConstTensor u, ConstTensor a,
                             ConstTensor g, double t2, std::size_t block, void* dcenters);
 
-namespace gpu {
-void kmeans_scores(const Exec& exec, ConstTensor x, const void* centers, double t2, Tensor l);
-void kmeans_input_gradient(const Exec& exec, ConstTensor x, const void* centers, ConstTensor u, double t2, Tensor dx);
-void kmeans_center_gradient(const Exec& exec, ConstTensor x, const void* centers, ConstTensor u, ConstTensor a,
-                            ConstTensor g, double t2, std::size_t block, void* dcenters);
-}  // namespace gpu
-
 template <class T>
 struct KmeansTask {
   const T* x;

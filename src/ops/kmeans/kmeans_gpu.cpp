@@ -3,7 +3,7 @@
 #include "backend/webgpu/gpu_device.h"
 #include "backend/webgpu/wgsl/lanes.wgsl.h"
 #include "core/checked.h"
-#include "ops/kmeans/kmeans.h"
+#include "ops/kmeans/kmeans_gpu.h"
 #include "ops/kmeans/kmeans_center_gradient.wgsl.h"
 #include "ops/kmeans/kmeans_input_gradient.wgsl.h"
 #include "ops/kmeans/kmeans_scores.wgsl.h"

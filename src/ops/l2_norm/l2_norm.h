@@ -16,21 +16,15 @@ void l2_norm(const Exec& exec, ConstTensor x, Tensor norm);
 // what brings it down to `limit`: two factors, limit / (norm + 1e-6) together (one that f32 would hold as a subnormal
 // is two), both 1 where the norm is not above the limit or not finite, and where the limit is 0.
 enum ClipFigure : std::uint8_t { kFirstFactor = kNormEntries, kSecondFactor };
-inline constexpr std::size_t kClipFigures = 4;  // behind those of a norm
+inline constexpr std::size_t kClipFigures = 4;  // after those of a norm
 void clip_factors(const Exec& exec, ConstTensor norms, double limit, Tensor clip);
 // x = snap(snap(first x) second), a factor of 1 left out.
 void scale_by(const Exec& exec, ConstTensor clip, Tensor x);
 
-// Of the factors of a clip (l2_norm_cpu.cpp).
+// Constants in the factors of a clip (l2_norm_cpu.cpp).
 inline constexpr double kClipOffZero = 1e-6;   // added to the norm that the limit is divided by
 inline constexpr double kClipTiny = 0x1p-100;  // smaller factors are two, the first of which is
 inline constexpr double kClipFirst = 0x1p-64;
-
-namespace gpu {
-void l2_norm(const Exec& exec, ConstTensor x, Tensor norm);
-void clip_factors(const Exec& exec, ConstTensor norms, float limit, Tensor clip);  // 0: no limit
-void scale_by(const Exec& exec, ConstTensor clip, Tensor x);
-}  // namespace gpu
 
 template <class T>
 struct L2NormKernels {

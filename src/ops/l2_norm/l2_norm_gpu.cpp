@@ -1,7 +1,7 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
 #include "ops/l2_norm/clip_factors.wgsl.h"
-#include "ops/l2_norm/l2_norm.h"
+#include "ops/l2_norm/l2_norm_gpu.h"
 #include "ops/l2_norm/norm_of_lanes.wgsl.h"
 #include "ops/l2_norm/scale_by.wgsl.h"
 #include "ops/l2_norm/square_lanes.wgsl.h"

@@ -69,7 +69,7 @@ void check_clip() {
 }
 LOOM_OP_TEST(L2Norm, T_40_what_is_too_long_is_brought_down, check_clip)
 
-TEST(L2Norm, T_40_a_norm_beyond_f32_is_clipped_by_two_factors) {
+TEST(L2Norm, a_norm_beyond_f32_is_clipped_by_two_factors) {  // T-40
   const FpEnvironment environment;
   const std::vector<float> x = values<float>(100, 4, 1e38);
   const std::vector<float> found = clipped<float>({0x1p52f, 0x1p-80f}, 1, x);  // the norm is 2^132

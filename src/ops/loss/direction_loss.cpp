@@ -2,11 +2,12 @@
 
 #include <numeric>
 
-#include "backend/webgpu/call.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
 #include "ops/gemm/gemm.h"
+#include "ops/loss/direction_loss_gpu.h"
 #include "ops/loss/softmax_loss.h"
 
 namespace loom {
@@ -18,13 +19,12 @@ struct Units {
 
 Units units_of(const Exec& exec, ConstTensor x) {
   const Units out{exec.arena.tensor(x.rows, x.cols, x.element), exec.arena.tensor(x.rows, 1, x.element)};
-  const gpu::Call call(exec, [&] { gpu::unit_rows(exec, x, out.unit, out.norm); });
-  if (call.is_done()) return out;
-  with_element(x.element, [&]<class T>() {
-    for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
-      exec.kernels.direction_loss.of<T>().unit_row(x.row<T>(r), x.cols, out.unit.row<T>(r), out.norm.row<T>(r));
+  for (const Exec& host : dispatch(exec, [&] { gpu::unit_rows(exec, x, out.unit, out.norm); }))
+    with_element(x.element, [&]<class T>() {
+      for_rows(host, x.rows, x.cols, [&](std::size_t r) {
+        host.kernels.direction_loss.of<T>().unit_row(x.row<T>(r), x.cols, out.unit.row<T>(r), out.norm.row<T>(r));
+      });
     });
-  });
   return out;
 }
 
@@ -33,29 +33,27 @@ void units_backward(const Exec& exec, const Operand& slopes, const Units& x, con
                     Tensor dx) {
   if (dx.data == nullptr) return;
   gemm(exec, slopes, Operand::of(others.unit), others.unit.rows, du);
-  const gpu::Call call(exec, [&] { gpu::unit_rows_backward(exec, x.unit, x.norm, du, dx); });
-  if (call.is_done()) return;
-  with_element(dx.element, [&]<class T>() {
-    for_rows(exec, dx.rows, dx.cols, [&](std::size_t r) {
-      exec.kernels.direction_loss.of<T>().unit_backward(x.unit.row<T>(r), x.norm.row<T>(r), du.row<T>(r), dx.cols,
-                                                        dx.row<T>(r));
+  for (const Exec& host : dispatch(exec, [&] { gpu::unit_rows_backward(exec, x.unit, x.norm, du, dx); }))
+    with_element(dx.element, [&]<class T>() {
+      for_rows(host, dx.rows, dx.cols, [&](std::size_t r) {
+        host.kernels.direction_loss.of<T>().unit_backward(x.unit.row<T>(r), x.norm.row<T>(r), du.row<T>(r), dx.cols,
+                                                          dx.row<T>(r));
+      });
     });
-  });
 }
 
 }  // namespace
 
 void cosine_loss(const Exec& exec, ConstTensor o, ConstTensor t, const RowScale& scale, Tensor values,
                  Tensor gradient) {
-  const gpu::Call call(exec, [&] { gpu::cosine_loss(exec, o, t, scale, values, gradient); });
-  if (call.is_done()) return;
-  with_element(o.element, [&]<class T>() {
-    for_rows(exec, o.rows, o.cols, [&](std::size_t r) {
-      exec.kernels.direction_loss.of<T>().cosine_row(o.row<T>(r), t.row<T>(r), scale.of<T>(r), o.cols,
-                                                     values.as<T>() + r,
-                                                     gradient.data == nullptr ? nullptr : gradient.row<T>(r));
+  for (const Exec& host : dispatch(exec, [&] { gpu::cosine_loss(exec, o, t, scale, values, gradient); }))
+    with_element(o.element, [&]<class T>() {
+      for_rows(host, o.rows, o.cols, [&](std::size_t r) {
+        host.kernels.direction_loss.of<T>().cosine_row(o.row<T>(r), t.row<T>(r), scale.of<T>(r), o.cols,
+                                                       values.as<T>() + r,
+                                                       gradient.data == nullptr ? nullptr : gradient.row<T>(r));
+      });
     });
-  });
 }
 
 void contrastive_loss(const Exec& exec, ConstTensor o, ConstTensor t, double temperature, const RowScale& scale,

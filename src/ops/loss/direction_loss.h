@@ -20,12 +20,6 @@ void cosine_loss(const Exec& exec, ConstTensor o, ConstTensor t, const RowScale&
 void contrastive_loss(const Exec& exec, ConstTensor o, ConstTensor t, double temperature, const RowScale& scale,
                       Tensor values, Tensor gradient, Tensor target_gradient);
 
-namespace gpu {
-void cosine_loss(const Exec& exec, ConstTensor o, ConstTensor t, const RowScale& scale, Tensor values, Tensor gradient);
-void unit_rows(const Exec& exec, ConstTensor x, Tensor unit, Tensor norm);
-void unit_rows_backward(const Exec& exec, ConstTensor unit, ConstTensor norm, ConstTensor du, Tensor dx);
-}  // namespace gpu
-
 template <class T>
 struct DirectionLossKernels {
   // gradient may be null

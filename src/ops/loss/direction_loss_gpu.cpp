@@ -1,7 +1,7 @@
 #include "backend/webgpu/wgsl/lanes.wgsl.h"
 #include "ops/loss/cosine_loss.wgsl.h"
 #include "ops/loss/row_units.wgsl.h"
-#include "ops/loss/direction_loss.h"
+#include "ops/loss/direction_loss_gpu.h"
 #include "ops/loss/factor.wgsl.h"
 #include "ops/loss/row_scale_gpu.h"
 #include "ops/loss/unit_rows.wgsl.h"

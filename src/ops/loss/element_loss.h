@@ -27,11 +27,6 @@ inline constexpr double kLossLogFloor = 1e-10, kProbabilityMargin = 1e-7;
 void element_loss(const Exec& exec, ElementLoss loss, double parameter, ConstTensor o, ConstTensor t,
                   const RowScale& scale, Tensor values, Tensor gradient);
 
-namespace gpu {
-void element_loss(const Exec& exec, ElementLoss loss, double parameter, ConstTensor o, ConstTensor t,
-                  const RowScale& scale, Tensor values, Tensor gradient);
-}
-
 // Rows of n each that have one scale, one after the other in memory; gradient may be null.
 template <class T>
 struct ElementLossRows {

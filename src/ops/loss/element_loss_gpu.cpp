@@ -1,5 +1,5 @@
 #include "backend/webgpu/wgsl/lanes.wgsl.h"
-#include "ops/loss/element_loss.h"
+#include "ops/loss/element_loss_gpu.h"
 #include "ops/loss/element_loss.wgsl.h"
 #include "ops/loss/row_scale_gpu.h"
 #include "simd/record/math_functions.h"

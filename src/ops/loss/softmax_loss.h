@@ -41,14 +41,6 @@ inline constexpr double kHeadFloor = 1e-7;
 void multi_head_crossentropy(const Exec& exec, ConstTensor x, const MultiHeadTargets& targets, const RowScale& scale,
                              Tensor values, Tensor gradient);
 
-namespace gpu {
-// `weights`: those of the classes, in the element type.
-void softmax_crossentropy(const Exec& exec, ConstTensor x, const SoftmaxTargets& targets,
-                          std::span<const float> weights, const RowScale& scale, Tensor values, Tensor gradient);
-void multi_head_crossentropy(const Exec& exec, ConstTensor x, const MultiHeadTargets& targets, const RowScale& scale,
-                             Tensor values, Tensor gradient);
-}  // namespace gpu
-
 template <class T>
 struct SoftmaxLossRow {
   const T *x, *targets, *class_weights;  // n of each; the last two may be null

@@ -8,7 +8,7 @@
 #include "ops/loss/head_sums.wgsl.h"
 #include "ops/loss/row_scale_gpu.h"
 #include "ops/loss/softmax_class_loss.wgsl.h"
-#include "ops/loss/softmax_loss.h"
+#include "ops/loss/softmax_loss_gpu.h"
 #include "ops/loss/softmax_loss.wgsl.h"
 #include "ops/loss/softmax_sums.wgsl.h"
 #include "simd/record/math_functions.h"
@@ -17,7 +17,7 @@ namespace loom::gpu {
 
 namespace {
 
-// What the shaders of losses of logits begin with.
+// The text that shaders of losses of logits begin with.
 std::string softmax_text() {
   return recorder::math_function("exp_f") + recorder::math_function("log1p_f") +
          joined({wgsl::lanes, wgsl::largest, wgsl::first_largest, wgsl::factor, wgsl::softmax_sums});

@@ -1,8 +1,9 @@
 #include "ops/magnitude/magnitude.h"
 
-#include "backend/webgpu/call.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
 #include "ops/for_rows.h"
+#include "ops/magnitude/magnitude_gpu.h"
 
 namespace loom {
 
@@ -10,29 +11,28 @@ void magnitude_bound(const Exec& exec, ConstTensor x, Tensor bound) { magnitude_
 
 void magnitude_bounds(const Exec& exec, std::span<const ConstTensor> x, Tensor bounds) {
   if (x.empty()) return;
-  const gpu::Call call(exec, [&] { gpu::magnitude_bounds(exec, x, bounds); });
-  if (call.is_done()) return;
-  with_element(x[0].element, [&]<class T>() {
-    const MagnitudeKernels<T>& kernels = exec.kernels.magnitude.of<T>();
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::size_t n = x[i].rows * x[i].cols;
-      const ArenaScope scope(exec.arena);
-      T* const pieces = exec.arena.take<T>(pieces_of(n));
-      for_pieces(exec, n, [&](std::size_t piece, std::size_t first, std::size_t count) {
-        kernels.bound(x[i].as<T>() + first, count, pieces + piece);
-      });
-      if (exec.computes()) kernels.largest(pieces, pieces_of(n), bounds.as<T>() + i);
-    }
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::magnitude_bounds(exec, x, bounds); }))
+    with_element(x[0].element, [&]<class T>() {
+      const MagnitudeKernels<T>& kernels = host.kernels.magnitude.of<T>();
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const std::size_t n = x[i].rows * x[i].cols;
+        const ArenaScope scope(host.arena);
+        T* const pieces = host.arena.take<T>(pieces_of(n));
+        for_pieces(host, n, [&](std::size_t piece, std::size_t first, std::size_t count) {
+          kernels.bound(x[i].as<T>() + first, count, pieces + piece);
+        });
+        if (host.computes()) kernels.largest(pieces, pieces_of(n), bounds.as<T>() + i);
+      }
+    });
 }
 
 void check_finite(const Exec& exec, ConstTensor x, Tensor failed) {
-  const gpu::Call call(exec, [&] { gpu::check_finite(exec, x, failed); });
-  if (call.is_done()) return;
-  if (!exec.computes()) return;
-  with_element(x.element, [&]<class T>() {
-    exec.kernels.magnitude.of<T>().check(x.as<T>(), x.rows * x.cols, failed.as<float>());
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::check_finite(exec, x, failed); })) {
+    if (!host.computes()) return;
+    with_element(x.element, [&]<class T>() {
+      host.kernels.magnitude.of<T>().check(x.as<T>(), x.rows * x.cols, failed.as<float>());
+    });
+  }
 }
 
 }  // namespace loom

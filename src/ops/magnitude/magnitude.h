@@ -11,22 +11,11 @@ namespace loom {
 // bound [1], of x's element: no magnitude in x is larger, and the largest is less than a sixteenth below; infinity
 // where an element is no number.
 void magnitude_bound(const Exec& exec, ConstTensor x, Tensor bound);
-// The same of many tensors of one element, into bounds [1, number of tensors].
+// Bounds of many tensors of one element type, into bounds [1, number of tensors].
 void magnitude_bounds(const Exec& exec, std::span<const ConstTensor> x, Tensor bounds);
 // failed [1] of f32 = 1 where an element of x is not finite, else as it was. Meant for a few elements: one thread looks
 // at them.
 void check_finite(const Exec& exec, ConstTensor x, Tensor failed);
-
-namespace gpu {
-void magnitude_bounds(const Exec& exec, std::span<const ConstTensor> x, Tensor bounds);
-void check_finite(const Exec& exec, ConstTensor x, Tensor failed);
-// The largest magnitudes of parts of x by their bits: that of all is the largest of them. They lie in the arena.
-struct Magnitudes {
-  const void* bits;
-  std::size_t count;
-};
-Magnitudes largest_magnitudes(const Exec& exec, ConstTensor x);
-}  // namespace gpu
 
 template <class T>
 struct MagnitudeKernels {

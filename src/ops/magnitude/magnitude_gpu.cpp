@@ -5,7 +5,7 @@
 #include "core/checked.h"
 #include "ops/magnitude/bound.wgsl.h"
 #include "ops/magnitude/check_finite.wgsl.h"
-#include "ops/magnitude/magnitude.h"
+#include "ops/magnitude/magnitude_gpu.h"
 #include "ops/magnitude/magnitudes.wgsl.h"
 
 namespace loom::gpu {

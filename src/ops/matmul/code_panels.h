@@ -51,7 +51,7 @@ struct BlockFormat {
                                                                                        : 1);
   // The factors of one sub-block take so many bytes, for all sixteen rows.
   static constexpr std::size_t kSubBytes = kShared ? 0 : kSlotBytes * (kMin && !kNibbles ? 2 : 1);
-  // Zero points, or d and dmin of a super-block, lie behind those factors, beginning here.
+  // The offset of zero points, or of d and dmin of a super-block, which follow those factors.
   static constexpr std::size_t kRestAt = kBlocks * kSubs * kSubBytes;
   static constexpr std::size_t kFactors =
       kSuper ? (kRestAt + kLanes * (kMin ? 4 : 2) + 63) / 64 * 64 : kRestAt + (kZeros ? kLanes : 0);
@@ -94,7 +94,7 @@ class Codes {
       return slice_.dot(x.high, x.sum);
   }
 
-  // The same for the only row there is.
+  // Like dot(), for a single row.
   static LOOM_INLINE native::I32 dot_once(const std::byte* block, std::size_t slice, const QuantizedBlock& x) {
     if constexpr (Format::kBits == 8 && Wide)
       return Slice::dot_once(block + slice * kRegisterBytes, x.words);
@@ -156,8 +156,8 @@ struct Factors {
   }
 };
 
-// total += f32(dot) * (scale * sx), then min * (sx * f32(sum q)); `sum` is that of the inputs behind dot. Minima of
-// super-blocks are taken away, since dmin has the other sign.
+// total += f32(dot) * (scale * sx), then min * (sx * f32(sum q)); `sum` is that of the inputs of `dot`. Minima of
+// super-blocks are subtracted, since dmin has the other sign.
 template <class Format>
 LOOM_INLINE native::F32 add_block(native::F32 total, native::I32 dot, std::int32_t sum, std::int32_t offset,
                                   const Factors<Format>& f, const QuantizedBlock& x, std::size_t s) {
@@ -195,8 +195,9 @@ LOOM_INLINE void store_blocks(const MatmulTask& task, std::size_t p, std::size_t
   store_row(task, p, row, scales != nullptr ? total * splat(scales[row]) : total);
 }
 
-// One row of x goes by panels in pairs that lie half of the part from each other, each once, its lines asked for ahead:
-// a core reads two streams faster than one (a Xeon 1.7 times as fast). f(how many, first panel, panels between them).
+// For one row of x, takes panels in pairs that are half of the part from each other, each once, and prefetches their
+// lines: a core reads two streams faster than one (a Xeon 1.7 times as fast). f(how many, first panel, panels between
+// them).
 template <class F>
 LOOM_INLINE void for_pairs(std::size_t first, std::size_t last, F&& f) {
   const std::size_t half = (last - first) / 2;

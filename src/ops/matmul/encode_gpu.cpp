@@ -66,7 +66,7 @@ struct Source {
   std::size_t group_cols() const { return is_grouped() ? span.group_size : 0xffffffffu; }
 };
 
-// What estimates a scale by these texts behind the rule's own.
+// The kernel that estimates a scale: the rule's own text, then `body`.
 Kernel scale_kernel(std::string_view name, std::string_view body, std::uint32_t threads, const Source& from) {
   const CodeRule& rule = code_rule(from.dtype);
   Kernel kernel(name, body, threads);
@@ -115,7 +115,7 @@ const std::uint32_t* estimate(const Exec& exec, const Source& from) {
   return spans;
 }
 
-// What a kernel that encodes reads and goes by; `spans` as estimate() leaves them.
+// Adds the arguments of a kernel that encodes; `spans` as estimate() writes them.
 void add_codes(Kernel& kernel, const Source& from, const void* spans) {
   const CodeRule& rule = code_rule(from.dtype);
   kernel.reads("spans", spans == nullptr ? from.values : spans)
@@ -168,7 +168,7 @@ void add_words(Kernel& kernel, const Matrix& m) {
       .number("blocks", ceil_div(m.cols(), kBlockCols));
 }
 
-// One of the matrices, of values that lie where `from` says; spans are its own.
+// Encodes one of the matrices from the values of `from`; spans are its own.
 void encode_panels(const Exec& exec, const Matrix& m, const Source& from, const void* spans) {
   const PanelLayout& layout = m.layout();
   const std::size_t padded = m.panels() * kPanelRows;

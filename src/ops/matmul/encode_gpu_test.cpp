@@ -1,8 +1,8 @@
-// Matrices that a graphics card encodes have the bytes that quantize() gives them here.
+// Matrices that a graphics card encodes have the bytes that quantize() gives them on the host.
 
 #include <cmath>
 
-#include "backend/webgpu/call.h"
+#include "ops/dispatch.h"
 #include "ops/gpu_test.h"
 #include "ops/matmul/matrix_gpu.h"
 
@@ -12,7 +12,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 using Parts = std::vector<std::shared_ptr<const Matrix>>;
 
-// Panels, then the scales and zero points of rows, where they lie here.
+// Panels, then the scales and zero points of rows, in host memory.
 std::vector<std::span<const std::byte>> pieces_of(const Matrix& m) {
   const std::size_t factor_bytes = m.panels() * kPanelRows * sizeof(float);
   std::vector<std::span<const std::byte>> pieces = {{m.panel(0), m.panels() * m.panel_bytes()}};
@@ -21,8 +21,8 @@ std::vector<std::span<const std::byte>> pieces_of(const Matrix& m) {
   return pieces;
 }
 
-// The matrices of `parts` whose rows lie one below the other, as this computer encodes them.
-Parts encoded_here(DType dtype, ScaleSpan span, std::span<const float> values, std::size_t cols, std::size_t parts) {
+// The matrices of `parts`, whose rows are one below the other, as the host encodes them.
+Parts encoded_on_host(DType dtype, ScaleSpan span, std::span<const float> values, std::size_t cols, std::size_t parts) {
   const QuantizedMatrix q = quantize(dtype, values, values.size() / cols, cols, span).value();
   Parts out;
   for (std::size_t p = 0; p < parts; ++p) {
@@ -46,32 +46,32 @@ struct Case {
   std::size_t rows, cols, parts;
 };
 
-// Encodes on the device, into matrices that hold other values; what then lies there is compared.
+// Encodes on the device, into matrices that hold other values, and compares the result.
 class Encoder {
  public:
   Encoder(gpu::GpuDevice& device, const Case& c) : device_(device), case_(c), arena_(&device) {
     std::vector<float> other(c.rows * c.cols);
     for (std::size_t i = 0; i < other.size(); ++i) other[i] = static_cast<float>(i % 13) - 5;
-    there_ = encoded_here(c.dtype, c.span, other, c.cols, c.parts);
+    device_parts_ = encoded_on_host(c.dtype, c.span, other, c.cols, c.parts);
     values_ = Memory::create(&device, other.size() * 4).value();
   }
 
   void expect_equal(std::span<const float> values, std::string_view what) {
     values_.write(0, std::as_bytes(values));
-    const Parts wanted = encoded_here(case_.dtype, case_.span, values, case_.cols, case_.parts);
+    const Parts wanted = encoded_on_host(case_.dtype, case_.span, values, case_.cols, case_.parts);
     const Exec exec{*pool_, *kernels_for(best_isa()).value(), arena_};
     const auto encode = [&](const Exec& now) {
-      const gpu::Call call(now, [&] { gpu::refill(now, there_, case_.span, values_.data()); });
-      if (!call.is_done() && now.computes()) put(wanted);
+      for (const Exec& host : dispatch(now, [&] { gpu::refill(now, device_parts_, case_.span, values_.data()); }))
+        if (host.computes()) put(wanted);
     };
     ASSERT_TRUE(plan_scratch(exec, encode));
     encode(exec);
     ASSERT_FALSE(exec.status) << exec.status->text();
     for (std::size_t p = 0; p < wanted.size(); ++p) {
-      const auto expected = pieces_of(*wanted[p]), here = pieces_of(*there_[p]);
+      const auto expected = pieces_of(*wanted[p]), here = pieces_of(*device_parts_[p]);
       for (std::size_t i = 0; i < here.size(); ++i) {
         Bytes got(here[i].size());
-        device_.read(device_.place(there_[p]->token(), here[i]).value(), got);
+        device_.read(device_.place(device_parts_[p]->token(), here[i]).value(), got);
         const auto differs = std::ranges::mismatch(got, expected[i]).in1;
         EXPECT_TRUE(differs == got.end())
             << name(case_.dtype) << " " << case_.rows << " x " << case_.cols << " span "
@@ -83,12 +83,12 @@ class Encoder {
   }
 
  private:
-  // What the kernels of this computer would leave.
+  // Writes the bytes that the kernels of the host would write.
   void put(const Parts& wanted) {
     for (std::size_t p = 0; p < wanted.size(); ++p) {
-      const auto from = pieces_of(*wanted[p]), here = pieces_of(*there_[p]);
+      const auto from = pieces_of(*wanted[p]), here = pieces_of(*device_parts_[p]);
       for (std::size_t i = 0; i < here.size(); ++i)
-        std::ranges::copy(from[i], const_cast<std::byte*>(device_.place(there_[p]->token(), here[i]).value()));
+        std::ranges::copy(from[i], const_cast<std::byte*>(device_.place(device_parts_[p]->token(), here[i]).value()));
     }
   }
 
@@ -96,7 +96,7 @@ class Encoder {
   Case case_;
   std::shared_ptr<ThreadPool> pool_ = ThreadPool::create(2).value();
   Arena arena_;
-  Parts there_;
+  Parts device_parts_;
   Memory values_;
 };
 
@@ -105,7 +105,7 @@ struct Hostile {
   std::function<float(std::size_t row, std::size_t col, float uniform)> value;  // uniform: in -1 .. 1
 };
 
-// A row's two values a and -b, of which (a + b) / 255 lies in the middle of two floats as soon as a + b has been
+// A row's two values a and -b, of which (a + b) / 255 is in the middle of two floats as soon as a + b has been
 // rounded to f64, which loses what b has beside an integer.
 float beside_middle(std::size_t row, std::size_t col) {
   if (col > 1) return 0;
@@ -221,10 +221,12 @@ TEST(Gpu, hostile_vectors_become_what_their_codes_stand_for) {
         QuantizedMatrix like;
         like.dtype = dtype, like.rows = 1, like.cols = count, like.span = {Granularity::Tensor};
         op_test::expect_equal(*device, inputs, 1, count, [&](const Exec& exec, op_test::Inputs in, Tensor y) {
-          const gpu::Call call(exec, [&] { gpu::requantize(exec, like, in[0].data, y.data); });
-          if (call.is_done() || !exec.computes()) return;
-          const std::span<const float> from{in[0].as<float>(), count};
-          std::ranges::copy(dequantize(quantize(dtype, from, 1, count, {Granularity::Tensor}).value()), y.as<float>());
+          for (const Exec& host : dispatch(exec, [&] { gpu::requantize(exec, like, in[0].data, y.data); })) {
+            if (!host.computes()) continue;
+            const std::span<const float> from{in[0].as<float>(), count};
+            const QuantizedMatrix codes = quantize(dtype, from, 1, count, {Granularity::Tensor}).value();
+            std::ranges::copy(dequantize(codes), y.as<float>());
+          }
         });
       }
 }

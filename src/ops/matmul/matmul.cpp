@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
+#include "ops/matmul/matmul_gpu.h"
 #include "ops/until_cancelled.h"
 
 namespace loom {
@@ -79,7 +80,8 @@ void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> job
         const PanelKind kind = job.weight->layout().kind;
         const QuantizedRows* const quantized = inputs.find(input_form(exec, job.weight->layout(), job.input_floor));
         const MatmulTask task{job.weight, x.as(), x.rows, x.cols, quantized, job.y.as(), job.bias};
-        const std::size_t stop = end < n ? end : n, each = items_per_look(kPanelRows * x.rows * x.cols);
+        const std::size_t stop = end < n ? end : n;
+        const std::size_t each = exec.cancel == nullptr ? n : items_per_look(kPanelRows * x.rows * x.cols);
         for (std::size_t first = begin; first < stop && !is_cancelled(exec); first += each)
           exec.kernels.matmul.panels[static_cast<std::size_t>(kind)](task, first, std::min(first + each, stop));
       }
@@ -100,20 +102,21 @@ void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> job
 }  // namespace
 
 void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
-  const gpu::Call call(exec, [&] { gpu::matmul(exec, x, jobs); });
-  if (call.is_done()) return;
-  const std::size_t each = rows_at_once(exec, x);
-  if (x.rows <= each) {
-    matmul_rows(exec, x, jobs);
-  } else {
-    for (std::size_t first = 0; first < x.rows && !is_cancelled(exec); first += each)
-      for (const MatmulJob& job : jobs) {
-        const std::size_t rows = std::min(each, x.rows - first);
-        matmul_rows(exec, {x.row(first), rows, x.cols},
-                    std::array{MatmulJob{job.weight, {job.y.row(first), rows, job.y.cols}, job.bias, job.input_floor}});
-      }
+  for (const Exec& host : dispatch(exec, [&] { gpu::matmul(exec, x, jobs); })) {
+    const std::size_t each = rows_at_once(host, x);
+    if (x.rows <= each) {
+      matmul_rows(host, x, jobs);
+    } else {
+      for (std::size_t first = 0; first < x.rows && !is_cancelled(host); first += each)
+        for (const MatmulJob& job : jobs) {
+          const std::size_t rows = std::min(each, x.rows - first);
+          matmul_rows(
+              host, {x.row(first), rows, x.cols},
+              std::array{MatmulJob{job.weight, {job.y.row(first), rows, job.y.cols}, job.bias, job.input_floor}});
+        }
+    }
+    keep_cancel(host);
   }
-  keep_cancel(exec);
 }
 
 }  // namespace loom

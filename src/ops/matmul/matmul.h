@@ -41,7 +41,7 @@ struct QuantizedRows {
   std::size_t blocks = 0;
   InputForm form = InputForm::Codes;
   std::size_t scale_cols = kBlockCols;  // columns that share a scale; 0: the whole row
-  // a row's scale lies in row_scales and multiplies the total; those of its blocks are 1
+  // a row's scale is in row_scales and multiplies the total; those of its blocks are 1
   bool splits_scale = false;
   float* row_scales = nullptr;
   float floor = 0;  // a row's largest size counts as at least this
@@ -63,10 +63,6 @@ void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs);
 
 // How inputs are quantised for such panels.
 QuantizedRows input_form(const Exec& exec, const PanelLayout& layout, float floor);
-
-namespace gpu {
-void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs);
-}
 
 // Kernel side.
 struct MatmulTask {

@@ -61,11 +61,11 @@ LOOM_INLINE F64x16 times(const F64x16& v, float x) { return v * splat(static_cas
 LOOM_INLINE F32x16 in_order(const F32x16& v) { return v; }
 LOOM_INLINE F64x16 in_order(const F64x16& v) { return v; }
 
-// Bytes of a panel of floats asked for ahead of use: behind the two blocks that are read side by side.
+// Bytes of a panel of floats that are prefetched: after the two blocks that are read side by side.
 constexpr std::size_t kAheadOfBlocks = 8192;
 
 // total += N blocks of the chain, whose sums are independent and stand side by side, in order: decode(column) of each
-// times its x. The lines behind `ahead` come from far away and are asked for in the order in which they lie, kFar bytes
+// times its x. The lines after `ahead` are prefetched in the order of memory, kFar bytes
 // for each column, and meanwhile(column of a block) is called as often.
 template <std::size_t N, std::size_t kFar, class Sum, class Decode, class Meanwhile>
 LOOM_INLINE Sum add_blocks(Sum total, Decode decode, const float* x, const std::byte* ahead, Meanwhile meanwhile) {
@@ -82,7 +82,7 @@ LOOM_INLINE Sum add_blocks(Sum total, Decode decode, const float* x, const std::
 }
 constexpr auto kNothing = [](std::size_t) {};
 
-// The columns behind the last whole block.
+// The columns after the last whole block.
 template <class Codec>
 LOOM_INLINE Sums<Codec> add_rest(Codec codec, const std::byte* w, std::size_t c, std::size_t cols, const float* x,
                                  const Sums<Codec>& total) {
@@ -117,8 +117,8 @@ Sums<Codec> stream_panel(Codec codec, const std::byte* w, std::size_t cols, cons
   return add_rest(codec, w, c, cols, x, in_order(total));
 }
 
-// The same for bytes that are halfs without their low bits: two blocks are widened while the two before them, which lie
-// in the nearest cache as halfs by then, are multiplied.
+// Like add_blocks(), for bytes that are halfs without their low bits: two blocks are widened while the two before them,
+// which are in the nearest cache as halfs by then, are multiplied.
 template <class Codec>
   requires Codec::kWidens
 F32x16 stream_panel(Codec codec, const std::byte* w, std::size_t cols, const float* x) {
@@ -144,7 +144,7 @@ F32x16 stream_panel(Codec codec, const std::byte* w, std::size_t cols, const flo
   return add_rest(codec, w, end, cols, x, in_order(total));
 }
 
-// Columns [begin, end) of a panel in f32 or f64: decoded into the buffer, or as they lie.
+// Columns [begin, end) of a panel in f32 or f64: decoded into the buffer, or in place.
 template <class Codec>
 LOOM_INLINE const Number<Codec>* decoded(Codec codec, const std::byte* panel, std::size_t begin, std::size_t end,
                                          Number<Codec>* buffer) {
@@ -157,14 +157,14 @@ LOOM_INLINE const Number<Codec>* decoded(Codec codec, const std::byte* panel, st
   }
 }
 
-// What the rows of a part of a matrix share: a chunk of a panel, and the inputs that meet it.
+// Buffers that the rows of a part of a matrix share: a chunk of a panel, and the inputs that multiply it.
 template <class T>
 struct Buffers {
   alignas(64) T columns[kSide<T> * kChunk<T> * kLanes];
   alignas(64) T inputs[std::is_same_v<T, float> ? 1 : kTile<T> * kChunk<T>];
 };
 
-// N rows of inputs as numbers of the sums: where they lie, or widened into the buffer.
+// N rows of inputs as numbers of the sums: in place, or widened into the buffer.
 template <int N>
 LOOM_INLINE Factor<float> as_numbers(Factor<float> x, std::size_t, float*) {
   return x;
@@ -195,8 +195,8 @@ void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, 
                                  buffers.columns + static_cast<std::size_t>(i) * kChunk<T> * kLanes);
     }
     const std::size_t apart = static_cast<std::size_t>(chunks[P - 1] - chunks[0]);
-    // The next chunk, of these panels or the ones behind them, comes from far away: its lines are asked for while this
-    // one is multiplied, column by column, since a processor holds few lines that are on their way.
+    // The next chunk, of these panels or the following ones, is prefetched column by column while this one is
+    // multiplied, since a processor has few outstanding lines.
     NextPanel next{task.weight->panel(end < task.cols ? p : p + P - 1) + end * Codec::kColumnBytes, Codec::kColumnBytes,
                    task.cols * Codec::kColumnBytes};
     constexpr std::size_t kBytes = kChunk<T> * Codec::kColumnBytes;
@@ -223,8 +223,8 @@ void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, 
         store_row(task, p + i, row0 + r, scaled<Codec>(task, p + i, load(totals[i].v[r])));
     return;
   }
-  // Narrow rows are packed where their totals lay, each over the lanes that the one before had too many, and leave all
-  // at once.
+  // Narrow rows are packed in the memory of their totals, each over the surplus lanes of the one before, and are
+  // written at once.
   const F32x16 bias = task.bias ? TailLanes{outputs}.load(task.bias) : zero();
   auto* const packed = reinterpret_cast<float*>(totals[0].v);
   for (std::size_t r = 0; r < rows; ++r) {
@@ -304,8 +304,7 @@ void fp4_panel(const MatmulTask& task, std::size_t p, std::size_t row0, std::siz
   for (std::size_t r = 0; r < rows; ++r) store_row(task, p, row0 + r, load(totals.v[r]));
 }
 
-// total += N groups that lie behind each other, each the chain of its columns times its scale: the chains stand side by
-// side.
+// total += N consecutive groups, each the chain of its columns times its scale: the chains are independent.
 template <std::size_t N>
 LOOM_INLINE F32x16 add_fp4_groups(F32x16 total, const std::byte*& block, std::size_t columns, const float* x) {
   constexpr std::size_t kBlockBytes = 256, kScaleBytes = kLanes * sizeof(float);
@@ -462,7 +461,7 @@ void quantize_row(const float* x, std::size_t cols, std::size_t row, const Quant
   }
 }
 
-// Compilers warn of a kind that is missing here.
+// Compilers warn of a kind without a case.
 constexpr PanelKernel kernel_of(PanelKind kind) {
   switch (kind) {
     case PanelKind::Float64: return float_panels<WideCodec<double>>;

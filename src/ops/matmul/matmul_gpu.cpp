@@ -1,13 +1,15 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
+#include "ops/elementwise/elementwise_gpu.h"
 #include "ops/gemm/gemm.h"
+#include "ops/gemm/gemm_gpu.h"
 #include "ops/matmul/code_panels.wgsl.h"
 #include "ops/matmul/code_terms.wgsl.h"
 #include "ops/matmul/float_panels.wgsl.h"
 #include "ops/matmul/float_terms.wgsl.h"
 #include "ops/matmul/fp4_terms.wgsl.h"
 #include "ops/matmul/inputs.wgsl.h"
-#include "ops/matmul/matmul.h"
+#include "ops/matmul/matmul_gpu.h"
 #include "ops/matmul/matrix_gpu.h"
 #include "ops/matmul/outputs.wgsl.h"
 #include "ops/matmul/rows_many.wgsl.h"
@@ -146,8 +148,8 @@ constexpr std::string_view kBiasNames[] = {"bias_0", "bias_1", "bias_2", "bias_3
 constexpr std::string_view kPanelCounts[] = {"panels_0", "panels_1", "panels_2", "panels_3"};
 constexpr std::string_view kOutputCounts[] = {"outputs_0", "outputs_1", "outputs_2", "outputs_3"};
 
-// Products that share their inputs and a way of lying become one kernel: a workgroup finds out which it works for, and
-// what it calls weight, bias and y is that one's.
+// Products that share their inputs and a layout become one kernel: a workgroup finds its product and uses that one's
+// weight, bias and y.
 std::string jobs_text(std::size_t jobs) {
   std::string text = "\nvar<private> job: u32;\n";
   const auto choice = [&](std::string_view head, std::string_view call) {
@@ -197,7 +199,7 @@ bool same_layout(const Matrix& a, const Matrix& b) {
          x.scale_offset == y.scale_offset && x.own_input_scales == y.own_input_scales;
 }
 
-// Many rows and weights that are f32 as they lie.
+// Many rows, and weights whose panels are f32.
 void multiply_floats(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   for (const MatmulJob& job : jobs) {
     const Matrix& m = *job.weight;

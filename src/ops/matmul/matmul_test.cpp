@@ -28,7 +28,7 @@ std::vector<float> random_floats(std::size_t n, std::uint64_t seed, float size =
   return v;
 }
 
-// Returns the bytes of a block at which its f16 scales lie.
+// Returns the offsets of the f16 scales in a block.
 std::vector<std::size_t> scales_at(DType dtype) {
   switch (dtype) {
     case DType::q4_0:
@@ -184,14 +184,14 @@ void expect_packed_equals_simulated(DType dtype, ScaleSpan span, std::size_t col
   }
 }
 
-TEST(Matmul, D_30_D_35_G_56_packed_equals_simulated_for_every_type_and_target) {
+TEST(Matmul, packed_equals_simulated_for_every_type_and_target) {  // D-30, D-35, G-56
   const FpEnvironment environment;
   for (const std::size_t cols : {64, 100, 353})
     for (std::size_t t = 0; t < kNumTypes; ++t) expect_packed_equals_simulated(static_cast<DType>(t), {}, cols);
 }
 
 // Fewer outputs than a panel has rows leave in another way than many; biases in every way there is.
-TEST(Matmul, D_35_narrow_batches_are_their_rows_one_by_one_and_the_chain_itself) {
+TEST(Matmul, narrow_batches_are_their_rows_one_by_one_and_the_chain_itself) {  // D-35
   const FpEnvironment environment;
   for (const DType dtype : {DType::float32, DType::float16, DType::fp8e4m3})
     for (const std::size_t outputs : {1, 2, 3, 7, 8, 15, 16, 17, 31})
@@ -214,7 +214,7 @@ TEST(Matmul, D_35_narrow_batches_are_their_rows_one_by_one_and_the_chain_itself)
       }
 }
 
-TEST(Matmul, D_06_D_35_packed_equals_simulated_for_every_span) {
+TEST(Matmul, packed_equals_simulated_for_every_span) {  // D-06, D-35
   const FpEnvironment environment;
   for (const std::size_t cols : {100, 128, 353})
     for (std::size_t t = 0; t < kNumTypes; ++t)
@@ -223,7 +223,7 @@ TEST(Matmul, D_06_D_35_packed_equals_simulated_for_every_span) {
 }
 
 // At the size of use: threads divide outputs and rows of inputs.
-TEST(Matmul, D_33_D_34_every_way_of_inputs_is_divided_among_threads) {
+TEST(Matmul, every_way_of_inputs_is_divided_among_threads) {  // D-33, D-34
   constexpr std::size_t kOutputs = 270, kCols = 416, kRows = 100;
   static_assert(kRows * kCols >= 32768);
   const FpEnvironment environment;
@@ -254,7 +254,7 @@ TEST(Matmul, D_33_D_34_every_way_of_inputs_is_divided_among_threads) {
 
 // At the size of use: rows of inputs within a tile, above it and above a batch, columns that fill the blocks that stand
 // side by side, chunks, and parts of each.
-TEST(Matmul, D_30_D_32_elements_and_wide_codes_for_any_rows_and_threads) {
+TEST(Matmul, elements_and_wide_codes_for_any_rows_and_threads) {  // D-30, D-32
   constexpr std::size_t kOutputs = 83, kRows = 101;
   const FpEnvironment environment;
   for (const DType dtype : {DType::float64, DType::int64, DType::int32, DType::int16, DType::uint64, DType::uint32,
@@ -286,7 +286,7 @@ TEST(Matmul, D_30_D_32_elements_and_wide_codes_for_any_rows_and_threads) {
 }
 
 // One call may meet weights whose inputs are rounded in every way there is.
-TEST(Matmul, D_34_jobs_of_one_call_with_different_spans) {
+TEST(Matmul, jobs_of_one_call_with_different_spans) {  // D-34
   constexpr std::size_t kCols = 160, kOutputs = 20;
   const std::vector<float> w = random_floats(kOutputs * kCols, 21), x = random_floats(3 * kCols, 22);
   std::vector<Matrix> weights;
@@ -392,7 +392,7 @@ void expect_block_products(DType dtype, std::size_t cols) {
   }
 }
 
-TEST(Matmul, D_26_D_35_packed_blocks_equal_plain_loops_over_their_parts) {
+TEST(Matmul, packed_blocks_equal_plain_loops_over_their_parts) {  // D-26, D-35
   const FpEnvironment environment;
   for (std::size_t t = kNumTypes; t < kNumDTypes; ++t)
     for (const std::size_t cols : {256, 768}) expect_block_products(static_cast<DType>(t), cols);
@@ -400,7 +400,7 @@ TEST(Matmul, D_26_D_35_packed_blocks_equal_plain_loops_over_their_parts) {
 
 // Bytes of 256 weights: those of the file, and what integers of 6 bits, five digits to a byte and the filling of a
 // cache line add.
-TEST(Matmul, D_26_resident_bytes_are_near_those_of_the_file) {
+TEST(Matmul, resident_bytes_are_near_those_of_the_file) {  // D-26
   constexpr std::size_t kRows = 48, kCols = 768;
   for (std::size_t t = kNumTypes; t < kNumDTypes; ++t) {
     const auto dtype = static_cast<DType>(t);
@@ -412,7 +412,7 @@ TEST(Matmul, D_26_resident_bytes_are_near_those_of_the_file) {
   }
 }
 
-TEST(Matmul, D_06_spans_without_a_kernel_are_refused) {
+TEST(Matmul, spans_without_a_kernel_are_refused) {  // D-06
   const std::vector<float> w = random_floats(32 * 64, 5);
   const std::pair<DType, ScaleSpan> refused[] = {{DType::fp4, {Granularity::Row}},
                                                  {DType::fp4, {Granularity::Tensor}},
@@ -427,7 +427,7 @@ TEST(Matmul, D_06_spans_without_a_kernel_are_refused) {
 }
 
 // Codes below a byte are packed in memory: rows of the last panel, scales and zero points are all that comes on top.
-TEST(Matmul, D_11_G_55_resident_bytes) {
+TEST(Matmul, resident_bytes) {  // D-11, G-55
   constexpr std::size_t kRows = 48, kCols = 320;
   const std::vector<float> w = random_floats(kRows * kCols, 13);
   for (std::size_t t = 0; t < kNumTypes; ++t)

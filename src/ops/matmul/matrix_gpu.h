@@ -1,5 +1,5 @@
 #pragma once
-// A matrix on a graphics card: its panels as they lie here, and the text that reads them.
+// A matrix on a graphics card: its panels in the layout of the host, and the text that reads them.
 
 #include <memory>
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace loom::gpu {
 
-// What a kernel calls the panels of a matrix, and the scales and zero points of its rows.
+// Names in a kernel of the panels of a matrix, and of the scales and zero points of its rows.
 struct MatrixNames {
   std::string_view weight = "weight", row_scales = "row_scales", row_zeros = "row_zeros";
 };
 // Adds these tensors to a kernel. False, with the error in exec.status, for types that no graphics card computes in,
 // and where memory lacks.
 bool add_matrix(const Exec& exec, const Matrix& matrix, Kernel& kernel, const MatrixNames& names = {});
-// Adds how they lie, in fixed numbers.
+// Adds their layout as constants.
 void add_layout(const Matrix& matrix, Kernel& kernel);
 
 // Where the card has a part of a matrix: panels, scales or zero points. Null, with the error in exec.status, where it
@@ -34,8 +34,8 @@ void requantize(const Exec& exec, const QuantizedMatrix& like, const void* value
 // Whether both can be asked for a type. Others, which no card multiplies by, are encoded by the host.
 bool encodes(DType dtype);
 
-// Which text reads the panels: element() of floats, or four_codes() and factors_of() of codes. Those of fp4 stand for
-// floats, which multiply inputs as these are.
+// The text that reads the panels: element() of floats, or four_codes() and factors_of() of codes. Codes of fp4 stand
+// for floats, which multiply inputs that are not quantised.
 enum class PanelText : std::uint8_t { Floats, Codes, Fp4 };
 inline PanelText panel_text(const Matrix& matrix) {
   const PanelTraits& kind = traits(matrix.layout().kind);

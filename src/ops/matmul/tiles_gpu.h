@@ -1,16 +1,19 @@
 #pragma once
-// What a workgroup computes of a product on a graphics card. Shapes of the work alone: no bit depends on them.
+// The part of a product that a workgroup of a graphics card computes. No bit depends on it, only shapes of the work.
 
 #include <array>
 #include <cstddef>
 
+#include "backend/webgpu/kernel.h"
+
 namespace loom::gpu {
 
-constexpr std::size_t kFewRows = 8;       // of x, whose outputs are shared by threads
-constexpr std::size_t kFewOutputs = 8;    // of a workgroup then, of one row: half a panel
+inline constexpr std::size_t kThreadsOfGroup = Kernel::kThreads;  // one thread for each output
+constexpr std::size_t kFewRows = 8;                               // of x, whose outputs are shared by threads
+constexpr std::size_t kFewOutputs = 8;                            // of a workgroup then, of one row: half a panel
 constexpr std::size_t kRowsOfGroup = 16;  // of a workgroup otherwise, by the sixteen outputs of a panel
 
-// What a workgroup has of c = a b in floats: 4 side columns, and as many rows or twice as many.
+// The tile of c = a b that a workgroup computes in floats: 4 side columns, and as many rows or twice as many.
 struct GemmTile {
   std::size_t side;
   bool tall;

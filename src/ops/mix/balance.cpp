@@ -1,7 +1,8 @@
 #include "ops/all.h"
-#include "backend/webgpu/call.h"
+#include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/mix/mix.h"
+#include "ops/mix/mix_gpu.h"
 
 namespace loom {
 namespace {
@@ -20,10 +21,11 @@ Tensor whole_weights(const Exec& exec, const GateRule& rule, ConstTensor z) {
 // f_i of every branch, [1, n].
 Tensor top_shares(const Exec& exec, const GateRule& rule, ConstTensor z) {
   const Tensor shares = exec.arena.tensor(1, z.cols, z.element);
-  const gpu::Call call(exec, [&] { gpu::top_shares(exec, rule, z, shares); });
-  if (call.is_done() || !exec.computes()) return shares;
-  with_element(z.element,
-               [&]<class T>() { exec.kernels.mix.of<T>().shares(rule, z.as<T>(), z.rows, z.cols, shares.as<T>()); });
+  for (const Exec& host : dispatch(exec, [&] { gpu::top_shares(exec, rule, z, shares); })) {
+    if (!host.computes()) continue;
+    with_element(z.element,
+                 [&]<class T>() { host.kernels.mix.of<T>().shares(rule, z.as<T>(), z.rows, z.cols, shares.as<T>()); });
+  }
   return shares;
 }
 
@@ -32,13 +34,14 @@ Tensor top_shares(const Exec& exec, const GateRule& rule, ConstTensor z) {
 void add_gate_balance(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor sum) {
   const ArenaScope scope(exec.arena);
   const ConstTensor shares = top_shares(exec, rule, z), p = whole_weights(exec, rule, z);
-  const gpu::Call call(exec, [&] { gpu::add_balance(exec, shares, p, weight * static_cast<double>(z.cols), sum); });
-  if (call.is_done()) return;
-  if (!exec.computes()) return;
-  with_element(z.element, [&]<class T>() {
-    const T factor = static_cast<T>(weight * static_cast<double>(z.cols));
-    exec.kernels.mix.of<T>().balance(shares.as<T>(), p.as<T>(), p.rows, p.cols, factor, sum.as<T>());
-  });
+  for (const Exec& host :
+       dispatch(exec, [&] { gpu::add_balance(exec, shares, p, weight * static_cast<double>(z.cols), sum); })) {
+    if (!host.computes()) return;
+    with_element(z.element, [&]<class T>() {
+      const T factor = static_cast<T>(weight * static_cast<double>(z.cols));
+      host.kernels.mix.of<T>().balance(shares.as<T>(), p.as<T>(), p.rows, p.cols, factor, sum.as<T>());
+    });
+  }
 }
 
 void gate_balance_backward(const Exec& exec, const GateRule& rule, double weight, ConstTensor z, Tensor dz) {

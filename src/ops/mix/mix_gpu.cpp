@@ -11,7 +11,7 @@
 #include "ops/mix/gate_weights.wgsl.h"
 #include "ops/mix/gate_weights_backward.wgsl.h"
 #include "ops/mix/mean_of_rows.wgsl.h"
-#include "ops/mix/mix.h"
+#include "ops/mix/mix_gpu.h"
 #include "ops/mix/mix.wgsl.h"
 #include "ops/mix/mix_backward.wgsl.h"
 #include "ops/mix/mix_gate_backward.wgsl.h"
@@ -109,7 +109,7 @@ void add_balance(const Exec& exec, ConstTensor shares, ConstTensor p, double fac
 }
 
 void mix(const Exec& exec, ConstTensor p, const void* const* branches, Tensor y) {
-  constexpr std::size_t kTogether = 4;  // branches of a dispatch: each may lie in a buffer of its own
+  constexpr std::size_t kTogether = 4;  // branches of a dispatch: each may be in a buffer of its own
   constexpr std::string_view kNames[kTogether] = {"b0", "b1", "b2", "b3"};
   const ArenaScope scope(exec.arena);
   const std::size_t elements = y.rows * y.cols;

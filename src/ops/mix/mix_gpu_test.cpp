@@ -53,7 +53,7 @@ TEST(Gpu, mixtures_have_the_bits_of_the_cpu) {
       std::vector<float> weights = values<float>(groups * n, 1);
       for (std::size_t i = 0; i < weights.size(); i += 4) weights[i] = 0;
       for (std::size_t g = 0; g < groups; ++g) weights[g * n + n / 2] = 0;  // a branch that takes no part
-      // What a branch with a weight of 0 holds does not matter.
+      // The values of a branch with a weight of 0 do not matter.
       const Values in[] = {{groups, n, weights},
                            {groups, width, special_values<float>(elements, 2)},
                            {groups, width, values<float>(elements, 3)}};

@@ -11,10 +11,6 @@ namespace loom {
 // y[i] = snap(scale * normal number i of the stream).
 void normal_noise(const Exec& exec, double scale, const RandomStream& stream, Tensor y);
 
-namespace gpu {
-void normal_noise(const Exec& exec, double scale, const RandomStream& stream, Tensor y);
-}  // namespace gpu
-
 template <class T>
 struct NoiseKernels {
   // Numbers [first, first + n) of the stream; `first` is a multiple of 4.

@@ -1,6 +1,6 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
-#include "ops/noise/noise.h"
+#include "ops/noise/noise_gpu.h"
 #include "ops/noise/noise.wgsl.h"
 #include "simd/record/math_functions.h"
 

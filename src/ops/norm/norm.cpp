@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
-#include "backend/webgpu/call.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
+#include "ops/norm/norm_gpu.h"
 
 namespace loom {
 namespace {
@@ -19,24 +20,18 @@ const T* part_of(const void* p, std::size_t at) {
   return p == nullptr ? nullptr : static_cast<const T*>(p) + at;
 }
 
-enum class RowNorm { Rms, Layer };
-
-// Rows of `cols` elements; row r has the gains of group r % groups.
-void backward_rows(const Exec& exec, RowNorm kind, std::size_t rows, std::size_t cols, std::size_t positions,
-                   std::size_t groups, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor xh,
-                   Tensor dx) {
-  const gpu::Call call(exec, [&] {
-    gpu::norm_backward(exec, kind == RowNorm::Layer, rows, cols, positions, groups, x, gamma, eps, dy, xh, dx);
-  });
-  if (call.is_done()) return;
-  with_element(x.element, [&]<class T>() {
-    const NormKernels<T>& kernels = exec.kernels.norm.of<T>();
-    const auto kernel = kind == RowNorm::Layer ? kernels.layer_backward_row : kernels.rms_backward_row;
-    for_rows(exec, rows, cols, [&](std::size_t r) {
-      kernel(x.as<T>() + r * cols, of<T>(gamma) + r % groups * (cols / positions), dy.as<T>() + r * cols, eps, cols,
-             positions, xh.as<T>() + r * cols, dx.data == nullptr ? nullptr : dx.as<T>() + r * cols);
+void backward_rows(const Exec& exec, const gpu::NormRows& s, ConstTensor x, const void* gamma, double eps,
+                   ConstTensor dy, Tensor xh, Tensor dx) {
+  for (const Exec& host : dispatch(exec, [&] { gpu::norm_backward(exec, s, x, gamma, eps, dy, xh, dx); }))
+    with_element(x.element, [&]<class T>() {
+      const NormKernels<T>& kernels = host.kernels.norm.of<T>();
+      const auto kernel = s.centred ? kernels.layer_backward_row : kernels.rms_backward_row;
+      for_rows(host, s.rows, s.cols, [&](std::size_t r) {
+        const std::size_t at = r * s.cols;
+        kernel(x.as<T>() + at, of<T>(gamma) + r % s.groups * (s.cols / s.positions), dy.as<T>() + at, eps, s.cols,
+               s.positions, xh.as<T>() + at, dx.data == nullptr ? nullptr : dx.as<T>() + at);
+      });
     });
-  });
 }
 
 // f(first, count) over ranges of channels whose sums cost enough.
@@ -58,13 +53,12 @@ void for_planes(const Exec& exec, const ChannelShape& s, F&& f) {
 }  // namespace
 
 void rms_norm(const Exec& exec, ConstTensor x, const void* gamma, double eps, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::rms_norm(exec, x, gamma, eps, y); });
-  if (call.is_done()) return;
-  with_element(x.element, [&]<class T>() {
-    for_rows(exec, x.rows, x.cols, [&](std::size_t r) {
-      exec.kernels.norm.of<T>().rms_norm_row(x.row<T>(r), of<T>(gamma), eps, x.cols, y.row<T>(r));
+  for (const Exec& host : dispatch(exec, [&] { gpu::rms_norm(exec, x, gamma, eps, y); }))
+    with_element(x.element, [&]<class T>() {
+      for_rows(host, x.rows, x.cols, [&](std::size_t r) {
+        host.kernels.norm.of<T>().rms_norm_row(x.row<T>(r), of<T>(gamma), eps, x.cols, y.row<T>(r));
+      });
     });
-  });
 }
 
 void layer_norm(const Exec& exec, ConstTensor x, const void* gamma, const void* beta, double eps, Tensor y) {
@@ -73,132 +67,129 @@ void layer_norm(const Exec& exec, ConstTensor x, const void* gamma, const void* 
 
 void rms_norm_backward(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor xh,
                        Tensor dx) {
-  backward_rows(exec, RowNorm::Rms, x.rows, x.cols, 1, 1, x, gamma, eps, dy, xh, dx);
+  backward_rows(exec, {.rows = x.rows, .cols = x.cols}, x, gamma, eps, dy, xh, dx);
 }
 
 void layer_norm_backward(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor xh,
                          Tensor dx) {
-  backward_rows(exec, RowNorm::Layer, x.rows, x.cols, 1, 1, x, gamma, eps, dy, xh, dx);
+  backward_rows(exec, {.centred = true, .rows = x.rows, .cols = x.cols}, x, gamma, eps, dy, xh, dx);
 }
 
 void offset_gains(const Exec& exec, const void* gamma, double offset, std::size_t n, Element element, void* y) {
-  const gpu::Call call(exec, [&] { gpu::offset_gains(exec, gamma, offset, n, y); });
-  if (call.is_done()) return;
-  with_element(element, [&]<class T>() {
-    for_elements(exec, n, [&](std::size_t at, std::size_t count) {
-      exec.kernels.norm.of<T>().offset(of<T>(gamma) + at, offset, count, static_cast<T*>(y) + at);
+  for (const Exec& host : dispatch(exec, [&] { gpu::offset_gains(exec, gamma, offset, n, y); }))
+    with_element(element, [&]<class T>() {
+      for_elements(host, n, [&](std::size_t at, std::size_t count) {
+        host.kernels.norm.of<T>().offset(of<T>(gamma) + at, offset, count, static_cast<T*>(y) + at);
+      });
     });
-  });
 }
 
 void group_norm(const Exec& exec, ConstTensor x, const ChannelShape& s, std::size_t groups, const void* gamma,
                 const void* beta, double eps, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::group_norm(exec, x, s, groups, gamma, beta, eps, y); });
-  if (call.is_done()) return;
-  const std::size_t channels = s.channels / groups, cols = channels * s.positions;
-  with_element(x.element, [&]<class T>() {
-    for_rows(exec, s.samples * groups, cols, [&](std::size_t r) {
-      const std::size_t first = r % groups * channels;
-      exec.kernels.norm.of<T>().layer_norm_row(x.as<T>() + r * cols, of<T>(gamma) + first, part_of<T>(beta, first), eps,
-                                               cols, s.positions, y.as<T>() + r * cols);
+  for (const Exec& host : dispatch(exec, [&] { gpu::group_norm(exec, x, s, groups, gamma, beta, eps, y); })) {
+    const std::size_t channels = s.channels / groups, cols = channels * s.positions;
+    with_element(x.element, [&]<class T>() {
+      for_rows(host, s.samples * groups, cols, [&](std::size_t r) {
+        const std::size_t first = r % groups * channels;
+        host.kernels.norm.of<T>().layer_norm_row(x.as<T>() + r * cols, of<T>(gamma) + first, part_of<T>(beta, first),
+                                                 eps, cols, s.positions, y.as<T>() + r * cols);
+      });
     });
-  });
+  }
 }
 
 void group_norm_backward(const Exec& exec, ConstTensor x, const ChannelShape& s, std::size_t groups, const void* gamma,
                          double eps, ConstTensor dy, Tensor xh, Tensor dx) {
-  backward_rows(exec, RowNorm::Layer, s.samples * groups, s.channels / groups * s.positions, s.positions, groups, x,
-                gamma, eps, dy, xh, dx);
+  const gpu::NormRows rows{.centred = true,
+                           .rows = s.samples * groups,
+                           .cols = s.channels / groups * s.positions,
+                           .positions = s.positions,
+                           .groups = groups};
+  backward_rows(exec, rows, x, gamma, eps, dy, xh, dx);
 }
 
 void add_channel_sums(const Exec& exec, const ChannelShape& s, ConstTensor a, const ConstTensor* b, std::size_t block,
                       void* c) {
-  const gpu::Call call(exec, [&] { gpu::add_channel_sums(exec, s, a, b, block, c); });
-  if (call.is_done()) return;
-  with_element(a.element, [&]<class T>() {
-    for_channel_ranges(exec, s, [&](std::size_t begin, std::size_t end) {
-      const bool dots = b != nullptr;
-      exec.kernels.norm.of<T>().channel_sums(s, a.as<T>(), dots ? b->as<T>() : nullptr, begin, end,
-                                             block == 0 ? s.samples : block, dots ? static_cast<T*>(c) : nullptr,
-                                             dots ? nullptr : static_cast<T*>(c));
+  for (const Exec& host : dispatch(exec, [&] { gpu::add_channel_sums(exec, s, a, b, block, c); }))
+    with_element(a.element, [&]<class T>() {
+      for_channel_ranges(host, s, [&](std::size_t begin, std::size_t end) {
+        const bool dots = b != nullptr;
+        host.kernels.norm.of<T>().channel_sums(s, a.as<T>(), dots ? b->as<T>() : nullptr, begin, end,
+                                               block == 0 ? s.samples : block, dots ? static_cast<T*>(c) : nullptr,
+                                               dots ? nullptr : static_cast<T*>(c));
+      });
     });
-  });
 }
 
 void add_both_channel_sums(const Exec& exec, const ChannelShape& s, ConstTensor a, ConstTensor b, std::size_t block,
                            void* dots, void* sums) {
-  const gpu::Call call(exec, [&] {
-    gpu::add_channel_sums(exec, s, a, &b, block, dots);
-    gpu::add_channel_sums(exec, s, a, nullptr, block, sums);
-  });
-  if (call.is_done()) return;
-  with_element(a.element, [&]<class T>() {
-    for_channel_ranges(exec, s, [&](std::size_t begin, std::size_t end) {
-      exec.kernels.norm.of<T>().channel_sums(s, a.as<T>(), b.as<T>(), begin, end, block == 0 ? s.samples : block,
-                                             static_cast<T*>(dots), static_cast<T*>(sums));
+  for (const Exec& host : dispatch(exec, [&] {
+         gpu::add_channel_sums(exec, s, a, &b, block, dots);
+         gpu::add_channel_sums(exec, s, a, nullptr, block, sums);
+       }))
+    with_element(a.element, [&]<class T>() {
+      for_channel_ranges(host, s, [&](std::size_t begin, std::size_t end) {
+        host.kernels.norm.of<T>().channel_sums(s, a.as<T>(), b.as<T>(), begin, end, block == 0 ? s.samples : block,
+                                               static_cast<T*>(dots), static_cast<T*>(sums));
+      });
     });
-  });
 }
 
 void channel_statistics(const Exec& exec, ConstTensor x, const ChannelShape& s, double eps,
                         const ChannelStatistics& to) {
-  const gpu::Call call(exec, [&] { gpu::channel_statistics(exec, x, s, eps, to); });
-  if (call.is_done()) return;
-  with_element(x.element, [&]<class T>() {
-    for_channel_ranges(exec, s, [&](std::size_t begin, std::size_t end) {
-      exec.kernels.norm.of<T>().channel_statistics(s, x.as<T>(), begin, end, eps, static_cast<T*>(to.mean),
-                                                   static_cast<T*>(to.variance), static_cast<T*>(to.deviation));
+  for (const Exec& host : dispatch(exec, [&] { gpu::channel_statistics(exec, x, s, eps, to); }))
+    with_element(x.element, [&]<class T>() {
+      for_channel_ranges(host, s, [&](std::size_t begin, std::size_t end) {
+        host.kernels.norm.of<T>().channel_statistics(s, x.as<T>(), begin, end, eps, static_cast<T*>(to.mean),
+                                                     static_cast<T*>(to.variance), static_cast<T*>(to.deviation));
+      });
     });
-  });
 }
 
 void channel_deviations(const Exec& exec, const void* variance, double eps, std::size_t channels, Element element,
                         void* deviation) {
-  const gpu::Call call(exec, [&] { gpu::channel_deviations(exec, variance, eps, channels, deviation); });
-  if (call.is_done()) return;
-  with_element(element, [&]<class T>() {
-    for_elements(exec, channels, [&](std::size_t at, std::size_t n) {
-      exec.kernels.norm.of<T>().deviations(of<T>(variance) + at, eps, n, static_cast<T*>(deviation) + at);
+  for (const Exec& host : dispatch(exec, [&] { gpu::channel_deviations(exec, variance, eps, channels, deviation); }))
+    with_element(element, [&]<class T>() {
+      for_elements(host, channels, [&](std::size_t at, std::size_t n) {
+        host.kernels.norm.of<T>().deviations(of<T>(variance) + at, eps, n, static_cast<T*>(deviation) + at);
+      });
     });
-  });
 }
 
 void blend(const Exec& exec, const void* a, double factor_a, const void* b, double factor_b, std::size_t n,
            Element element, void* y) {
-  const gpu::Call call(exec, [&] { gpu::blend(exec, a, factor_a, b, factor_b, n, y); });
-  if (call.is_done()) return;
-  with_element(element, [&]<class T>() {
-    for_elements(exec, n, [&](std::size_t at, std::size_t count) {
-      exec.kernels.norm.of<T>().blend(of<T>(a) + at, factor_a, of<T>(b) + at, factor_b, count, static_cast<T*>(y) + at);
+  for (const Exec& host : dispatch(exec, [&] { gpu::blend(exec, a, factor_a, b, factor_b, n, y); }))
+    with_element(element, [&]<class T>() {
+      for_elements(host, n, [&](std::size_t at, std::size_t count) {
+        host.kernels.norm.of<T>().blend(of<T>(a) + at, factor_a, of<T>(b) + at, factor_b, count,
+                                        static_cast<T*>(y) + at);
+      });
     });
-  });
 }
 
 void batch_norm(const Exec& exec, ConstTensor x, const ChannelShape& s, const void* mean, const void* deviation,
                 const void* gamma, const void* beta, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::batch_norm(exec, x, s, mean, deviation, gamma, beta, y); });
-  if (call.is_done()) return;
-  with_element(x.element, [&]<class T>() {
-    for_planes(exec, s, [&](std::size_t at, std::size_t first, std::size_t channels) {
-      exec.kernels.norm.of<T>().batch_norm(x.as<T>() + at, of<T>(mean) + first, of<T>(deviation) + first,
-                                           part_of<T>(gamma, first), part_of<T>(beta, first), channels, s.positions,
-                                           y.as<T>() + at);
+  for (const Exec& host : dispatch(exec, [&] { gpu::batch_norm(exec, x, s, mean, deviation, gamma, beta, y); }))
+    with_element(x.element, [&]<class T>() {
+      for_planes(host, s, [&](std::size_t at, std::size_t first, std::size_t channels) {
+        host.kernels.norm.of<T>().batch_norm(x.as<T>() + at, of<T>(mean) + first, of<T>(deviation) + first,
+                                             part_of<T>(gamma, first), part_of<T>(beta, first), channels, s.positions,
+                                             y.as<T>() + at);
+      });
     });
-  });
 }
 
 void batch_norm_backward(const Exec& exec, ConstTensor dy, ConstTensor xh, const ChannelShape& s, const void* gamma,
                          const void* deviation, const void* mean_dy, const void* mean_dot, Tensor dx) {
-  const gpu::Call call(exec,
-                       [&] { gpu::batch_norm_backward(exec, dy, xh, s, gamma, deviation, mean_dy, mean_dot, dx); });
-  if (call.is_done()) return;
-  with_element(dy.element, [&]<class T>() {
-    for_planes(exec, s, [&](std::size_t at, std::size_t first, std::size_t channels) {
-      exec.kernels.norm.of<T>().batch_backward(dy.as<T>() + at, xh.as<T>() + at, of<T>(gamma) + first,
-                                               of<T>(deviation) + first, part_of<T>(mean_dy, first),
-                                               part_of<T>(mean_dot, first), channels, s.positions, dx.as<T>() + at);
+  for (const Exec& host :
+       dispatch(exec, [&] { gpu::batch_norm_backward(exec, dy, xh, s, gamma, deviation, mean_dy, mean_dot, dx); }))
+    with_element(dy.element, [&]<class T>() {
+      for_planes(host, s, [&](std::size_t at, std::size_t first, std::size_t channels) {
+        host.kernels.norm.of<T>().batch_backward(dy.as<T>() + at, xh.as<T>() + at, of<T>(gamma) + first,
+                                                 of<T>(deviation) + first, part_of<T>(mean_dy, first),
+                                                 part_of<T>(mean_dot, first), channels, s.positions, dx.as<T>() + at);
+      });
     });
-  });
 }
 
 void rms_norm_gradient(const Exec& exec, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor dx,

@@ -120,8 +120,8 @@ void backward_row(const T* x, const T* gamma, const T* dy, double eps, std::size
     });
     return;
   }
-  // dx holds g = dy gamma until its means are known. Rows of the tensors often lie at the same place of their pages, so
-  // loads come before stores: one behind them would wait.
+  // dx holds g = dy gamma until its means are known. Rows of the tensors are often at the same offset of their pages,
+  // so loads come before stores: a load after a store would wait.
   GradientSums<T> sums;
   if (positions == 1) {
     for_lane_blocks(

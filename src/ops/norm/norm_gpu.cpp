@@ -2,6 +2,7 @@
 #include "backend/webgpu/wgsl/lanes.wgsl.h"
 #include "core/checked.h"
 #include "ops/elements_gpu.h"
+#include "ops/gemm/gemm_gpu.h"
 #include "ops/norm/batch_norm.wgsl.h"
 #include "ops/norm/batch_norm_backward.wgsl.h"
 #include "ops/norm/blend.wgsl.h"
@@ -9,7 +10,7 @@
 #include "ops/norm/channel_statistics.wgsl.h"
 #include "ops/norm/layer_norm.wgsl.h"
 #include "ops/norm/moments.wgsl.h"
-#include "ops/norm/norm.h"
+#include "ops/norm/norm_gpu.h"
 #include "ops/norm/norm_backward.wgsl.h"
 #include "ops/norm/normalised.wgsl.h"
 #include "ops/norm/offset.wgsl.h"
@@ -74,25 +75,24 @@ void group_norm(const Exec& exec, ConstTensor x, const ChannelShape& s, std::siz
                          s.samples * groups);
 }
 
-void norm_backward(const Exec& exec, bool centred, std::size_t rows, std::size_t cols, std::size_t positions,
-                   std::size_t groups, ConstTensor x, const void* gamma, double eps, ConstTensor dy, Tensor xh,
-                   Tensor dx) {
+void norm_backward(const Exec& exec, const NormRows& s, ConstTensor x, const void* gamma, double eps, ConstTensor dy,
+                   Tensor xh, Tensor dx) {
   static const std::string body = joined({wgsl::lanes, wgsl::moments, wgsl::norm_backward});
   exec.gpu()->record_row(exec,
                          Kernel("norm_backward", body, GpuDevice::kRowThreads)
-                             .reads("x", x.data, cols)
+                             .reads("x", x.data, s.cols)
                              .reads("gamma", or_else(gamma, x.data))
-                             .reads("dy", or_else(dy.data, x.data), cols)
-                             .updates("xh", xh.data, cols)
-                             .writes("dx", dx.data == nullptr ? xh.data : dx.data, cols)
+                             .reads("dy", or_else(dy.data, x.data), s.cols)
+                             .updates("xh", xh.data, s.cols)
+                             .writes("dx", dx.data == nullptr ? xh.data : dx.data, s.cols)
                              .number("eps", static_cast<float>(eps))
-                             .fixed("cols", cols)
-                             .fixed("positions", positions)
-                             .fixed("groups", groups)
+                             .fixed("cols", s.cols)
+                             .fixed("positions", s.positions)
+                             .fixed("groups", s.groups)
                              .fixed("wants_dx", dx.data != nullptr)
                              .fixed("snaps_mean", 0)
-                             .fixed("centred", centred),
-                         rows);
+                             .fixed("centred", s.centred),
+                         s.rows);
 }
 
 void offset_gains(const Exec& exec, const void* gamma, double offset, std::size_t n, void* y) {

@@ -14,10 +14,4 @@ void permute(const Exec& exec, const ConstView& x, std::span<const std::size_t> 
 void take_by_steps(const Exec& exec, ConstTensor x, std::size_t start, std::span<const std::size_t> extents,
                    std::span<const std::size_t> steps, void* y);
 
-namespace gpu {
-// steps: elements of x from one index of an axis of y to the next.
-void permute(const Exec& exec, const void* x, std::span<const std::size_t> extents, std::span<const std::size_t> steps,
-             void* y, std::size_t start = 0);
-}  // namespace gpu
-
 }  // namespace loom

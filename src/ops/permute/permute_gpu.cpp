@@ -2,7 +2,7 @@
 
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
-#include "ops/permute/permute.h"
+#include "ops/permute/permute_gpu.h"
 #include "ops/permute/permute.wgsl.h"
 
 namespace loom::gpu {

@@ -26,7 +26,7 @@ TEST(Gpu, elements_taken_by_steps_have_the_bits_of_the_cpu) {
     expect_equal(*device, in, 1, n, [&](const Exec& exec, Inputs t, Tensor y) {
       take_by_steps(exec, t[0], c.start, c.extents, c.steps, y.data);
     });
-    // Here it is what the indices say.
+    // On the host the result follows from the indices.
     const auto got = run(nullptr, in, 1, n, [&](const Exec& exec, Inputs t, Tensor y) {
       take_by_steps(exec, t[0], c.start, c.extents, c.steps, y.data);
     });

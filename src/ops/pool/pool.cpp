@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
+#include "ops/pool/pool_gpu.h"
 #include "ops/until_cancelled.h"
 
 namespace loom {
@@ -90,49 +91,47 @@ void for_output_rows(const Exec& exec, const PoolGeometry& g, const Axes& out, s
 }  // namespace
 
 void max_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTensor x, std::size_t planes, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::max_pool(exec, g, out, x, planes, y); });
-  if (call.is_done()) return;
-  const ArenaScope scope(exec.arena);
-  const PoolTap* taps = taps_of(exec, g, out);
-  with_element(x.element, [&]<class T>() {
-    for_output_rows(exec, g, out, planes, [&](std::size_t plane, std::size_t oz, std::size_t oy, std::size_t o) {
-      exec.kernels.pool.of<T>().max_row(g, out[2], taps, x.as<T>() + plane * volume(g.in), oz, oy, y.as<T>() + o);
+  for (const Exec& host : dispatch(exec, [&] { gpu::max_pool(exec, g, out, x, planes, y); })) {
+    const ArenaScope scope(host.arena);
+    const PoolTap* taps = taps_of(host, g, out);
+    with_element(x.element, [&]<class T>() {
+      for_output_rows(host, g, out, planes, [&](std::size_t plane, std::size_t oz, std::size_t oy, std::size_t o) {
+        host.kernels.pool.of<T>().max_row(g, out[2], taps, x.as<T>() + plane * volume(g.in), oz, oy, y.as<T>() + o);
+      });
     });
-  });
+  }
 }
 
 void average_pool(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTensor x, std::size_t planes,
                   Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::average_pool(exec, g, out, x, planes, y); });
-  if (call.is_done()) return;
-  const ArenaScope scope(exec.arena);
-  const PoolTap* taps = taps_of(exec, g, out);
-  with_element(x.element, [&]<class T>() {
-    const T* counts = counts_of<T>(exec, g, out);
-    for_output_rows(exec, g, out, planes, [&](std::size_t plane, std::size_t oz, std::size_t oy, std::size_t o) {
-      exec.kernels.pool.of<T>().average_row(g, out[2], taps, x.as<T>() + plane * volume(g.in), oz, oy,
-                                            counts + o % volume(out), y.as<T>() + o);
+  for (const Exec& host : dispatch(exec, [&] { gpu::average_pool(exec, g, out, x, planes, y); })) {
+    const ArenaScope scope(host.arena);
+    const PoolTap* taps = taps_of(host, g, out);
+    with_element(x.element, [&]<class T>() {
+      const T* counts = counts_of<T>(host, g, out);
+      for_output_rows(host, g, out, planes, [&](std::size_t plane, std::size_t oz, std::size_t oy, std::size_t o) {
+        host.kernels.pool.of<T>().average_row(g, out[2], taps, x.as<T>() + plane * volume(g.in), oz, oy,
+                                              counts + o % volume(out), y.as<T>() + o);
+      });
     });
-  });
+  }
 }
 
 void mean_of_planes(const Exec& exec, ConstTensor x, void* y) {
-  const gpu::Call call(exec, [&] { gpu::mean_of_planes(exec, x, y); });
-  if (call.is_done()) return;
-  with_element(x.element, [&]<class T>() {
-    const PoolKernels<T>& kernels = exec.kernels.pool.of<T>();
-    for_rows(exec, x.rows, x.cols, [&](std::size_t p) { static_cast<T*>(y)[p] = kernels.mean(x.row<T>(p), x.cols); });
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::mean_of_planes(exec, x, y); }))
+    with_element(x.element, [&]<class T>() {
+      const PoolKernels<T>& kernels = host.kernels.pool.of<T>();
+      for_rows(host, x.rows, x.cols, [&](std::size_t p) { static_cast<T*>(y)[p] = kernels.mean(x.row<T>(p), x.cols); });
+    });
 }
 
 void largest_of_planes(const Exec& exec, ConstTensor x, void* y) {
-  const gpu::Call call(exec, [&] { gpu::largest_of_planes(exec, x, y); });
-  if (call.is_done()) return;
-  with_element(x.element, [&]<class T>() {
-    const PoolKernels<T>& kernels = exec.kernels.pool.of<T>();
-    for_rows(exec, x.rows, x.cols,
-             [&](std::size_t p) { static_cast<T*>(y)[p] = kernels.largest(x.row<T>(p), x.cols); });
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::largest_of_planes(exec, x, y); }))
+    with_element(x.element, [&]<class T>() {
+      const PoolKernels<T>& kernels = host.kernels.pool.of<T>();
+      for_rows(host, x.rows, x.cols,
+               [&](std::size_t p) { static_cast<T*>(y)[p] = kernels.largest(x.row<T>(p), x.cols); });
+    });
 }
 
 namespace {
@@ -147,38 +146,38 @@ bool windows_overlap(const PoolGeometry& g) {
 
 void max_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out, ConstTensor x, std::size_t planes,
                        ConstTensor dy, Tensor dx) {
-  const gpu::Call call(exec, [&] { gpu::max_pool_backward(exec, g, out, x, planes, dy, dx); });
-  if (call.is_done()) return;
-  const ArenaScope scope(exec.arena);
-  const std::size_t inputs = volume(g.in), outputs = volume(out);
-  std::size_t* winners = exec.arena.take<std::size_t>(planes * outputs);
-  const bool overlap = windows_overlap(g);
-  with_element(x.element, [&]<class T>() {
-    const PoolKernels<T>& k = exec.kernels.pool.of<T>();
-    for_rows(exec, planes, overlap ? outputs * volume(g.kernel) * 2 : inputs * 2, [&](std::size_t plane) {
-      const T *from = x.as<T>() + plane * inputs, *gradient = dy.as<T>() + plane * outputs;
-      if (overlap)
-        k.max_backward(g, out, from, gradient, winners + plane * outputs, dx.as<T>() + plane * inputs);
-      else
-        k.max_scatter(g, out, from, gradient, dx.as<T>() + plane * inputs);
+  for (const Exec& host : dispatch(exec, [&] { gpu::max_pool_backward(exec, g, out, x, planes, dy, dx); })) {
+    const ArenaScope scope(host.arena);
+    const std::size_t inputs = volume(g.in), outputs = volume(out);
+    std::size_t* winners = host.arena.take<std::size_t>(planes * outputs);
+    const bool overlap = windows_overlap(g);
+    with_element(x.element, [&]<class T>() {
+      const PoolKernels<T>& k = host.kernels.pool.of<T>();
+      for_rows(host, planes, overlap ? outputs * volume(g.kernel) * 2 : inputs * 2, [&](std::size_t plane) {
+        const T *from = x.as<T>() + plane * inputs, *gradient = dy.as<T>() + plane * outputs;
+        if (overlap)
+          k.max_backward(g, out, from, gradient, winners + plane * outputs, dx.as<T>() + plane * inputs);
+        else
+          k.max_scatter(g, out, from, gradient, dx.as<T>() + plane * inputs);
+      });
     });
-  });
+  }
 }
 
 void average_pool_backward(const Exec& exec, const PoolGeometry& g, const Axes& out, std::size_t planes, ConstTensor dy,
                            Tensor dx, bool divides) {
-  const gpu::Call call(exec, [&] { gpu::average_pool_backward(exec, g, out, planes, dy, dx, divides); });
-  if (call.is_done()) return;
-  const ArenaScope scope(exec.arena);
-  const std::size_t inputs = volume(g.in), outputs = volume(out);
-  with_element(dy.element, [&]<class T>() {
-    const T* counts = counts_of<T>(exec, g, out);
-    T* shares = exec.arena.take<T>(planes * outputs);
-    for_rows(exec, planes, outputs * volume(g.kernel) * 2, [&](std::size_t plane) {
-      exec.kernels.pool.of<T>().average_backward(g, out, divides ? counts : nullptr, dy.as<T>() + plane * outputs,
-                                                 shares + plane * outputs, dx.as<T>() + plane * inputs);
+  for (const Exec& host : dispatch(exec, [&] { gpu::average_pool_backward(exec, g, out, planes, dy, dx, divides); })) {
+    const ArenaScope scope(host.arena);
+    const std::size_t inputs = volume(g.in), outputs = volume(out);
+    with_element(dy.element, [&]<class T>() {
+      const T* counts = counts_of<T>(host, g, out);
+      T* shares = host.arena.take<T>(planes * outputs);
+      for_rows(host, planes, outputs * volume(g.kernel) * 2, [&](std::size_t plane) {
+        host.kernels.pool.of<T>().average_backward(g, out, divides ? counts : nullptr, dy.as<T>() + plane * outputs,
+                                                   shares + plane * outputs, dx.as<T>() + plane * inputs);
+      });
     });
-  });
+  }
 }
 
 }  // namespace loom

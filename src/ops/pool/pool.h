@@ -36,19 +36,6 @@ void average_pool_backward(const Exec& exec, const PoolGeometry& geometry, const
 void mean_of_planes(const Exec& exec, ConstTensor x, void* y);
 void largest_of_planes(const Exec& exec, ConstTensor x, void* y);
 
-namespace gpu {
-void max_pool(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, ConstTensor x,
-              std::size_t planes, Tensor y);
-void average_pool(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, ConstTensor x,
-                  std::size_t planes, Tensor y);
-void max_pool_backward(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out, ConstTensor x,
-                       std::size_t planes, ConstTensor dy, Tensor dx);
-void average_pool_backward(const Exec& exec, const PoolGeometry& geometry, const PoolGeometry::Axes& out,
-                           std::size_t planes, ConstTensor dy, Tensor dx, bool divides);
-void mean_of_planes(const Exec& exec, ConstTensor x, void* y);
-void largest_of_planes(const Exec& exec, ConstTensor x, void* y);
-}  // namespace gpu
-
 // One tap of the innermost axis: outputs [first, last) read element output * stride + offset of an input row.
 struct PoolTap {
   std::size_t first, last;
@@ -60,7 +47,7 @@ struct PoolKernels {
   // The innermost row (oz, oy) of outputs of one plane.
   void (*max_row)(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz,
                   std::size_t oy, T* y);
-  // The same; count[outputs] divides.
+  // Like max_row(), for averages: count[outputs] divides.
   void (*average_row)(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps, const T* plane, std::size_t oz,
                       std::size_t oy, const T* count, T* y);
   // Of n elements, snapped.

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kChunk = 256;  // outputs whose accumulators stay in the first-level cache
 
-// f(tap of the window, input row, its taps) for each row of the window that lies in the input, ascending.
+// f(tap of the window, input row, its taps) for each row of the window that is inside the input, ascending.
 template <class T, class F>
 LOOM_INLINE void for_window_rows(const PoolGeometry& g, const T* plane, std::size_t oz, std::size_t oy, F&& f) {
   for (std::size_t z = 0; z < g.kernel[0]; ++z)
@@ -226,7 +226,7 @@ struct Covering {
     first = position <= reach ? 0 : (position - reach + s - 1) / s;
     last = position / s + 1 < out[axis] ? position / s + 1 : out[axis];
   }
-  // Sets `after` to the number of taps of the window behind the one that lies here; false in a hole.
+  // Sets `after` to the number of taps of the window after the one at this position; false in a hole.
   LOOM_INLINE bool tap(const PoolGeometry& g, std::size_t axis, std::size_t o, std::size_t& after) const {
     const std::size_t from_start = position - o * g.stride[axis], d = g.dilation[axis];
     after = g.kernel[axis] - 1 - from_start / d;

@@ -5,7 +5,7 @@
 #include "backend/webgpu/wgsl/largest.wgsl.h"
 #include "core/checked.h"
 #include "ops/pool/planes.wgsl.h"
-#include "ops/pool/pool.h"
+#include "ops/pool/pool_gpu.h"
 #include "ops/pool/pool.wgsl.h"
 #include "ops/pool/pool_backward.wgsl.h"
 #include "ops/pool/windows.wgsl.h"

@@ -14,7 +14,7 @@ using test::volume;
 
 using Axes = PoolGeometry::Axes;
 
-// f(tap, element of the plane) for the positions of output o's window that lie in the input, ascending.
+// f(tap, element of the plane) for the positions of output o's window that are inside the input, ascending.
 template <class F>
 void window(const PoolGeometry& g, const Axes& out, std::size_t o, F f) {
   const std::size_t at[] = {o / (out[1] * out[2]), o / out[2] % out[1], o % out[2]};

@@ -75,13 +75,6 @@ void gate_slopes(const Exec& exec, const GateSlopes& task);
 // the range of its activation.
 void cell_gap(const Exec& exec, const CellBackward& task, const GateSlopes& slopes, double carry, std::size_t t);
 
-namespace gpu {
-void cell_forward(const Exec& exec, const CellForward& task, std::size_t t);
-void cell_backward(const Exec& exec, const CellBackward& task, std::size_t t);
-void gate_slopes(const Exec& exec, const GateSlopes& task);
-void cell_gap(const Exec& exec, const CellBackward& task, const GateSlopes& slopes, double carry, std::size_t t);
-}  // namespace gpu
-
 template <class T>
 struct CellKernels {  // samples [begin, end)
   void (*forward[kNumCells])(const CellForward& task, std::size_t t, std::size_t begin, std::size_t end);

@@ -1,4 +1,5 @@
-// The formulas of a step are those of recurrent_cpu.cpp, recorded; here stands where element i of each operand lies.
+// The formulas of a step are those of recurrent_cpu.cpp, recorded; this file adds the index of element i of each
+// operand.
 
 #include <map>
 #include <memory>
@@ -8,7 +9,7 @@
 #include "core/checked.h"
 #include "core/mutex.h"
 #include "ops/recorded.h"
-#include "ops/recurrent/recurrent.h"
+#include "ops/recurrent/recurrent_gpu.h"
 #include "simd/record/trace.h"
 
 namespace loom::gpu {
@@ -28,7 +29,7 @@ constexpr std::string_view kX[] = {"x_0", "x_1", "x_2", "x_3"}, kH[] = {"hw_0", 
                            kWidth[] = {"width_0", "width_1", "width_2", "width_3"},
                            kSum[] = {"sum_0", "sum_1", "sum_2", "sum_3"};
 
-// What a kernel of the CPU and one of the device both see: the operands of a trace, by the names of tensors.
+// Arguments that a kernel of the CPU and one of the device share: the operands of a trace, by the names of tensors.
 class Step {
  public:
   Step(std::string name, std::size_t units) : name_(std::move(name)), units_(units) {}
@@ -202,7 +203,7 @@ struct Gradients {
   }
 };
 
-// What forward kept, as far as the step reads it.
+// Adds the tensors that forward kept, as far as the step reads them.
 void add_trace(Step& step, const CellTrace& from, CellKind cell, std::string_view place, CellTrace& to) {
   const std::size_t sums = cell == CellKind::Gru ? 4 : gates_of(cell);
   const auto in = [&](std::string_view name, const Tensor& t, Tensor& bound) {

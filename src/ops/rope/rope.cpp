@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
 #include "ops/for_rows.h"
+#include "ops/rope/rope_gpu.h"
 #include "simd/math64.h"
 #include "simd/orders.h"
 
@@ -130,16 +131,14 @@ void rotate_rows(const Exec& exec, const RopeTable& table, std::size_t head_dim,
 
 void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim,
           ConstTensor x, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::rope(exec, table, positions, head_dim, x, y); });
-  if (call.is_done()) return;
-  rotate_rows(exec, table, head_dim, x, y, false, [&](std::size_t r) { return positions[r]; });
+  for (const Exec& host : dispatch(exec, [&] { gpu::rope(exec, table, positions, head_dim, x, y); }))
+    rotate_rows(host, table, head_dim, x, y, false, [&](std::size_t r) { return positions[r]; });
 }
 
 void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
                     bool back) {
-  const gpu::Call call(exec, [&] { gpu::rope_sequences(exec, table, steps, head_dim, x, back); });
-  if (call.is_done()) return;
-  rotate_rows(exec, table, head_dim, x, x, back, [&](std::size_t r) { return r % steps; });
+  for (const Exec& host : dispatch(exec, [&] { gpu::rope_sequences(exec, table, steps, head_dim, x, back); }))
+    rotate_rows(host, table, head_dim, x, x, back, [&](std::size_t r) { return r % steps; });
 }
 
 }  // namespace loom

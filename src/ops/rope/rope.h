@@ -46,7 +46,7 @@ class RopeTable {
   const float* row(std::size_t position) const {
     return reinterpret_cast<const float*>(memory_.data()) + position * dim_;
   }
-  // The same where a device has it, which gets a copy of a table that lies here.
+  // The rows in memory of the device, which gets a copy of a table in host memory.
   const void* rows_on(const Exec& exec) const;
   std::size_t dim() const { return dim_; }
   std::size_t filled() const { return filled_; }
@@ -65,16 +65,9 @@ class RopeTable {
 // y = x [rows, heads * head_dim], turned by the angle of positions[row]; y may be x.
 void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim,
           ConstTensor x, Tensor y);
-// The same with positions that start at 0 every `steps` rows; `back` turns the other way, which is what gradients need.
+// Like rope(), in place, with positions that start at 0 every `steps` rows; `back` turns the other way, for gradients.
 void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
                     bool back = false);
-
-namespace gpu {
-void rope(const Exec& exec, const RopeTable& table, std::span<const std::uint32_t> positions, std::size_t head_dim,
-          ConstTensor x, Tensor y);
-void rope_sequences(const Exec& exec, const RopeTable& table, std::size_t steps, std::size_t head_dim, Tensor x,
-                    bool back);
-}  // namespace gpu
 
 template <class T>
 struct RopeKernels {

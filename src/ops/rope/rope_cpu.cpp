@@ -4,7 +4,7 @@
 namespace loom::inline LOOM_TARGET {
 namespace {
 
-// The pairs one by one: f64, and pairs that lie side by side.
+// The pairs one by one: f64, and pairs of adjacent elements.
 template <class T, bool Back>
 void rotate_pairs(const float* cosine, const float* sine, std::size_t half, bool interleaved, T* x) {
   for (std::size_t i = 0; i < half; ++i) {

@@ -1,12 +1,12 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
-#include "ops/rope/rope.h"
+#include "ops/rope/rope_gpu.h"
 #include "ops/rope/rope.wgsl.h"
 
 namespace loom::gpu {
 namespace {
 
-// Positions are those of a list, or begin anew every `steps` rows.
+// Positions are those of a list, or start at 0 every `steps` rows.
 void turn(const Exec& exec, const RopeTable& table, const void* positions, std::size_t steps, std::size_t head_dim,
           ConstTensor x, Tensor y, bool back) {
   const std::size_t heads = x.cols / head_dim;

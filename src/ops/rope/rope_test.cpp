@@ -63,7 +63,7 @@ void check_rope() {
 }
 LOOM_OP_TEST(Rope, L_72_pairs_are_turned_by_the_table, check_rope)
 
-TEST(Rope, L_72_the_table_holds_cosines_and_sines_of_position_times_frequency) {
+TEST(Rope, the_table_holds_cosines_and_sines_of_position_times_frequency) {  // L-72
   const RopeTable table = table_of(6, false);
   for (std::size_t p = 0; p < 50; ++p)
     for (std::size_t i = 0; i < 3; ++i) {

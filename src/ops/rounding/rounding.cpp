@@ -1,8 +1,9 @@
 #include "ops/rounding/rounding.h"
 
-#include "backend/webgpu/call.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
 #include "ops/for_rows.h"
+#include "ops/rounding/rounding_gpu.h"
 
 namespace loom {
 namespace {
@@ -35,16 +36,16 @@ void round_fp8(const Exec& exec, Tensor x, float most, Kernel kernel) {
 
 void round_to(const Exec& exec, Tensor x, Mixed mixed, bool gradients) {
   if (x.element != Element::f32) return;
-  const gpu::Call call(exec, [&] { gpu::round_to(exec, x, mixed, gradients); });
-  if (call.is_done()) return;
-  const RoundingKernels& k = exec.kernels.rounding;
-  switch (mixed) {
-    case Mixed::none: return;
-    case Mixed::bf16: return each_rounded(exec, x, k.bf16);
-    case Mixed::f16: return each_rounded(exec, x, k.f16);
-    case Mixed::fp8:
-      return gradients ? round_fp8(exec, x, 57344, k.e5m2)  // the largest of each type
-                       : round_fp8(exec, x, 448, k.e4m3);
+  for (const Exec& host : dispatch(exec, [&] { gpu::round_to(exec, x, mixed, gradients); })) {
+    const RoundingKernels& k = host.kernels.rounding;
+    switch (mixed) {
+      case Mixed::none: return;
+      case Mixed::bf16: return each_rounded(host, x, k.bf16);
+      case Mixed::f16: return each_rounded(host, x, k.f16);
+      case Mixed::fp8:
+        return gradients ? round_fp8(host, x, 57344, k.e5m2)  // the largest of each type
+                         : round_fp8(host, x, 448, k.e4m3);
+    }
   }
 }
 

@@ -16,10 +16,6 @@ enum class Mixed : std::uint8_t { none, bf16, f16, fp8 };
 void round_activations(const Exec& exec, Tensor x, Mixed mixed);
 void round_gradients(const Exec& exec, Tensor x, Mixed mixed);
 
-namespace gpu {
-void round_to(const Exec& exec, Tensor x, Mixed mixed, bool gradients);
-}  // namespace gpu
-
 // f32 only, in place.
 struct RoundingKernels {
   void (*bf16)(float* x, std::size_t n);

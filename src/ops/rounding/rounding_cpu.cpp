@@ -14,7 +14,7 @@ LOOM_INLINE I32x16 rounded(const I32x16& size) {
   return (size + splat((std::int32_t{1} << (kBits - 1)) - 1) + odd) & splat(-(std::int32_t{1} << kBits));
 }
 
-// The same to multiples of 2^kPower, for magnitudes below 2^(kPower + 22): the sum leaves no more bits.
+// Rounds to multiples of 2^kPower, for magnitudes below 2^(kPower + 22): the sum leaves no more bits.
 template <int kPower>
 LOOM_INLINE I32x16 rounded_to_grid(const F32x16& size) {
   const F32x16 shift = as_float(splat(std::int32_t{127 + kPower + 23} << 23));

@@ -4,15 +4,16 @@
 #include "backend/webgpu/wgsl/largest.wgsl.h"
 #include "core/checked.h"
 #include "ops/magnitude/magnitude.h"
+#include "ops/magnitude/magnitude_gpu.h"
 #include "ops/rounding/fp8_scales.wgsl.h"
-#include "ops/rounding/rounding.h"
+#include "ops/rounding/rounding_gpu.h"
 #include "ops/rounding/rounding.wgsl.h"
 
 namespace loom::gpu {
 namespace {
 
-// A float of so many bits behind its leading one, whose least normal number is 2^lowest and whose numbers lie below
-// 2^highest; 128 where they reach as far as f32's.
+// A float with this number of bits after its leading one, whose least normal number is 2^lowest and whose numbers are
+// below 2^highest; 128 where they reach as far as f32's.
 struct Narrow {
   int bits, lowest, highest;
 };
@@ -54,7 +55,7 @@ void round_to(const Exec& exec, Tensor x, Mixed mixed, bool gradients) {
     case Mixed::bf16: return record_rounding(exec, {7, -127, 128}, nullptr, x);
     case Mixed::f16: return record_rounding(exec, {10, -14, 16}, nullptr, x);
     case Mixed::fp8:
-      // No scaled number lies beyond the type's largest.
+      // No scaled number is above the type's largest.
       return gradients ? round_fp8(exec, {2, -14, 128}, 57344, x) : round_fp8(exec, {3, -6, 128}, 448, x);
   }
 }

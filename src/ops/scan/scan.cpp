@@ -1,9 +1,10 @@
 #include "ops/scan/scan.h"
 
-#include "backend/webgpu/call.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/for_rows.h"
+#include "ops/scan/scan_gpu.h"
 #include "ops/slices/slices.h"
 
 namespace loom {
@@ -45,62 +46,61 @@ void add_blocks(const Exec& exec, const ScanShape& s, const Tensor& parts, Tenso
 }  // namespace
 
 void scan_rates(const Exec& exec, const void* a_log, const ScanShape& s, Element element, void* a) {
-  const gpu::Call call(exec, [&] { gpu::scan_rates(exec, a_log, s, a); });
-  if (call.is_done()) return;
-  with_element(element, [&]<class T>() {
-    for_rows(exec, s.states, s.channels * kStateCost, [&](std::size_t n) {
-      T* const row = static_cast<T*>(a) + n * s.channels;
-      exec.kernels.slices.of<T>().move({1, s.channels}, static_cast<const T*>(a_log) + n, {.step = s.states}, row, {});
-      exec.kernels.scan.of<T>().rates(s.channels, row);
+  for (const Exec& host : dispatch(exec, [&] { gpu::scan_rates(exec, a_log, s, a); }))
+    with_element(element, [&]<class T>() {
+      for_rows(host, s.states, s.channels * kStateCost, [&](std::size_t n) {
+        T* const row = static_cast<T*>(a) + n * s.channels;
+        host.kernels.slices.of<T>().move({1, s.channels}, static_cast<const T*>(a_log) + n, {.step = s.states}, row,
+                                         {});
+        host.kernels.scan.of<T>().rates(s.channels, row);
+      });
     });
-  });
 }
 
 void selective_scan(const Exec& exec, const Scan& scan, Tensor h, Tensor before, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::selective_scan(exec, scan, h, before, y); });
-  if (call.is_done()) return;
-  with_element(y.element, [&]<class T>() {
-    for_blocks(exec, scan.shape, [&](std::size_t b, std::size_t, std::size_t first, std::size_t count) {
-      exec.kernels.scan.of<T>().forward(scan, b, first, count, h, before, y);
+  for (const Exec& host : dispatch(exec, [&] { gpu::selective_scan(exec, scan, h, before, y); }))
+    with_element(y.element, [&]<class T>() {
+      for_blocks(host, scan.shape, [&](std::size_t b, std::size_t, std::size_t first, std::size_t count) {
+        host.kernels.scan.of<T>().forward(scan, b, first, count, h, before, y);
+      });
     });
-  });
 }
 
 void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor before, ConstTensor dy,
                              const ScanGradients& to) {
-  const gpu::Call call(exec, [&] { gpu::selective_scan_backward(exec, scan, before, dy, to); });
-  if (call.is_done()) return;
-  const ScanShape& s = scan.shape;
-  const std::size_t rows = s.batch * s.steps;
-  const ArenaScope scope(exec.arena);
-  const Tensor carry = zeros_of(exec, s.batch, s.states * s.channels, dy.element),
-               da = zeros_of(exec, s.batch, s.states * s.channels, dy.element);
-  const Tensor parts_b = exec.arena.tensor(blocks_of(s) * rows, s.states, dy.element),
-               parts_c = exec.arena.tensor(parts_b.rows, s.states, dy.element);
-  with_element(dy.element, [&]<class T>() {
-    for_blocks(exec, s, [&](std::size_t b, std::size_t block, std::size_t first, std::size_t count) {
-      exec.kernels.scan.of<T>().backward(scan, b, first, count, before, dy, carry, da, parts_b.row<T>(block * rows),
-                                         parts_c.row<T>(block * rows), to);
-      exec.kernels.slices.of<T>().move({count, s.states}, da.row<T>(b) + first, {.stride = 1, .step = s.channels},
-                                       to.da_log.row<T>(b) + first * s.states, {.stride = s.states});
+  for (const Exec& host : dispatch(exec, [&] { gpu::selective_scan_backward(exec, scan, before, dy, to); })) {
+    const ScanShape& s = scan.shape;
+    const std::size_t rows = s.batch * s.steps;
+    const ArenaScope scope(host.arena);
+    const Tensor carry = zeros_of(host, s.batch, s.states * s.channels, dy.element),
+                 da = zeros_of(host, s.batch, s.states * s.channels, dy.element);
+    const Tensor parts_b = host.arena.tensor(blocks_of(s) * rows, s.states, dy.element),
+                 parts_c = host.arena.tensor(parts_b.rows, s.states, dy.element);
+    with_element(dy.element, [&]<class T>() {
+      for_blocks(host, s, [&](std::size_t b, std::size_t block, std::size_t first, std::size_t count) {
+        host.kernels.scan.of<T>().backward(scan, b, first, count, before, dy, carry, da, parts_b.row<T>(block * rows),
+                                           parts_c.row<T>(block * rows), to);
+        host.kernels.slices.of<T>().move({count, s.states}, da.row<T>(b) + first, {.stride = 1, .step = s.channels},
+                                         to.da_log.row<T>(b) + first * s.states, {.stride = s.states});
+      });
     });
-  });
-  add_blocks(exec, s, parts_b, to.db);
-  add_blocks(exec, s, parts_c, to.dc);
+    add_blocks(host, s, parts_b, to.db);
+    add_blocks(host, s, parts_c, to.dc);
+  }
 }
 
 void selective_scan_gap(const Exec& exec, const Scan& scan, ConstTensor e, Tensor d, Tensor reads, Tensor dskip) {
-  const gpu::Call call(exec, [&] { gpu::selective_scan_gap(exec, scan, e, d, reads, dskip); });
-  if (call.is_done()) return;
-  const ArenaScope scope(exec.arena);
-  const std::size_t states = scan.shape.states * scan.shape.channels;
-  const Tensor carry = zeros_of(exec, scan.shape.batch, states, e.element),
-               paths = zeros_of(exec, scan.shape.batch, states, e.element);
-  with_element(e.element, [&]<class T>() {
-    for_blocks(exec, scan.shape, [&](std::size_t b, std::size_t, std::size_t first, std::size_t count) {
-      exec.kernels.scan.of<T>().gap(scan, b, first, count, e, carry, paths, d, reads, dskip);
+  for (const Exec& host : dispatch(exec, [&] { gpu::selective_scan_gap(exec, scan, e, d, reads, dskip); })) {
+    const ArenaScope scope(host.arena);
+    const std::size_t states = scan.shape.states * scan.shape.channels;
+    const Tensor carry = zeros_of(host, scan.shape.batch, states, e.element),
+                 paths = zeros_of(host, scan.shape.batch, states, e.element);
+    with_element(e.element, [&]<class T>() {
+      for_blocks(host, scan.shape, [&](std::size_t b, std::size_t, std::size_t first, std::size_t count) {
+        host.kernels.scan.of<T>().gap(scan, b, first, count, e, carry, paths, d, reads, dskip);
+      });
     });
-  });
+  }
 }
 
 }  // namespace loom

@@ -3,8 +3,8 @@
 // sizes dt and projections b, c change with the input. Of every sample, step by step:
 //   h[n, d] = exp(dt[d] a[n, d]) h[n, d] + dt[d] x[d] b[n]        a held over the step exactly, b by Euler's rule
 //   y[d] = sum_n c[n] h[n, d] + skip[d] x[d]
-// x, dt, y [B * T, D], b, c [B * T, N], a [N, D] below 0, skip [D], states [B, N * D]: the channels of one n lie side
-// by side, as lanes do.
+// x, dt, y [B * T, D], b, c [B * T, N], a [N, D] below 0, skip [D], states [B, N * D]: the channels of one n are
+// contiguous, as lanes are.
 //
 // Sums over n are one chain, ascending. Sums over channels fold sixteen of them as lanes16 does and add the blocks in
 // one chain, ascending. Sums over the steps of a sample are one chain from its last step to its first. Snapped: dt x,
@@ -50,14 +50,6 @@ void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor bef
 // need every pair of steps; this one is another scan backwards, with |b|, |c|, |skip| and ones, and is the same where
 // no two paths cancel.
 void selective_scan_gap(const Exec& exec, const Scan& scan, ConstTensor e, Tensor d, Tensor reads, Tensor dskip);
-
-namespace gpu {
-void scan_rates(const Exec& exec, const void* a_log, const ScanShape& shape, void* a);
-void selective_scan(const Exec& exec, const Scan& scan, Tensor h, Tensor before, Tensor y);
-void selective_scan_backward(const Exec& exec, const Scan& scan, ConstTensor before, ConstTensor dy,
-                             const ScanGradients& to);
-void selective_scan_gap(const Exec& exec, const Scan& scan, ConstTensor e, Tensor d, Tensor reads, Tensor dskip);
-}  // namespace gpu
 
 template <class T>
 struct ScanKernels {

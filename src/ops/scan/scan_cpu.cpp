@@ -10,7 +10,7 @@ void rates_row(std::size_t n, T* a) {
   for_lanes(n, [&](std::size_t i, auto lanes) { lanes.store(a + i, snap(zeros<T>() - exp(lanes.load(a + i)))); });
 }
 
-// Up to sixteen channels of one sample, and where they lie in each operand.
+// Up to sixteen channels of one sample, and their offsets in each operand.
 template <class T, class L>
 struct Channels {
   const Scan& scan;

@@ -3,7 +3,7 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
 #include "ops/scan/rates.wgsl.h"
-#include "ops/scan/scan.h"
+#include "ops/scan/scan_gpu.h"
 #include "ops/scan/scan.wgsl.h"
 #include "ops/scan/scan_backward.wgsl.h"
 #include "ops/scan/scan_gap.wgsl.h"
@@ -16,7 +16,7 @@ namespace {
 
 std::string scan_body(std::string_view run) { return recorder::math_function("exp_f") + joined({wgsl::step, run}); }
 
-// What all kernels read, and the size of their grid.
+// Adds the arguments of all kernels, and the size of their grid.
 Kernel& with_scan(const Exec& exec, const Scan& scan, Kernel& kernel) {
   const ScanShape& s = scan.shape;
   const bool has_lengths = s.lengths != nullptr;

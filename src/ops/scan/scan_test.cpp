@@ -181,7 +181,7 @@ void expect_near_loops(const Sizes& s, Isa isa, double bound) {
   }
 }
 
-TEST(Scan, L_160_L_161_L_162_equals_plain_loops) {
+TEST(Scan, equals_plain_loops) {  // L-160, L-161, L-162
   const FpEnvironment environment;
   for (const Sizes& s : sizes()) {
     SCOPED_TRACE(fmt::format("[{}, {}, {}], {} states", s.batch, s.steps, s.channels, s.states));
@@ -207,7 +207,7 @@ void check_bits(const Sizes& s, bool divides) {
     }
 }
 
-TEST(Scan, N_01_the_same_bits_on_every_instruction_set_and_number_of_threads) {
+TEST(Scan, the_same_bits_on_every_instruction_set_and_number_of_threads) {  // N-01
   const FpEnvironment environment;
   for (const Sizes& s : sizes()) {
     SCOPED_TRACE(fmt::format("[{}, {}, {}], {} states", s.batch, s.steps, s.channels, s.states));
@@ -234,14 +234,14 @@ void check_neighbours() {
   }
 }
 
-TEST(Scan, N_01_a_sample_has_the_same_bits_alone_and_in_a_batch) {
+TEST(Scan, a_sample_has_the_same_bits_alone_and_in_a_batch) {  // N-01
   const FpEnvironment environment;
   check_neighbours<float>();
   check_neighbours<double>();
 }
 
 // A step size that lets everything decay at once, one that snaps to 0, and 0, which changes nothing.
-TEST(Scan, N_1_2_extreme_step_sizes_leave_numbers) {
+TEST(Scan, extreme_step_sizes_leave_numbers) {  // numerics 1.2
   const FpEnvironment environment;
   Inputs<float> in(Sizes{1, 2, 3, 2});
   in.dt = {0, 1e4f, 1e-20f, 0, 1e4f, 1e-20f};

@@ -1,8 +1,9 @@
 #include "ops/slices/slices.h"
 
-#include "backend/webgpu/call.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
 #include "ops/for_rows.h"
+#include "ops/slices/slices_gpu.h"
 
 namespace loom {
 namespace {
@@ -25,21 +26,19 @@ void each_run_of_slices(const Exec& exec, Slices s, Element element, SlicePlace 
 }  // namespace
 
 void move_slices(const Exec& exec, Slices s, ConstTensor from, SlicePlace from_place, Tensor to, SlicePlace to_place) {
-  const gpu::Call call(exec, [&] { gpu::move_slices(exec, s, from, from_place, to, to_place, false); });
-  if (call.is_done()) return;
-  each_run_of_slices(exec, s, to.element, from_place, to_place,
-                     [&]<class T>(Slices part, SlicePlace source, SlicePlace target) {
-                       exec.kernels.slices.of<T>().move(part, from.as<T>(), source, to.as<T>(), target);
-                     });
+  for (const Exec& host : dispatch(exec, [&] { gpu::move_slices(exec, s, from, from_place, to, to_place, false); }))
+    each_run_of_slices(host, s, to.element, from_place, to_place,
+                       [&]<class T>(Slices part, SlicePlace source, SlicePlace target) {
+                         host.kernels.slices.of<T>().move(part, from.as<T>(), source, to.as<T>(), target);
+                       });
 }
 
 void add_slices(const Exec& exec, Slices s, ConstTensor from, SlicePlace from_place, Tensor to, SlicePlace to_place) {
-  const gpu::Call call(exec, [&] { gpu::move_slices(exec, s, from, from_place, to, to_place, true); });
-  if (call.is_done()) return;
-  each_run_of_slices(exec, s, to.element, from_place, to_place,
-                     [&]<class T>(Slices part, SlicePlace source, SlicePlace target) {
-                       exec.kernels.slices.of<T>().add(part, from.as<T>(), source, to.as<T>(), target);
-                     });
+  for (const Exec& host : dispatch(exec, [&] { gpu::move_slices(exec, s, from, from_place, to, to_place, true); }))
+    each_run_of_slices(host, s, to.element, from_place, to_place,
+                       [&]<class T>(Slices part, SlicePlace source, SlicePlace target) {
+                         host.kernels.slices.of<T>().add(part, from.as<T>(), source, to.as<T>(), target);
+                       });
 }
 
 }  // namespace loom

@@ -20,11 +20,6 @@ void move_slices(const Exec& exec, Slices slices, ConstTensor from, SlicePlace f
 void add_slices(const Exec& exec, Slices slices, ConstTensor from, SlicePlace from_place, Tensor to,
                 SlicePlace to_place);
 
-namespace gpu {
-void move_slices(const Exec& exec, Slices slices, ConstTensor from, SlicePlace from_place, Tensor to,
-                 SlicePlace to_place, bool adds);
-}
-
 template <class T>
 struct SlicesKernels {
   void (*move)(Slices slices, const T* from, SlicePlace from_place, T* to, SlicePlace to_place);

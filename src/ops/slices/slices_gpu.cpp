@@ -1,7 +1,7 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
 #include "ops/slices/move_slices.wgsl.h"
-#include "ops/slices/slices.h"
+#include "ops/slices/slices_gpu.h"
 
 namespace loom::gpu {
 

@@ -1,8 +1,9 @@
 #include "ops/softmax/combine.h"
 
-#include "backend/webgpu/call.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
 #include "ops/for_rows.h"
+#include "ops/softmax/combine_gpu.h"
 
 namespace loom {
 namespace {
@@ -18,63 +19,58 @@ void each_combined_row(const Exec& exec, ConstTensor q, F&& f) {
 }  // namespace
 
 void combine_tree(const Exec& exec, std::span<const std::size_t> levels, ConstTensor q, Tensor p, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::combine_tree(exec, levels, q, p, y); });
-  if (call.is_done()) return;
-  each_combined_row(exec, q, [&]<class T>(const CombineKernels<T>& k, std::size_t r) {
-    k.tree(levels.data(), levels.size(), q.row<T>(r), p.row<T>(r), y.row<T>(r));
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::combine_tree(exec, levels, q, p, y); }))
+    each_combined_row(host, q, [&]<class T>(const CombineKernels<T>& k, std::size_t r) {
+      k.tree(levels.data(), levels.size(), q.row<T>(r), p.row<T>(r), y.row<T>(r));
+    });
 }
 
 void combine_tree_backward(const Exec& exec, std::span<const std::size_t> levels, ConstTensor q, ConstTensor p,
                            ConstTensor dy, Tensor dq) {
-  const gpu::Call call(exec, [&] { gpu::combine_tree_backward(exec, levels, q, p, dy, dq); });
-  if (call.is_done()) return;
-  const ArenaScope scope(exec.arena);
-  const Tensor gradients = exec.arena.tensor(q.rows, q.cols, q.element);  // of p
-  each_combined_row(exec, q, [&]<class T>(const CombineKernels<T>& k, std::size_t r) {
-    k.tree_backward({.levels = levels.data(),
-                     .num_levels = levels.size(),
-                     .nodes = q.cols,
-                     .leaves = dy.cols,
-                     .q = q.row<T>(r),
-                     .p = p.row<T>(r),
-                     .dy = dy.row<T>(r),
-                     .dp = gradients.row<T>(r),
-                     .dq = dq.row<T>(r)});
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::combine_tree_backward(exec, levels, q, p, dy, dq); })) {
+    const ArenaScope scope(host.arena);
+    const Tensor gradients = host.arena.tensor(q.rows, q.cols, q.element);  // of p
+    each_combined_row(host, q, [&]<class T>(const CombineKernels<T>& k, std::size_t r) {
+      k.tree_backward({.levels = levels.data(),
+                       .num_levels = levels.size(),
+                       .nodes = q.cols,
+                       .leaves = dy.cols,
+                       .q = q.row<T>(r),
+                       .p = p.row<T>(r),
+                       .dy = dy.row<T>(r),
+                       .dp = gradients.row<T>(r),
+                       .dq = dq.row<T>(r)});
+    });
+  }
 }
 
 void combine_adaptive(const Exec& exec, std::span<const std::size_t> cutoffs, ConstTensor q, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::combine_adaptive(exec, cutoffs, q, y); });
-  if (call.is_done()) return;
-  each_combined_row(exec, q, [&]<class T>(const CombineKernels<T>& k, std::size_t r) {
-    k.adaptive(cutoffs.data(), cutoffs.size(), q.row<T>(r), y.row<T>(r));
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::combine_adaptive(exec, cutoffs, q, y); }))
+    each_combined_row(host, q, [&]<class T>(const CombineKernels<T>& k, std::size_t r) {
+      k.adaptive(cutoffs.data(), cutoffs.size(), q.row<T>(r), y.row<T>(r));
+    });
 }
 
 void combine_adaptive_backward(const Exec& exec, std::span<const std::size_t> cutoffs, ConstTensor q, ConstTensor dy,
                                Tensor dq) {
-  const gpu::Call call(exec, [&] { gpu::combine_adaptive_backward(exec, cutoffs, q, dy, dq); });
-  if (call.is_done()) return;
-  each_combined_row(exec, q, [&]<class T>(const CombineKernels<T>& k, std::size_t r) {
-    k.adaptive_backward(cutoffs.data(), cutoffs.size(), q.row<T>(r), dy.row<T>(r), dq.row<T>(r));
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::combine_adaptive_backward(exec, cutoffs, q, dy, dq); }))
+    each_combined_row(host, q, [&]<class T>(const CombineKernels<T>& k, std::size_t r) {
+      k.adaptive_backward(cutoffs.data(), cutoffs.size(), q.row<T>(r), dy.row<T>(r), dq.row<T>(r));
+    });
 }
 
 void combine_mixture(const Exec& exec, std::size_t count, ConstTensor q, Tensor y) {
-  const gpu::Call call(exec, [&] { gpu::combine_mixture(exec, count, q, y); });
-  if (call.is_done()) return;
-  each_combined_row(exec, q, [&]<class T>(const CombineKernels<T>& k, std::size_t r) {
-    k.mixture(count, y.cols, q.row<T>(r), y.row<T>(r));
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::combine_mixture(exec, count, q, y); }))
+    each_combined_row(host, q, [&]<class T>(const CombineKernels<T>& k, std::size_t r) {
+      k.mixture(count, y.cols, q.row<T>(r), y.row<T>(r));
+    });
 }
 
 void combine_mixture_backward(const Exec& exec, std::size_t count, ConstTensor q, ConstTensor dy, Tensor dq) {
-  const gpu::Call call(exec, [&] { gpu::combine_mixture_backward(exec, count, q, dy, dq); });
-  if (call.is_done()) return;
-  each_combined_row(exec, q, [&]<class T>(const CombineKernels<T>& k, std::size_t r) {
-    k.mixture_backward(count, dy.cols, q.row<T>(r), dy.row<T>(r), dq.row<T>(r));
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::combine_mixture_backward(exec, count, q, dy, dq); }))
+    each_combined_row(host, q, [&]<class T>(const CombineKernels<T>& k, std::size_t r) {
+      k.mixture_backward(count, dy.cols, q.row<T>(r), dy.row<T>(r), dq.row<T>(r));
+    });
 }
 
 }  // namespace loom

@@ -25,17 +25,6 @@ void combine_adaptive_backward(const Exec& exec, std::span<const std::size_t> cu
 void combine_mixture(const Exec& exec, std::size_t count, ConstTensor q, Tensor y);
 void combine_mixture_backward(const Exec& exec, std::size_t count, ConstTensor q, ConstTensor dy, Tensor dq);
 
-namespace gpu {
-void combine_tree(const Exec& exec, std::span<const std::size_t> levels, ConstTensor q, Tensor p, Tensor y);
-void combine_tree_backward(const Exec& exec, std::span<const std::size_t> levels, ConstTensor q, ConstTensor p,
-                           ConstTensor dy, Tensor dq);
-void combine_adaptive(const Exec& exec, std::span<const std::size_t> cutoffs, ConstTensor q, Tensor y);
-void combine_adaptive_backward(const Exec& exec, std::span<const std::size_t> cutoffs, ConstTensor q, ConstTensor dy,
-                               Tensor dq);
-void combine_mixture(const Exec& exec, std::size_t count, ConstTensor q, Tensor y);
-void combine_mixture_backward(const Exec& exec, std::size_t count, ConstTensor q, ConstTensor dy, Tensor dq);
-}  // namespace gpu
-
 // One row of combine_tree_backward(): dp is scratch of as many elements as q.
 template <class T>
 struct TreeGradient {

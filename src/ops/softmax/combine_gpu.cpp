@@ -2,7 +2,8 @@
 #include "backend/webgpu/wgsl/lanes.wgsl.h"
 #include "core/checked.h"
 #include "ops/slices/slices.h"
-#include "ops/softmax/combine.h"
+#include "ops/slices/slices_gpu.h"
+#include "ops/softmax/combine_gpu.h"
 #include "ops/softmax/combine.wgsl.h"
 #include "ops/softmax/combine_backward.wgsl.h"
 #include "ops/softmax/mixture.wgsl.h"
@@ -27,7 +28,7 @@ Kernel& with_pieces(const Pieces& p, ConstTensor q, Kernel& kernel) {
       .fixed("is_root", p.is_root);
 }
 
-// Factors lie in rows as long as q's.
+// Factors are in rows as long as q's.
 void multiply_pieces(const Exec& exec, const Pieces& p, ConstTensor q, const void* factors, Tensor to,
                      std::size_t to_first) {
   const std::size_t elements = q.rows * p.count * p.width;

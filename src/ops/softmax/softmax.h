@@ -49,19 +49,6 @@ void add_gumbel_noise(const Exec& exec, ConstTensor x, std::uint64_t seed, std::
 // y = 1 at the largest entry of each row, the first of equals, else 0.
 void one_hot_of_largest(const Exec& exec, ConstTensor p, Tensor y);
 
-namespace gpu {
-void softmax(const Exec& exec, ConstTensor x, double temperature, std::span<const SoftmaxRun> runs, Tensor p);
-void softmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature,
-                      std::span<const SoftmaxRun> runs, Tensor dx);
-void masked_softmax(const Exec& exec, ConstTensor x, double temperature, const SoftmaxMask& mask, Tensor p);
-void add_gumbel_noise(const Exec& exec, ConstTensor x, const RandomStream& stream, std::size_t first, Tensor y);
-void one_hot_of_largest(const Exec& exec, ConstTensor p, Tensor y);
-void sparsemax(const Exec& exec, ConstTensor x, double temperature, Tensor p);
-void sparsemax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, Tensor dx);
-void entmax(const Exec& exec, ConstTensor x, double temperature, double alpha, Tensor p);
-void entmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, double alpha, Tensor dx);
-}  // namespace gpu
-
 // This is the part of a SoftmaxMask for one row.
 template <class T>
 struct SoftmaxMaskRow {

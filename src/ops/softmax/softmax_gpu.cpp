@@ -7,7 +7,7 @@
 #include "core/checked.h"
 #include "ops/softmax/gumbel.wgsl.h"
 #include "ops/softmax/one_hot.wgsl.h"
-#include "ops/softmax/softmax.h"
+#include "ops/softmax/softmax_gpu.h"
 #include "ops/softmax/softmax.wgsl.h"
 #include "ops/softmax/softmax_backward.wgsl.h"
 #include "simd/record/math_functions.h"

@@ -207,7 +207,7 @@ std::vector<T> sparsemax_gradient(const T* p, const T* dy, std::size_t n) {
   return dx;
 }
 
-// The sizes are chosen so that, of entries far apart, few lie above the threshold, and of near ones all do.
+// The sizes are chosen so that, of entries far apart, few are above the threshold, and of near ones all are.
 template <class T>
 void check_sorted() {
   for (const auto& [rows, cols] : kShapes)

@@ -1,9 +1,10 @@
 // Sparsemax and entmax: a threshold tau per row, found in the sorted row or by bisection.
 
 #include "ops/all.h"
-#include "backend/webgpu/call.h"
+#include "ops/dispatch.h"
 #include "ops/for_rows.h"
 #include "ops/softmax/softmax.h"
+#include "ops/softmax/softmax_gpu.h"
 
 namespace loom {
 namespace {
@@ -22,44 +23,44 @@ void each_sparse_row(const Exec& exec, ConstTensor x, std::size_t cost, F&& f) {
 }  // namespace
 
 void sparsemax(const Exec& exec, ConstTensor x, double temperature, Tensor p) {
-  const gpu::Call call(exec, [&] { gpu::sparsemax(exec, x, temperature, p); });
-  if (call.is_done()) return;
-  each_sparse_row(exec, x, 8, [&]<class T>(const SparseSoftmaxKernels<T>& k, std::size_t r, T* scratch) {
-    k.sparsemax(x.row<T>(r), static_cast<T>(temperature), x.cols, scratch, p.row<T>(r));
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::sparsemax(exec, x, temperature, p); }))
+    each_sparse_row(host, x, 8, [&]<class T>(const SparseSoftmaxKernels<T>& k, std::size_t r, T* scratch) {
+      k.sparsemax(x.row<T>(r), static_cast<T>(temperature), x.cols, scratch, p.row<T>(r));
+    });
 }
 
 void sparsemax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, Tensor dx) {
-  const gpu::Call call(exec, [&] { gpu::sparsemax_backward(exec, p, dy, temperature, dx); });
-  if (call.is_done()) return;
-  with_element(p.element, [&]<class T>() {
-    for_rows(exec, p.rows, p.cols, [&](std::size_t r) {
-      exec.kernels.sparse_softmax.of<T>().sparsemax_backward(p.row<T>(r), dy.row<T>(r), static_cast<T>(temperature),
-                                                             p.cols, dx.row<T>(r));
+  for (const Exec& host : dispatch(exec, [&] { gpu::sparsemax_backward(exec, p, dy, temperature, dx); }))
+    with_element(p.element, [&]<class T>() {
+      for_rows(host, p.rows, p.cols, [&](std::size_t r) {
+        host.kernels.sparse_softmax.of<T>().sparsemax_backward(p.row<T>(r), dy.row<T>(r), static_cast<T>(temperature),
+                                                               p.cols, dx.row<T>(r));
+      });
     });
-  });
 }
 
 void entmax(const Exec& exec, ConstTensor x, double temperature, double alpha, Tensor p) {
-  const gpu::Call call(exec, [&] { gpu::entmax(exec, x, temperature, alpha, p); });
-  if (call.is_done()) return;
-  const bool sorts = alpha == 1.5;
-  each_sparse_row(exec, x, sorts ? 8 : 1024, [&]<class T>(const SparseSoftmaxKernels<T>& k, std::size_t r, T* scratch) {
-    const T t = static_cast<T>(temperature);
-    if (sorts) return k.entmax15(x.row<T>(r), t, x.cols, scratch, p.row<T>(r));
-    k.entmax(x.row<T>(r), t, static_cast<T>(alpha - 1), static_cast<T>(1 / (alpha - 1)), x.cols, scratch, p.row<T>(r));
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::entmax(exec, x, temperature, alpha, p); })) {
+    const bool sorts = alpha == 1.5;
+    each_sparse_row(host, x, sorts ? 8 : 1024,
+                    [&]<class T>(const SparseSoftmaxKernels<T>& k, std::size_t r, T* scratch) {
+                      const T t = static_cast<T>(temperature);
+                      if (sorts) return k.entmax15(x.row<T>(r), t, x.cols, scratch, p.row<T>(r));
+                      k.entmax(x.row<T>(r), t, static_cast<T>(alpha - 1), static_cast<T>(1 / (alpha - 1)), x.cols,
+                               scratch, p.row<T>(r));
+                    });
+  }
 }
 
 void entmax_backward(const Exec& exec, ConstTensor p, ConstTensor dy, double temperature, double alpha, Tensor dx) {
-  const gpu::Call call(exec, [&] { gpu::entmax_backward(exec, p, dy, temperature, alpha, dx); });
-  if (call.is_done()) return;
-  const bool sorts = alpha == 1.5;
-  each_sparse_row(exec, p, sorts ? 4 : 64, [&]<class T>(const SparseSoftmaxKernels<T>& k, std::size_t r, T* scratch) {
-    const T t = static_cast<T>(temperature);
-    if (sorts) return k.entmax15_backward(p.row<T>(r), dy.row<T>(r), t, p.cols, scratch, dx.row<T>(r));
-    k.entmax_backward(p.row<T>(r), dy.row<T>(r), t, static_cast<T>(2 - alpha), p.cols, scratch, dx.row<T>(r));
-  });
+  for (const Exec& host : dispatch(exec, [&] { gpu::entmax_backward(exec, p, dy, temperature, alpha, dx); })) {
+    const bool sorts = alpha == 1.5;
+    each_sparse_row(host, p, sorts ? 4 : 64, [&]<class T>(const SparseSoftmaxKernels<T>& k, std::size_t r, T* scratch) {
+      const T t = static_cast<T>(temperature);
+      if (sorts) return k.entmax15_backward(p.row<T>(r), dy.row<T>(r), t, p.cols, scratch, dx.row<T>(r));
+      k.entmax_backward(p.row<T>(r), dy.row<T>(r), t, static_cast<T>(2 - alpha), p.cols, scratch, dx.row<T>(r));
+    });
+  }
 }
 
 }  // namespace loom

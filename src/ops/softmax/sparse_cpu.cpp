@@ -28,7 +28,7 @@ LOOM_INLINE bool shifted(const T* x, T temperature, T factor, std::size_t n, T* 
   return true;
 }
 
-// The entries of a row, largest first, as long as somebody asks for one: a heap, since few of them lie above the
+// The entries of a row, largest first, as long as the caller asks for one: a heap, since few of them are above the
 // threshold. Equal values have no order.
 template <class T>
 class LargestFirst {
@@ -123,7 +123,7 @@ LOOM_INLINE void powers_row(const T* p, T power, std::size_t n, T* s) {
 
 template <class T>
 LOOM_INLINE void bisect_row(const T* z, T power, std::size_t n, T* p) {
-  constexpr int kSteps = sizeof(T) == 8 ? 50 : 30;  // the threshold lies in [-1, 0]
+  constexpr int kSteps = sizeof(T) == 8 ? 50 : 30;  // the threshold is in [-1, 0]
   const Lanes<T> zero = zeros<T>(), by = splat(power), one = splat(T{1});
   const auto fill = [&](T tau) {
     const Lanes<T> least = splat(tau);

@@ -4,6 +4,7 @@
 #include "ops/softmax/entmax.wgsl.h"
 #include "ops/softmax/shifted.wgsl.h"
 #include "ops/softmax/softmax.h"
+#include "ops/softmax/softmax_gpu.h"
 #include "ops/softmax/sparse.wgsl.h"
 #include "ops/softmax/sparse_backward.wgsl.h"
 #include "simd/record/math_functions.h"

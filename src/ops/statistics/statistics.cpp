@@ -1,7 +1,8 @@
 #include "ops/statistics/statistics.h"
 
-#include "backend/webgpu/call.h"
+#include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/statistics/statistics_gpu.h"
 #include "ops/sums/sums.h"
 
 namespace loom {
@@ -14,23 +15,23 @@ TensorStats TensorStats::read(const ConstTensor& figures) {
 void tensor_statistics(const Exec& exec, ConstTensor x, Tensor figures) {
   const std::size_t n = x.rows * x.cols;
   if (n == 0) return fill_zero(exec, figures);
-  const gpu::Call call(exec, [&] { gpu::tensor_statistics(exec, x, figures); });
-  if (call.is_done()) return;
-  const ArenaScope scope(exec.arena);
-  const std::size_t blocks = pieces_of(n);
-  with_element(x.element, [&]<class T>() {
-    const StatisticsKernels<T>& k = exec.kernels.statistics.of<T>();
-    T *const sums = exec.arena.take<T>(2), *const squares = exec.arena.take<T>(1),
-             *const extremes = exec.arena.take<T>(2 * blocks);
-    sum_blocks(exec, n, 2, sums, [&](std::size_t first, std::size_t count, T* lanes) {
-      k.block(x.as<T>() + first, count, lanes, extremes + 2 * (first / kLaneBlock));
+  for (const Exec& host : dispatch(exec, [&] { gpu::tensor_statistics(exec, x, figures); })) {
+    const ArenaScope scope(host.arena);
+    const std::size_t blocks = pieces_of(n);
+    with_element(x.element, [&]<class T>() {
+      const StatisticsKernels<T>& k = host.kernels.statistics.of<T>();
+      T *const sums = host.arena.take<T>(2), *const squares = host.arena.take<T>(1),
+               *const extremes = host.arena.take<T>(2 * blocks);
+      sum_blocks(host, n, 2, sums, [&](std::size_t first, std::size_t count, T* lanes) {
+        k.block(x.as<T>() + first, count, lanes, extremes + 2 * (first / kLaneBlock));
+      });
+      if (host.computes()) k.mean(sums, n, figures.as<T>());
+      sum_blocks(host, n, 1, squares, [&](std::size_t first, std::size_t count, T* lanes) {
+        k.spread(x.as<T>() + first, count, figures.as<T>(), lanes);
+      });
+      if (host.computes()) k.finish(sums, squares, extremes, blocks, n, figures.as<T>());
     });
-    if (exec.computes()) k.mean(sums, n, figures.as<T>());
-    sum_blocks(exec, n, 1, squares, [&](std::size_t first, std::size_t count, T* lanes) {
-      k.spread(x.as<T>() + first, count, figures.as<T>(), lanes);
-    });
-    if (exec.computes()) k.finish(sums, squares, extremes, blocks, n, figures.as<T>());
-  });
+  }
 }
 
 }  // namespace loom

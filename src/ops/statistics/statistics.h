@@ -20,10 +20,6 @@ struct TensorStats {
 // figures [kCount], of the element type of x.
 void tensor_statistics(const Exec& exec, ConstTensor x, Tensor figures);
 
-namespace gpu {
-void tensor_statistics(const Exec& exec, ConstTensor x, Tensor figures);
-}  // namespace gpu
-
 template <class T>
 struct StatisticsKernels {
   // Reads a block of at most kLaneBlock elements. lanes [2][16] take its sum and the number of its active elements,

@@ -3,7 +3,7 @@
 #include "core/checked.h"
 #include "ops/statistics/block_figures.wgsl.h"
 #include "ops/statistics/figures.wgsl.h"
-#include "ops/statistics/statistics.h"
+#include "ops/statistics/statistics_gpu.h"
 #include "simd/orders.h"
 
 namespace loom::gpu {

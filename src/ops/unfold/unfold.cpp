@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "backend/webgpu/call.h"
 #include "core/checked.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
+#include "ops/unfold/unfold_gpu.h"
 #include "ops/until_cancelled.h"
 #include "ops/slices/slices.h"
 
@@ -173,49 +174,48 @@ StoredPlane PatchLayout::stored() const {
 
 void store_planes(const Exec& exec, const PatchLayout& layout, const void* x, std::size_t n, Element element,
                   void* to) {
-  const gpu::Call call(exec, [&] { gpu::store_planes(exec, layout, x, n, to); });
-  if (call.is_done()) return;
-  const StoredPlane stored = layout.stored();
-  with_element(element, [&]<class T>() {
-    for_rows_until_cancelled(exec, n, layout.plane(), [&](std::size_t i) {
-      exec.kernels.unfold.of<T>().store(stored, static_cast<const T*>(x) + i * layout.input_plane(),
-                                        static_cast<T*>(to) + i * layout.plane());
+  for (const Exec& host : dispatch(exec, [&] { gpu::store_planes(exec, layout, x, n, to); })) {
+    const StoredPlane stored = layout.stored();
+    with_element(element, [&]<class T>() {
+      for_rows_until_cancelled(host, n, layout.plane(), [&](std::size_t i) {
+        host.kernels.unfold.of<T>().store(stored, static_cast<const T*>(x) + i * layout.input_plane(),
+                                          static_cast<T*>(to) + i * layout.plane());
+      });
     });
-  });
+  }
 }
 
 void unfold(const Exec& exec, const PatchLayout& layout, const void* planes, std::size_t channels, std::size_t first,
             Tensor patches) {
-  const gpu::Call call(exec, [&] { gpu::unfold(exec, layout, planes, first, patches); });
-  if (call.is_done()) return;
-  const ArenaScope scope(exec.arena);
-  auto* offsets = exec.arena.note<std::size_t>(patches.cols);
-  exec.run(1, [&](std::size_t) { layout.write_offsets(channels, offsets); });
-  with_element(patches.element, [&]<class T>() {
-    for_ranges(exec, patches.rows, patches.cols, [&](std::size_t begin, std::size_t end) {
-      std::size_t line = (first + begin) / layout.width(), column = (first + begin) % layout.width();
-      for (std::size_t r = begin; r < end; ++line, column = 0) {
-        const std::size_t rows = std::min(layout.width() - column, end - r);
-        exec.kernels.unfold.of<T>().patches(static_cast<const T*>(planes) + layout.start_of_row(line) + column, offsets,
-                                            rows, patches.cols, patches.row<T>(r));
-        r += rows;
-      }
+  for (const Exec& host : dispatch(exec, [&] { gpu::unfold(exec, layout, planes, first, patches); })) {
+    const ArenaScope scope(host.arena);
+    auto* offsets = host.arena.note<std::size_t>(patches.cols);
+    host.run(1, [&](std::size_t) { layout.write_offsets(channels, offsets); });
+    with_element(patches.element, [&]<class T>() {
+      for_ranges(host, patches.rows, patches.cols, [&](std::size_t begin, std::size_t end) {
+        std::size_t line = (first + begin) / layout.width(), column = (first + begin) % layout.width();
+        for (std::size_t r = begin; r < end; ++line, column = 0) {
+          const std::size_t rows = std::min(layout.width() - column, end - r);
+          host.kernels.unfold.of<T>().patches(static_cast<const T*>(planes) + layout.start_of_row(line) + column,
+                                              offsets, rows, patches.cols, patches.row<T>(r));
+          r += rows;
+        }
+      });
     });
-  });
+  }
 }
 
 void rows_to_planes(const Exec& exec, ConstTensor rows, std::size_t positions, std::size_t first, void* y) {
-  const gpu::Call call(exec, [&] {
-    move_slices(exec, {rows.cols, rows.rows}, rows, {.stride = 1, .step = rows.cols},
-                {y, rows.cols, positions, rows.element}, {.offset = first, .stride = positions});
-  });
-  if (call.is_done()) return;
-  with_element(rows.element, [&]<class T>() {
-    for_rows(exec, rows.cols, rows.rows, [&](std::size_t c) {
-      exec.kernels.slices.of<T>().move({1, rows.rows}, rows.as<T>() + c, {.step = rows.cols},
-                                       static_cast<T*>(y) + c * positions + first, {});
+  for (const Exec& host : dispatch(exec, [&] {
+         move_slices(exec, {rows.cols, rows.rows}, rows, {.stride = 1, .step = rows.cols},
+                     {y, rows.cols, positions, rows.element}, {.offset = first, .stride = positions});
+       }))
+    with_element(rows.element, [&]<class T>() {
+      for_rows(host, rows.cols, rows.rows, [&](std::size_t c) {
+        host.kernels.slices.of<T>().move({1, rows.rows}, rows.as<T>() + c, {.step = rows.cols},
+                                         static_cast<T*>(y) + c * positions + first, {});
+      });
     });
-  });
 }
 
 }  // namespace loom

@@ -3,8 +3,8 @@
 // fixed distance:
 //   patch[o, (c, k)] = x[c, o * stride - padding + k * dilation], or of a transposed convolution
 //   patch[o, (c, k)] = x[c, i] where i * stride - padding + k * dilation = o;   +0 where no such element exists.
-// Columns ascend by channel, then kernel position, row-major: the reduced index of numerics N-04, holes included. No
-// sums here.
+// Columns ascend by channel, then kernel position, row-major: the reduced index of numerics N-04, holes included. These
+// ops have no sums.
 
 #include <array>
 
@@ -39,9 +39,9 @@ struct StoredPlane {
   std::size_t row = 0, phases = 1, phase = 0;  // elements of a stored row
 };
 
-// The layout tells where things lie in one stored plane of a channel: padded with zeros, spread by the stride of a
-// transposed convolution, columns sorted by their remainder by the stride of a plain one. Position (z, y, x) of the
-// output starts at z * step_z + y * step_y + x; kernel position (z, y, x) lies tap() further on.
+// The layout of one stored plane of a channel: padded with zeros, spread by the stride of a transposed convolution,
+// columns sorted by their remainder by the stride of a plain one. Position (z, y, x) of the output starts at
+// z * step_z + y * step_y + x; kernel position (z, y, x) is tap() elements after it.
 class PatchLayout {
  public:
   using Axes = ConvGeometry::Axes;
@@ -75,7 +75,7 @@ class PatchLayout {
   PatchLayout phase(std::size_t i) const;
   // The columns (c, k) of all taps that those of a phase are, ascending.
   void write_columns(std::size_t channels, std::size_t* to) const;
-  // Kernels take the stored plane from here.
+  // The stored plane, for kernels.
   StoredPlane stored() const;
 
  private:
@@ -107,11 +107,6 @@ void unfold(const Exec& exec, const PatchLayout& layout, const void* planes, std
 
 // y[c, first + r] = rows[r, c]: rows of channels into planes of `positions` elements, the first of which y points to.
 void rows_to_planes(const Exec& exec, ConstTensor rows, std::size_t positions, std::size_t first, void* y);
-
-namespace gpu {
-void store_planes(const Exec& exec, const PatchLayout& layout, const void* x, std::size_t n, void* to);
-void unfold(const Exec& exec, const PatchLayout& layout, const void* planes, std::size_t first, Tensor patches);
-}  // namespace gpu
 
 template <class T>
 struct UnfoldKernels {

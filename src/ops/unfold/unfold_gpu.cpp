@@ -3,7 +3,7 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
 #include "ops/unfold/store_planes.wgsl.h"
-#include "ops/unfold/unfold.h"
+#include "ops/unfold/unfold_gpu.h"
 #include "ops/unfold/unfold.wgsl.h"
 
 namespace loom::gpu {

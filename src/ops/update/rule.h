@@ -26,7 +26,7 @@ struct UpdateRule {
   bool nesterov = false, centered = false, amsgrad = false;
 };
 
-// The same for a kernel: each number is rounded once to the element.
+// The numbers for a kernel, each rounded once to the element type.
 template <class T>
 struct UpdateNumbers {
   T rate, decay, shrink;  // shrink = rate decay
@@ -45,7 +45,7 @@ struct UpdateRun {
   const float* failed = nullptr;  // where it points to another number than 0 nothing moves
 };
 
-// The same tried on copies.
+// Like UpdateRun, tried on copies.
 template <class T>
 struct TryRun {
   const T *w, *g, *slot[kUpdateSlots];

@@ -2,10 +2,11 @@
 
 #include <vector>
 
-#include "backend/webgpu/call.h"
 #include "ops/all.h"
+#include "ops/dispatch.h"
 #include "ops/for_rows.h"
 #include "ops/magnitude/magnitude.h"
+#include "ops/update/update_gpu.h"
 #include "ops/update/rules/all.h"
 
 namespace loom {
@@ -46,51 +47,50 @@ std::span<const UpdateRow> update_rows() {
 
 void update(const Exec& exec, const UpdateRule& rule, Tensor w, ConstTensor g, const UpdateState& state,
             ConstTensor failed) {
-  const gpu::Call call(exec, [&] { gpu::update(exec, rule.kind, numbers_of<float>(rule), w, g, state, failed); });
-  if (call.is_done()) return;
-  with_element(w.element, [&]<class T>() {
-    const auto kernel = exec.kernels.update.of<T>().update[static_cast<std::size_t>(rule.kind)];
-    const UpdateNumbers<T> numbers = numbers_of<T>(rule);
-    for_elements(exec, w.rows * w.cols, [&](std::size_t first, std::size_t count) {
-      UpdateRun<T> run{w.as<T>() + first, g.as<T>() + first, {}, count, failed.as<float>()};
-      for (std::size_t s = 0; s < kUpdateSlots; ++s)
-        run.slot[s] = state[s].data == nullptr ? nullptr : state[s].as<T>() + first;
-      kernel(numbers, run);
+  for (const Exec& host :
+       dispatch(exec, [&] { gpu::update(exec, rule.kind, numbers_of<float>(rule), w, g, state, failed); }))
+    with_element(w.element, [&]<class T>() {
+      const auto kernel = host.kernels.update.of<T>().update[static_cast<std::size_t>(rule.kind)];
+      const UpdateNumbers<T> numbers = numbers_of<T>(rule);
+      for_elements(host, w.rows * w.cols, [&](std::size_t first, std::size_t count) {
+        UpdateRun<T> run{w.as<T>() + first, g.as<T>() + first, {}, count, failed.as<float>()};
+        for (std::size_t s = 0; s < kUpdateSlots; ++s)
+          run.slot[s] = state[s].data == nullptr ? nullptr : state[s].as<T>() + first;
+        kernel(numbers, run);
+      });
     });
-  });
 }
 
 void try_updates(const Exec& exec, std::span<const UpdateTrial> trials, Tensor outcomes) {
   if (trials.empty()) return;
-  const gpu::Call call(exec, [&] {
-    std::vector<UpdateNumbers<float>> numbers;
-    for (const UpdateTrial& trial : trials) numbers.push_back(numbers_of<float>(trial.rule));
-    gpu::try_updates(exec, trials, numbers, outcomes);
-  });
-  if (call.is_done()) return;
-  with_element(trials[0].w.element, [&]<class T>() {
-    const UpdateKernels<T>& kernels = exec.kernels.update.of<T>();
-    for (std::size_t i = 0; i < trials.size(); ++i) {
-      const UpdateTrial& trial = trials[i];
-      const ArenaScope scope(exec.arena);
-      const UpdateNumbers<T> numbers = numbers_of<T>(trial.rule);
-      const std::size_t n = trial.w.rows * trial.w.cols;
-      T* const pieces = exec.arena.take<T>(pieces_of(n));
-      for_pieces(exec, n, [&](std::size_t piece, std::size_t first, std::size_t count) {
-        TryRun<T> run{.w = trial.w.as<T>() + first,
-                      .g = trial.g.as<T>() + first,
-                      .slot = {},
-                      .count = count,
-                      .bound = trial.bound.as<T>(),
-                      .most = static_cast<T>(trial.most),
-                      .outcome = pieces + piece};
-        for (std::size_t s = 0; s < kUpdateSlots; ++s)
-          run.slot[s] = trial.state[s].data == nullptr ? nullptr : trial.state[s].as<T>() + first;
-        kernels.try_update(trial.rule.kind, numbers, run);
-      });
-      if (exec.computes()) exec.kernels.magnitude.of<T>().largest(pieces, pieces_of(n), outcomes.as<T>() + i);
-    }
-  });
+  for (const Exec& host : dispatch(exec, [&] {
+         std::vector<UpdateNumbers<float>> numbers;
+         for (const UpdateTrial& trial : trials) numbers.push_back(numbers_of<float>(trial.rule));
+         gpu::try_updates(exec, trials, numbers, outcomes);
+       }))
+    with_element(trials[0].w.element, [&]<class T>() {
+      const UpdateKernels<T>& kernels = host.kernels.update.of<T>();
+      for (std::size_t i = 0; i < trials.size(); ++i) {
+        const UpdateTrial& trial = trials[i];
+        const ArenaScope scope(host.arena);
+        const UpdateNumbers<T> numbers = numbers_of<T>(trial.rule);
+        const std::size_t n = trial.w.rows * trial.w.cols;
+        T* const pieces = host.arena.take<T>(pieces_of(n));
+        for_pieces(host, n, [&](std::size_t piece, std::size_t first, std::size_t count) {
+          TryRun<T> run{.w = trial.w.as<T>() + first,
+                        .g = trial.g.as<T>() + first,
+                        .slot = {},
+                        .count = count,
+                        .bound = trial.bound.as<T>(),
+                        .most = static_cast<T>(trial.most),
+                        .outcome = pieces + piece};
+          for (std::size_t s = 0; s < kUpdateSlots; ++s)
+            run.slot[s] = trial.state[s].data == nullptr ? nullptr : trial.state[s].as<T>() + first;
+          kernels.try_update(trial.rule.kind, numbers, run);
+        });
+        if (host.computes()) host.kernels.magnitude.of<T>().largest(pieces, pieces_of(n), outcomes.as<T>() + i);
+      }
+    });
 }
 
 }  // namespace loom

@@ -35,14 +35,6 @@ struct UpdateTrial {
 // 1 024 elements.
 void try_updates(const Exec& exec, std::span<const UpdateTrial> trials, Tensor outcomes);
 
-namespace gpu {
-void update(const Exec& exec, UpdateKind kind, const UpdateNumbers<float>& numbers, Tensor w, ConstTensor g,
-            const UpdateState& state, ConstTensor failed);
-// `numbers` of each trial's rule.
-void try_updates(const Exec& exec, std::span<const UpdateTrial> trials, std::span<const UpdateNumbers<float>> numbers,
-                 Tensor outcomes);
-}  // namespace gpu
-
 template <class T>
 struct UpdateKernels {
   void (*update[kNumUpdates])(const UpdateNumbers<T>& rule, const UpdateRun<T>& run);

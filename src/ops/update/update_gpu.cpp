@@ -9,7 +9,7 @@
 #include "ops/elements_gpu.h"
 #include "ops/recorded.h"
 #include "ops/update/outcomes.wgsl.h"
-#include "ops/update/update.h"
+#include "ops/update/update_gpu.h"
 
 namespace loom::gpu {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 using recorder::Trace;
 constexpr std::size_t kGroup = 4096;  // elements that a workgroup of try_updates() has
 
-// Numbers of a rule as a kernel reads them; its choices are in the text, which `name` tells apart.
+// Numbers of a rule as a kernel reads them; its choices are in the text, which has a `name` for each of them.
 struct RuleStep {
   std::string name;
   std::array<float, 14> numbers;

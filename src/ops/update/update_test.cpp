@@ -146,7 +146,7 @@ void check_rules() {
 }
 LOOM_OP_TEST(Update, T_20_every_rule_by_its_equation, check_rules)
 
-// A trial tells whether anything but numbers would come, moves nothing, and is left out below the bound.
+// A trial reports whether a result would not be finite, changes no weight, and is skipped below the bound.
 template <class T>
 void check_trial() {
   using L = std::numeric_limits<T>;

@@ -1,7 +1,7 @@
 #pragma once
 // Weights follow target propagation (docs/guide/tween.md, engine W-11) in three steps: a rate that figures of the pass
 // decide, a velocity, and the weight. A rate is a tensor of two elements, its value and whether there is a move at all
-// (1 or 0), in the element type of the weight; where there is none, nothing that is written here changes.
+// (1 or 0), in the element type of the weight; where there is none, the ops change nothing.
 
 #include "ops/gap/gap.h"
 
@@ -34,17 +34,6 @@ void add_velocity(const Exec& exec, ConstTensor rate, ConstTensor figures, Const
 void add_scaled(const Exec& exec, double factor, ConstTensor x, Tensor y);
 // y = snap(y + snap(now - before)).
 void add_change(const Exec& exec, ConstTensor before, ConstTensor now, Tensor y);
-
-namespace gpu {
-void move_rate(const Exec& exec, double base, ConstTensor figures, ConstTensor factor, Tensor rate);
-void add_products(const Exec& exec, ConstTensor rate, ConstTensor g, Tensor sum, Tensor moved);
-void velocity(const Exec& exec, const VelocityStep& step, ConstTensor rate, ConstTensor g, ConstTensor w, Tensor v,
-              Tensor figures, Tensor failed);
-void add_velocity(const Exec& exec, ConstTensor rate, ConstTensor figures, ConstTensor failed, ConstTensor v,
-                  double limit, Tensor w);
-void add_scaled(const Exec& exec, double factor, ConstTensor x, Tensor y);
-void add_change(const Exec& exec, ConstTensor before, ConstTensor now, Tensor y);
-}  // namespace gpu
 
 template <class T>
 struct VelocityKernels {

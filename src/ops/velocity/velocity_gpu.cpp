@@ -6,7 +6,7 @@
 #include "ops/velocity/add_products.wgsl.h"
 #include "ops/velocity/add_velocity.wgsl.h"
 #include "ops/velocity/move_rate.wgsl.h"
-#include "ops/velocity/velocity.h"
+#include "ops/velocity/velocity_gpu.h"
 #include "ops/velocity/velocity_figures.wgsl.h"
 #include "ops/velocity/velocity_terms.wgsl.h"
 

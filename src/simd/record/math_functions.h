@@ -8,7 +8,7 @@
 
 namespace loom::recorder {
 
-// Those of one number, with their twins on the CPU. sin_f and cos_f are right for |x| < 2048.
+// Functions of one number, with their twins on the CPU. sin_f and cos_f are right for |x| < 2048.
 inline constexpr struct MathFunction {
   std::string_view name;
   MathKernel MathKernels::* kernel;
@@ -18,8 +18,8 @@ inline constexpr struct MathFunction {
                       {"erf_f", &MathKernels::erf},   {"sin_f", &MathKernels::sin},
                       {"cos_f", &MathKernels::cos},   {"rsqrt_f", &MathKernels::rsqrt}};
 
-// `fn exp_f(x0: f32) -> f32 { ... }`, which a shader that calls it has behind the prelude; one of the names above, or
-// pow_f, which has two arguments.
+// The text `fn exp_f(x0: f32) -> f32 { ... }`, which a shader that calls it has after the prelude. `name`: one of the
+// names above, or pow_f, which has two arguments.
 std::string math_function(std::string_view name);
 
 }  // namespace loom::recorder

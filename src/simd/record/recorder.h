@@ -1,7 +1,7 @@
 #pragma once
-// Where the lanes of the target `record` write down what is done with them: a graph of values, from which trace.h makes
-// the text of a shader. Included by kernels, so no std containers here. Every call belongs to the Trace that lives on
-// this thread.
+// The lanes of the target `record` call these functions to record each operation in a graph of values, from which
+// trace.h makes the text of a shader. Included by kernels, so without std containers. Every call belongs to the Trace
+// that lives on this thread.
 
 #include <cstdint>
 
@@ -26,7 +26,7 @@ Kind kind_of(Node node);
 // Fails: a sum or a maximum of lanes has no form yet.
 float across_lanes();
 
-// Memory holds sixteen lanes at an address: an operand of the trace, or whatever the kernel has stored there before.
+// Memory holds sixteen lanes at an address: an operand of the trace, or the value that the kernel stored last.
 Node load(const void* p);
 void store(void* p, Node node);
 

@@ -113,8 +113,8 @@ void store(void* p, Node node) {
 }
 
 // The statements that lead to the results, in an order that follows from the results alone: in which order a compiler
-// evaluates operands of the kernel's expressions shows nowhere. What is used once stands where it is used, up to a
-// line's width.
+// evaluates operands of the kernel's expressions shows nowhere. A value with one use is written where it is used, up to
+// a line's width.
 struct Trace::Text {
   static constexpr std::size_t kWidth = 100;
 

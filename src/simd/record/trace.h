@@ -35,8 +35,8 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  // A pointer to kLanes elements, to read and to write, for the kernel alone. Operands k, k + 1, ... lie side by side.
-  // What a kernel reads as a single number is load_K(0) to load_K(15), whatever i is.
+  // A pointer to kLanes elements, to read and to write, for the kernel alone. Operands k, k + 1, ... are contiguous.
+  // A single number that a kernel reads is load_K(0) to load_K(15), whatever i is.
   static constexpr std::size_t kMaxOperands = 32;
   float* operand(std::size_t k);
   // A number that is known when the shader runs: param(k).
@@ -83,7 +83,7 @@ class Trace {
 // in one and very small in the other: whatever comes of computing with one outside of lanes, or of comparing one with
 // anything but zero, shows as a difference.
 std::string traced(const std::function<void(Trace&)>& call);
-// The same as a function of the operands that the call reads, which returns the one that it writes.
+// Traces the call as a function of the operands that it reads, which returns the one that it writes.
 std::string traced_function(std::string_view name, const std::function<void(Trace&)>& call);
 
 }  // namespace loom::recorder

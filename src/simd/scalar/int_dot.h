@@ -6,7 +6,7 @@
 
 namespace loom::inline LOOM_TARGET {
 
-// Each target chooses where each of four inputs lies among the words.
+// Each target chooses the place of each of four inputs among the words.
 inline constexpr int kWordOrder[4] = {0, 1, 2, 3};
 // Each target also chooses whether codes may meet int16 inputs in dot_words() rather than as two digits.
 inline constexpr bool kPrefersWords = false;
@@ -22,7 +22,7 @@ LOOM_INLINE native::I32 dot_codes(const native::U32 (&w)[Words], const std::int8
       for (int b = 0; b < 4; ++b) out[r] += static_cast<std::int32_t>(w[i][r] >> 8 * b & 255) * x[4 * i + b];
   return out;
 }
-// The same of q = 255 * high + low.
+// Like dot() above, of q = 255 * high + low.
 template <int Most, int Words>
 LOOM_INLINE native::I32 dot_codes(const native::U32 (&w)[Words], const std::int8_t* high, const std::int8_t* low) {
   return 255 * dot_codes<Most>(w, high) + dot_codes<Most>(w, low);

@@ -62,7 +62,7 @@ Json caches() {
   return all;
 }
 
-// Bytes behind "Name:" in /proc/meminfo, which counts in units of 1024.
+// Bytes after "Name:" in /proc/meminfo, which counts in units of 1024.
 std::optional<std::uint64_t> memory_bytes(std::string_view name) {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);) {

@@ -5,7 +5,7 @@
 namespace loom {
 
 Result<std::unique_ptr<UdpSocket>> UdpSocket::create(const std::string&, std::uint16_t) {
-  return fail(Code::Unsupported, "there are no sockets here");
+  return fail(Code::Unsupported, "sockets are unavailable on this system");
 }
 UdpSocket::~UdpSocket() = default;
 bool UdpSocket::send(const std::string&) { return false; }

@@ -133,7 +133,7 @@ Result<void> RegexCompiler::emit_repeat(const RegexNode& node) {
     if (node.max == kForever) {
       LOOM_TRY_VOID(emit_loop(body, Regex::Greedy));
     } else {
-      for (std::uint32_t i = node.min; i < node.max; ++i) {  // only `?+` comes here: 0..1
+      for (std::uint32_t i = node.min; i < node.max; ++i) {  // of `?+` alone: 0..1
         LOOM_TRY(const auto split, push({.op = Regex::Op::Split}));
         LOOM_TRY_VOID(emit(body));
         regex_.program_[split].a = split + 1;

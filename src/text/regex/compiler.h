@@ -31,7 +31,7 @@ struct RegexNode {
   Kind kind = Empty;
   bool ignore_case = false;          // Char
   bool folds_to_texts = true;        // Char that ignores case: also one character for several, and several for one
-  bool negated = false;              // Look, Behind
+  bool negated = false;              // `Look`, `Behind`
   Regex::Mode mode = Regex::Greedy;  // Repeat
   Regex::Op assertion = Regex::Op::TextStart;
   std::uint32_t value = 0;  // Char: code point; Class: class; Any: 1 when it takes a newline too

@@ -26,7 +26,7 @@ bool RegexMatcher::enter(std::uint32_t set, std::size_t position) const {
   return first.empty || (position < end_ && first.has(static_cast<std::uint8_t>(text_[position])));
 }
 
-// The first position from here where a match can start.
+// The first position, at or after the given one, where a match can start.
 std::size_t RegexMatcher::candidate(std::size_t position) const {
   const Regex::FirstSet& first = regex_.first_sets_[0];
   if (first.empty) return position;
@@ -175,7 +175,7 @@ bool RegexMatcher::behind(std::uint32_t pc, std::size_t position) {
   return found;
 }
 
-// Takes characters whose full case folds are the wanted ones, one after another.
+// Consumes characters whose full case folds, one after another, are those of the instruction.
 bool RegexMatcher::step_folded(const Regex::Instruction& i, std::size_t& position) const {
   const std::uint32_t* wanted = regex_.folds_.data() + i.a;
   const std::uint32_t* const end = wanted + i.b;

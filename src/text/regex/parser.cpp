@@ -30,7 +30,7 @@ CharClass class_of(const Ranges& ranges) {
   return out;
 }
 CharClass hex_digits() { return class_of({{'0', '9'}, {'a', 'f'}, {'A', 'F'}}); }
-// What is printed with ink: no white space, no control, no surrogate, nothing unassigned.
+// The characters that are printed with ink: no white space, no control, no surrogate, nothing unassigned.
 CharClass graphic(bool with_spaces) {
   constexpr CategoryMask kNone = 1u << int(Category::Cc) | 1u << int(Category::Cs) | 1u << int(Category::Cn);
   CharClass out;

@@ -37,9 +37,9 @@ class Regex {
     Run,       // class a, min..max times, mode
     Split,     // try a, then b
     Jump,      // a
-    Look,      // the program at pc+1 must (not: mode) match here; go on at a
-    Behind,    // the program at pc+1 must (not: mode) match min..max characters that end here; go on at a
-    Reach,     // fail unless the position is the one that Behind was asked at
+    Look,      // the program at pc+1 must (not: mode) match at the position; go on at a
+    Behind,    // the program at pc+1 must (not: mode) match min..max characters that end at the position; go on at a
+    Reach,     // fail unless the position is the one where the look-behind began
     Atomic,    // the program at pc+1, without return into it; go on at a
     Mark,      // slots[a] = position
     Progress,  // unless the position moved from slots[a], pass over the Jump that follows: an empty round is the last one

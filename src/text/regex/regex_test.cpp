@@ -84,7 +84,7 @@ const char* const kPatterns[] = {
     "(?i:strasxe|[k-t]+)",
     "\\S*[^\\p{L}]"};
 
-TEST(Regex, X_01_matches_equal_pcre2) {
+TEST(Regex, matches_equal_pcre2) {
   static const fixtures::Corpus corpus;
   for (const std::string pattern : kPatterns) {
     const auto regex = fixtures::value_of(Regex::compile(pattern));
@@ -98,7 +98,7 @@ TEST(Regex, X_01_matches_equal_pcre2) {
   }
 }
 
-TEST(Regex, X_01_oniguruma_constructs_that_pcre2_lacks) {
+TEST(Regex, oniguruma_constructs_that_pcre2_lacks) {
   const auto all = [](const char* pattern, std::string_view text) {
     return fixtures::value_of(ours(fixtures::value_of(Regex::compile(pattern)), text));
   };
@@ -110,18 +110,18 @@ TEST(Regex, X_01_oniguruma_constructs_that_pcre2_lacks) {
   EXPECT_EQ(all("\\p{N}{1,2}+", "12345"), (Matches{{0, 5}}));  // a repeated repeat
   EXPECT_EQ(all("a{,2}", "aaa"), (Matches{{0, 2}, {2, 3}}));
   EXPECT_EQ(all("a{x", "a{x"), (Matches{{0, 3}}));
-  // Here \\w takes marks, which PCRE2 10.42 leaves out.
+  // Loom's \\w takes marks, which PCRE2 10.42 leaves out.
   EXPECT_EQ(all("\\w+", "ne\u0301_2-\u00BD"), (Matches{{0, 6}, {7, 9}}));
   EXPECT_EQ(all("\\b.", "ab cd"), (Matches{{0, 1}, {2, 3}, {3, 4}}));
   EXPECT_EQ(all("\\B.", "ab cd"), (Matches{{1, 2}, {4, 5}}));
 }
 
-TEST(Regex, X_02_invalid_bytes_are_characters_of_no_class) {
+TEST(Regex, invalid_bytes_are_characters_of_no_class) {
   const auto regex = fixtures::value_of(Regex::compile("\\p{L}+|[^\\p{L}]"));
   EXPECT_EQ(fixtures::value_of(ours(regex, "a\xFFz\xE4\xBD")), (Matches{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}}));
 }
 
-TEST(Regex, X_01_explosive_patterns_are_errors) {
+TEST(Regex, explosive_patterns_are_errors) {
   const std::string text(40, 'a');
   for (const char* pattern : {"(a+)+b", "(a|aa)+$b", "(?:a*)*c", "(a|a|a)*d"}) {
     const auto regex = fixtures::value_of(Regex::compile(pattern));
@@ -134,8 +134,8 @@ TEST(Regex, X_01_explosive_patterns_are_errors) {
   EXPECT_FALSE(ours(fixtures::value_of(Regex::compile("(a|aa)+$b")), text).has_value());
 }
 
-// Classes of many items, told in one way and in another: every code point up to the CJK ideographs and some beyond.
-TEST(Regex, X_01_classes_equal_pcre2_for_every_character) {
+// Classes of many items, each written in two ways: every code point up to the CJK ideographs and some above.
+TEST(Regex, classes_equal_pcre2_for_every_character) {
   std::string text;
   for (std::uint32_t c = 1; c < 0x250; ++c) append_utf8(text, c);
   for (std::uint32_t c = 0x390; c < 0x430; ++c) append_utf8(text, c);
@@ -162,7 +162,7 @@ TEST(Regex, X_01_classes_equal_pcre2_for_every_character) {
 }
 
 // The budget counts steps: none may take long, however large the class that it asks.
-TEST(Regex, X_04_large_classes_cost_no_more_than_small_ones) {
+TEST(Regex, large_classes_cost_no_more_than_small_ones) {
   const auto seconds = [](const std::string& set) {
     const auto regex = fixtures::value_of(Regex::compile("(?:" + set + "+,?)+!"));
     std::string text;
@@ -184,20 +184,20 @@ TEST(Regex, X_04_large_classes_cost_no_more_than_small_ones) {
 }
 
 // Each bracket would ask the next one for every other case of a character: 4^60 questions.
-TEST(Regex, X_04_nested_classes_without_case_are_asked_once) {
+TEST(Regex, nested_classes_without_case_are_asked_once) {
   const auto regex =
       fixtures::value_of(Regex::compile("(?i)" + std::string(60, '[') + "\u4E00" + std::string(60, ']')));
   EXPECT_EQ(fixtures::value_of(ours(regex, "k\u212A\u4E00")), (Matches{{4, 7}}));
 }
 
-TEST(Regex, X_01_bad_patterns_are_refused) {
+TEST(Regex, bad_patterns_are_refused) {
   for (const char* pattern :
        {"(",         ")",           "[",          "[]",  "[a",      "a**b)", "*",    "+a",   "\\",
         "\\p{",      "\\p{Nope}",   "[z-a]",      "{3}", "a{2000}", "(?",    "(?z)", "(?<n", "\\1",
         "(a)\\k<n>", "\\x{110000}", "[[:nope:]]", "^*",  "\\xg",    "(?i",   "\\p{L"})
     EXPECT_FALSE(Regex::compile(pattern).has_value()) << pattern;
   for (const std::string_view pattern : {"[a&&", "[a&&[", "[a-\\", "[\\", "[[:", "(?", "(?<", "\\x{", "\\p{", "a{1,"}) {
-    // nothing stands behind the last byte; sanitizers look
+    // No byte follows the last one, so that sanitizers find a read past the end.
     const std::vector<char> exact(pattern.begin(), pattern.end());
     (void)Regex::compile({exact.data(), exact.size()});
   }
@@ -211,7 +211,7 @@ TEST(Regex, X_01_bad_patterns_are_refused) {
   EXPECT_EQ(huge.error().code, Code::LimitExceeded);
 }
 
-TEST(Regex, X_04_long_texts_take_linear_time) {
+TEST(Regex, long_texts_take_linear_time) {
   const auto regex = fixtures::value_of(Regex::compile(kPatterns[1]));
   for (const char* unit : {"a", " ", "\n", "1", "'", "\xE4\xBD\xA0", " \n"}) {
     std::string text;

@@ -27,7 +27,7 @@ std::string outcome_of(const std::string& pattern, const std::string& text) {
   }
 }
 
-TEST(SmallStack, X_01_F_01_patterns_that_nest_deeply_end_in_an_error) {
+TEST(SmallStack, patterns_that_nest_deeply_end_in_an_error) {  // X-01, F-01
   for (const int n : {10, 31, 62, 63, 64, 65, 5000})
     for (const std::string& pattern :
          {repeat(n, "(") + "a" + repeat(n, ")"), repeat(n, "(?:") + "a" + repeat(n, "|b)"),
@@ -50,7 +50,7 @@ TEST(SmallStack, X_01_F_01_patterns_that_nest_deeply_end_in_an_error) {
     }
 }
 
-TEST(SmallStack, X_01_F_01_tokenizers_that_nest_as_deeply_as_they_may_have_room) {
+TEST(SmallStack, tokenizers_that_nest_as_deeply_as_they_may_have_room) {  // X-01, F-01
   const std::string model = R"("model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":[]})";
   for (const int n : {5, 31, 32, 33, 100})
     for (const std::string& part :
@@ -75,7 +75,7 @@ TEST(SmallStack, X_01_F_01_tokenizers_that_nest_as_deeply_as_they_may_have_room)
     }
 }
 
-TEST(SmallStack, J_23_json_that_nests_as_deeply_as_it_may_has_room) {
+TEST(SmallStack, json_that_nests_as_deeply_as_it_may_has_room) {  // J-23
   for (const int n : {200, 256, 257, 100000})
     for (const std::string& text : {repeat(n, "[") + repeat(n, "]"), repeat(n, "{\"k\":") + "1" + repeat(n, "}"),
                                     repeat(n, "[{\"k\":") + "1" + repeat(n, "}]")}) {

@@ -1,4 +1,4 @@
-// Look-ups in the tables, arguments, and the tests behind `is`.
+// Look-ups in the tables, arguments, and the tests that follow `is`.
 
 #include "text/template/builtins.h"
 

@@ -2,8 +2,8 @@
 // Chat templates: the Jinja2 text that models carry to turn a list of messages into a prompt (engine ).
 // Output equals what Hugging Face transformers gives: jinja2's immutable sandbox with trim_blocks, lstrip_blocks, break
 // and continue, tojson without HTML escapes, raise_exception, strftime_now and {% generation %}. No template text can
-// reach a file, a clock, or memory without bound. Not there, and refused with Unsupported: include, import, extends,
-// block, autoescape, integers beyond 64 bits in arithmetic.
+// reach a file, a clock, or memory without bound. Unsupported: include, import, extends, block, autoescape, integers
+// beyond 64 bits in arithmetic.
 
 #include <atomic>
 #include <cstddef>

@@ -16,7 +16,7 @@ class Pretty {
  public:
   explicit Pretty(Machine& machine) : m_(machine), out_(machine.heap) {}
 
-  // `room` columns stay free behind the value, `indent` stand before it; `level` counts the brackets around.
+  // Leaves `room` columns free after the value, which begins at column `indent`; `level` counts the brackets around it.
   Result<void> write(const Value& v, std::size_t indent, std::size_t room, int level) {
     LOOM_TRY_VOID(m_.heap.tick());
     LOOM_TRY_VOID(m_.heap.descend());

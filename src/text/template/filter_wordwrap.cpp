@@ -21,8 +21,8 @@ bool joins_dash(char32_t c) {
 struct WrapOptions {
   std::size_t width = 79;
   bool break_long_words = true;
-  bool split_at_hyphens = true;  // textwrap asks `is True` here
-  bool break_at_hyphens = true;  // and for any true value there
+  bool split_at_hyphens = true;  // textwrap tests `is True`
+  bool break_at_hyphens = true;  // textwrap takes any true value
 };
 
 struct Chunk {
@@ -81,8 +81,8 @@ class Wrapper {
     while (hyphen(end)) ++end;
     return end - i >= 2 && end < points_.size() && is_word_char(points_[end]) ? end : i;
   }
-  // Returns whether a word may end behind the hyphen at `i`: two letters, or a letter, a hyphen and a letter, before
-  // it, and two letters behind.
+  // Returns whether a word may end after the hyphen at `i`: two letters, or a letter, a hyphen and a letter, before
+  // it, and two letters after it.
   bool breaks_behind(std::size_t i) const {
     const bool before = i >= 2 && letter(i - 1) && (letter(i - 2) || (i >= 3 && hyphen(i - 2) && letter(i - 3)));
     return before && hyphen(i) && letter(i + 1) && letter(hyphen(i + 2) ? i + 3 : i + 2);
@@ -120,7 +120,7 @@ class Wrapper {
     std::size_t end = word.begin + room;
     if (options_.break_at_hyphens) {
       std::size_t at = end;
-      while (at > word.begin && points_[at - 1] != '-') --at;  // behind the last hyphen
+      while (at > word.begin && points_[at - 1] != '-') --at;  // to after the last hyphen
       std::size_t plain = word.begin;
       while (plain < at && points_[plain] == '-') ++plain;
       if (at > word.begin + 1 && plain < at - 1) end = at;

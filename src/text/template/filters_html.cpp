@@ -37,7 +37,7 @@ void append_number(std::string& out, std::uint32_t n) {
   append_utf8(out, n);
 }
 
-// Reads digits behind "&#" and a semicolon that may be missing. False when there is no digit.
+// Reads digits after "&#" and a semicolon that may be missing. False when there is no digit.
 bool take_number(std::string& out, std::string_view text, std::size_t& at) {
   std::size_t i = at;
   const bool hex = i < text.size() && (text[i] == 'x' || text[i] == 'X');
@@ -59,7 +59,7 @@ bool take_number(std::string& out, std::string_view text, std::size_t& at) {
   return true;
 }
 
-// Reads up to 32 characters of a name behind "&"; the longest entity that it begins with counts. False when it is none.
+// Reads up to 32 characters of a name after "&"; the longest entity that it begins with counts. False when it is none.
 bool take_name(std::string& out, std::string_view text, std::size_t& at) {
   std::size_t end = at;
   for (int count = 0;

@@ -1,5 +1,5 @@
-// Filters over sequences and mappings. jinja2's lazy ones return a generator: here its items are made at once, and the
-// error that would end it waits until the items before it are used up.
+// Filters over sequences and mappings. jinja2's lazy ones return a generator: Loom makes its items at once, and reports
+// the error that would end it after the items before it are used.
 
 #include <algorithm>
 #include <span>

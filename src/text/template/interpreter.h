@@ -32,7 +32,7 @@ struct MacroObject final : Object {
   Ref<Frame> frame;  // where it was defined
 };
 
-// The `loop` variable, and the iterator behind it.
+// The `loop` variable and its iterator.
 struct LoopObject final : Object {
   explicit LoopObject(Heap& h) : Object(h, sizeof(LoopObject)) {}
   void clear() override {

@@ -47,7 +47,7 @@ class Lexer {
     std::size_t at = std::string_view::npos;
     bool raw = false;
     char sign = 0;
-    std::size_t end = 0;  // behind the tag's opening characters and sign (raw: behind the whole tag)
+    std::size_t end = 0;  // after the tag's opening characters and sign (raw: after the whole tag)
   };
 
   bool at(std::string_view what) const { return s_.substr(pos_).substr(0, what.size()) == what; }

@@ -37,7 +37,7 @@ Result<Value> dict_view(Machine& m, const Value& self, const Arguments& a) {
 }
 Result<Value> copy_self(Machine&, const Value& self, const Arguments& a) {
   LOOM_TRY_VOID(a.none("copy"));
-  return self;  // nothing can change it, so nothing tells the copy apart
+  return self;  // it is immutable, so it needs no copy
 }
 
 // ---- list and tuple

@@ -13,7 +13,7 @@ namespace loom::jinja {
 namespace {
 
 constexpr int kMaxNesting = 100;  // blocks in blocks, brackets in brackets
-constexpr int kMaxHeight = 600;   // of the tree: a.b.c... and not not not... count here
+constexpr int kMaxHeight = 600;   // of the tree: a.b.c... and not not not... count
 
 // LOOM_TRY for the many places that need a node id.
 #define PARSE(name, ...) LOOM_TRY(const NodeId name, __VA_ARGS__)
@@ -128,7 +128,7 @@ class Parser {
   // ---- statements
   using Ends = std::initializer_list<std::string_view>;
   Parsed block(Ends ends);
-  // behind a tag's words: "%}", then statements up to one of `ends`, which stays the current token
+  // After a tag's words: "%}", then statements up to one of `ends`, which stays the current token.
   Parsed body(Ends ends);
   Parsed closed_body(std::string_view end);
   Parsed statement();
@@ -176,7 +176,7 @@ class Parser {
   std::vector<Token> tokens_;
   std::size_t pos_ = 0;
   int depth_ = 0;
-  int loops_ = 0;      // for blocks around here, also outside of macros
+  int loops_ = 0;      // for blocks around the current token, also outside of macros
   int breakable_ = 0;  // for blocks that break may leave
   StackLimit stack_;
   ProgramData& p_;

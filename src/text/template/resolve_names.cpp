@@ -1,6 +1,6 @@
 // Variables to slots. jinja2 compiles a template to Python functions and decides per scope, before it runs, whether a
 // name is a parameter, a copy of an outer variable, a context variable or unset; templates show the difference, so the
-// rules are kept here: a scope first collects every name that it loads or stores (inner scopes excluded), then its
+// rules are the same: a scope first collects every name that it loads or stores (inner scopes excluded), then its
 // inner scopes look names up in it.
 
 #include <deque>

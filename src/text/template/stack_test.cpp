@@ -29,7 +29,7 @@ std::string outcome(const Result<std::string>& r) {
   return r ? "ok " + *r : r.error().code == Code::LimitExceeded ? "limit" : "error " + r.error().text();
 }
 
-TEST(StackLimit, F_01_knows_the_stack_of_its_thread) {
+TEST(StackLimit, knows_the_stack_of_its_thread) {  // F-01
   std::size_t left = 0, deeper = 0;
   on_small_stack([&] {
     const StackLimit limit(0);
@@ -43,7 +43,7 @@ TEST(StackLimit, F_01_knows_the_stack_of_its_thread) {
   EXPECT_GT(StackLimit().left(), test::kSmallStack) << "of the main thread";
 }
 
-TEST(SmallStack, X_10_templates_that_nest_deeply_end_in_an_error) {
+TEST(SmallStack, templates_that_nest_deeply_end_in_an_error) {
   for (const int n : {5, 30, 60, 99, 400, 700, 5000})
     for (const std::string& source : {"{{ " + repeat(n, "(") + "1" + repeat(n, ")") + " }}",
                                       "{{ " + repeat(n, "[") + repeat(n, "]") + " }}",
@@ -78,7 +78,7 @@ TEST(SmallStack, X_10_templates_that_nest_deeply_end_in_an_error) {
     }
 }
 
-TEST(SmallStack, X_10_macros_and_loops_that_call_themselves_end_in_an_error) {
+TEST(SmallStack, macros_and_loops_that_call_themselves_end_in_an_error) {
   const std::string macro =
       "{% macro m(n) %}{% if n > 0 %}{% for a in [n] %}{{ m(a - 1) }}{% endfor %}{% else %}end{% endif %}{% endmacro "
       "%}{{ m(N) }}";
@@ -99,7 +99,7 @@ TEST(SmallStack, X_10_macros_and_loops_that_call_themselves_end_in_an_error) {
   }
 }
 
-TEST(SmallStack, X_10_values_that_hold_values_end_in_an_error) {
+TEST(SmallStack, values_that_hold_values_end_in_an_error) {
   for (const int n : {5, 40, 100, 290, 1000}) {
     const std::string count = std::to_string(n);
     for (const std::string wrap : {"[X]", "(X,)", "{'k': X}", "[X, [1]]"}) {
@@ -130,7 +130,7 @@ TEST(SmallStack, X_10_values_that_hold_values_end_in_an_error) {
   }
 }
 
-TEST(SmallStack, X_10_the_templates_of_models_have_room) {
+TEST(SmallStack, the_templates_of_models_have_room) {
   const auto contexts =
       parse_json(read_text_file(test::source_path("tests/golden/template/template_contexts.json")).value()).value();
   const char* data = std::getenv("LOOM_DATA");

@@ -67,7 +67,7 @@ std::vector<std::string> split(const std::string& text, char at) {
 
 }  // namespace
 
-TEST(Template, X_10_every_real_template_renders_as_jinja2) {
+TEST(Template, every_real_template_renders_as_jinja2) {  // X-10
   const Json contexts = golden_json("template_contexts.json");
   std::set<std::string> files;
   int rows = 0, differences = 0;
@@ -97,7 +97,7 @@ TEST(Template, X_10_every_real_template_renders_as_jinja2) {
   EXPECT_EQ(files.size(), 70u);
 }
 
-TEST(Template, X_10_whole_prompts) {
+TEST(Template, whole_prompts) {  // X-10
   const Json contexts = golden_json("template_contexts.json");
   const Json full = golden_json("template_full.json");
   int prompts = 0;
@@ -111,7 +111,7 @@ TEST(Template, X_10_whole_prompts) {
   EXPECT_GE(prompts, 6);
 }
 
-TEST(Template, X_10_small_cases_as_jinja2) {
+TEST(Template, small_cases_as_jinja2) {  // X-10
   const Json file = golden_json("template_cases.json");
   int cases = 0, differences = 0;
   for (const Json& row : *find(file, "cases")) {
@@ -125,7 +125,7 @@ TEST(Template, X_10_small_cases_as_jinja2) {
 }
 
 // G-105: the template comes from the model or from the caller; these families were once guessed wrong.
-TEST(Template, G_105_named_templates_print_their_family) {
+TEST(Template, named_templates_print_their_family) {  // G-105
   const Json chat =
       chat_context(
           {.messages =
@@ -166,7 +166,7 @@ TEST(Template, G_105_named_templates_print_their_family) {
   EXPECT_EQ(builtin_template("SmolLM3").error().code, Code::NoTemplate);
 }
 
-TEST(Template, X_10_context_is_that_of_transformers) {
+TEST(Template, context_is_that_of_transformers) {  // X-10
   const Json chat =
       chat_context({.messages = Json::array(), .extra = parse_json(R"({"enable_thinking":false})").value()}).value();
   EXPECT_EQ(dump_json(chat),
@@ -175,7 +175,7 @@ TEST(Template, X_10_context_is_that_of_transformers) {
   EXPECT_EQ(chat_context({.extra = 5}).error().code, Code::InvalidArgument);
 }
 
-TEST(Template, X_10_errors_name_the_line) {
+TEST(Template, errors_name_the_line) {  // X-10
   EXPECT_EQ(render("a\n{{ raise_exception('no ' ~ 1) }}").error().text(), "template: line 2: no 1");
   EXPECT_EQ(render("a\n\n{{ x.y }}").error().text(), "template: line 3: 'x' is undefined");
   EXPECT_EQ(render("a\n{% if %}").error().text(), "template: line 2: expected an expression, got '%}'");
@@ -192,14 +192,14 @@ TEST(Template, X_10_errors_name_the_line) {
 }
 
 // jinja2 3.1.6: ('a', 'b') True False False m
-TEST(Template, X_10_a_macro_tells_its_arguments) {
+TEST(Template, a_macro_tells_its_arguments) {  // X-10
   const std::string macro =
       "{% macro m(a, b=1) %}{{ kwargs }}{% endmacro %}{{ m.arguments }} {{ m.catch_kwargs }} {{ m.catch_varargs }} {{ "
       "m.caller }} {{ m.name }}";
   EXPECT_EQ(render(macro).value(), "('a', 'b') True False False m");
 }
 
-TEST(Template, X_10_what_is_not_there_is_named) {
+TEST(Template, what_is_not_there_is_named) {  // X-10
   const std::pair<const char*, const char*> rows[] = {
       {"{{ 'a'.encode() }}", "the method encode of str is not supported: templates have texts and no bytes"},
       {"{{ 'a'.translate([1]) }}", "translate: a table of type list is not supported, expected a dict"},
@@ -218,7 +218,7 @@ TEST(Template, X_10_what_is_not_there_is_named) {
 }
 
 // Messages are lines for people, whatever a template puts into them.
-TEST(Template, X_10_messages_are_short) {
+TEST(Template, messages_are_short) {  // X-10
   for (const char* source : {"{{ {}['a' * 1000000].b }}", "{{ ('a' * 1000000) | abs }}",
                              "{{ {} | attr('a' * 1000000) + 1 }}", "{{ raise_exception('a' * 1000000) }}",
                              "{{ '%(' ~ 'a' * 1000000 ~ ')s' }}{{ ('%(' ~ 'a' * 1000000 ~ ')s') % {} }}",
@@ -230,7 +230,7 @@ TEST(Template, X_10_messages_are_short) {
   }
 }
 
-TEST(Template, X_10_the_date_is_the_hosts) {
+TEST(Template, the_date_is_the_hosts) {  // X-10
   const auto llama =
       ChatTemplate::parse("{{ strftime_now('%d %b %Y') if strftime_now is defined else '26 Jul 2024' }}").value();
   EXPECT_EQ(llama.render(Json::object()).value(), "26 Jul 2024");
@@ -240,7 +240,7 @@ TEST(Template, X_10_the_date_is_the_hosts) {
     EXPECT_EQ(parse_template_date(text).error().code, Code::InvalidArgument) << text;
 }
 
-TEST(Template, X_10_a_render_can_be_cancelled) {
+TEST(Template, a_render_can_be_cancelled) {  // X-10
   const auto endless =
       ChatTemplate::parse("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}").value();
   const std::atomic<bool> stop{true};
@@ -249,7 +249,7 @@ TEST(Template, X_10_a_render_can_be_cancelled) {
 
 // ---- hostile input
 
-TEST(Template, X_10_limits_stop_what_would_not_end) {
+TEST(Template, limits_stop_what_would_not_end) {  // X-10
   const std::string half = "{% for a in range(100000) %}";
   const std::string bombs[] = {
       half + half + half + "{% endfor %}{% endfor %}{% endfor %}",
@@ -295,8 +295,8 @@ TEST(Template, X_10_limits_stop_what_would_not_end) {
   EXPECT_EQ(render("{{ 'x' * 100 }}", Json::object(), {.max_output_bytes = 99}).error().code, Code::LimitExceeded);
 }
 
-// Long chains of closures, namespaces and loops must not be freed by recursion, nor leak (the sanitizer build tells).
-TEST(Template, X_10_chains_of_references_are_freed) {
+// Long chains of closures, namespaces and loops must not be freed by recursion, nor leak (the sanitizer build checks).
+TEST(Template, chains_of_references_are_freed) {  // X-10
   const std::string each = "{% for i in range(50000) %}";
   EXPECT_TRUE(render("{% set ns = namespace(f=none) %}" + each +
                      "{% set ns.f = namespace(next=ns.f) %}{% endfor %}{% set ns.f = none %}"));
@@ -314,7 +314,7 @@ TEST(Template, X_10_chains_of_references_are_freed) {
              "endfor %}"));
 }
 
-TEST(Template, X_10_deep_nesting_is_an_error) {
+TEST(Template, deep_nesting_is_an_error) {  // X-10
   for (const int depth : {50, 500, 50000}) {
     const auto many = [&](const std::string& s) { return test::repeat(depth, s); };
     for (const std::string& source : {"{{ " + many("(") + "1" + many(")") + " }}",
@@ -345,7 +345,7 @@ TEST(Template, X_10_deep_nesting_is_an_error) {
   }
 }
 
-TEST(Template, X_10_truncated_at_every_byte) {
+TEST(Template, truncated_at_every_byte) {  // X-10
   for (const char* name : {"Qwen-Qwen3-0.6B.jinja", "microsoft-Phi-3.5-mini-instruct.jinja"}) {
     const std::string source = real_template(name);
     const Json contexts = golden_json("template_contexts.json"), context = *find(contexts, "two_calls_gen");
@@ -358,7 +358,7 @@ TEST(Template, X_10_truncated_at_every_byte) {
   }
 }
 
-TEST(Template, X_10_random_mutations) {
+TEST(Template, random_mutations) {  // X-10
   const Json contexts = golden_json("template_contexts.json");
   std::uint64_t state = 20250307;
   const auto below = [&](std::size_t n) {
@@ -385,7 +385,7 @@ TEST(Template, X_10_random_mutations) {
   }
 }
 
-TEST(Template, X_10_parsed_once_rendered_by_many) {
+TEST(Template, parsed_once_rendered_by_many) {  // X-10
   const Json contexts = golden_json("template_contexts.json"), context = *find(contexts, "long");
   const auto parsed = ChatTemplate::parse(real_template("Qwen-Qwen3-0.6B.jinja"));
   ASSERT_TRUE(parsed);

@@ -51,7 +51,7 @@ void append_folded(std::string& out, char32_t c, const CaseRun (&runs)[N], const
 void append_upper(std::string& out, char32_t c) { append_folded(out, c, kUpper, kUpperSpecial); }
 void append_title(std::string& out, char32_t c) { append_folded(out, c, kTitle, kTitleSpecial); }
 
-// Sigma at the end of a word has its own small form; "end" here: a letter before it and none after.
+// Sigma at the end of a word (a letter before it and none after) has its own small form.
 void append_lower(std::string& out, std::string_view text, std::size_t offset, CodePoint p) {
   if (p.value == kCapitalSigma) {
     const auto letter = [](char32_t c) { return c != kInvalid && is_cased(c); };

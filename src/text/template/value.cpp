@@ -460,6 +460,4 @@ std::size_t hash_value(const Value& v) {
   }
 }
 
-bool contains_key(const Value& dict, std::string_view key) { return dict.is(Kind::Dict) && dict.dict().find(key); }
-
 }  // namespace loom::jinja

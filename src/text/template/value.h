@@ -68,7 +68,7 @@ struct Heap {
   Heap();
   std::size_t used = 0, limit = 0;
   StackLimit stack;           // of walks over values that can say so
-  std::uint32_t tallest = 0;  // values in values: bounds the walks that cannot, by the stack that is there
+  std::uint32_t tallest = 0;  // values in values: bounds the walks that cannot check the stack themselves
   std::uint64_t steps = 0, max_steps = 0;
   const std::atomic<bool>* cancel = nullptr;  // may be null
   std::uint64_t next_look = 0;                // steps at which `cancel` is looked at again
@@ -230,7 +230,7 @@ struct SequenceObject final : Object {
 struct DictObject final : Object {
   explicit DictObject(Heap& heap) : Object(heap, sizeof(DictObject)) {}
   std::vector<std::pair<Value, Value>> items;
-  // Null when absent. Keys that cannot be hashed are never there.
+  // Null when absent. Keys that cannot be hashed are never found.
   const Value* find(const Value& key) const;
   const Value* find(std::string_view key) const;
   void set(Value key, Value value);  // the key must be hashable
@@ -246,7 +246,7 @@ struct RangeObject final : Object {
   std::int64_t start, stop, step, count;
 };
 
-// The message tells why a name has no value; it is shown when the name is used.
+// The message says why a name has no value; it is shown when the name is used.
 struct UndefinedObject final : Object {
   UndefinedObject(Heap& heap, std::string why)
       : Object(heap, sizeof(UndefinedObject) + why.size()), message(std::move(why)) {}
@@ -296,7 +296,6 @@ bool hashable(const Value& value);
 std::size_t hash_value(const Value& value);
 // len(): TypeError when there is none.
 Result<std::int64_t> length_of(const Value& value);  // reads texts that are not ASCII
-bool contains_key(const Value& dict, std::string_view key);
 
 // ---- writing values
 Result<std::string> to_str(Heap& heap, const Value& value);   // str(value)

@@ -134,7 +134,7 @@ Result<void> Repr::dispatch(const Value& v) {
     case Kind::Dict: return pairs(v.dict());
     case Kind::Range: return range(v.as<RangeObject>());
     case Kind::Namespace: return space(v.as<NamespaceObject>());
-    // Python prints an address here, which no result may hold.
+    // Python prints an address, which no result may hold.
     default: return fail(Code::Unsupported, "printing a {} is not supported", type_name(v));
   }
 }

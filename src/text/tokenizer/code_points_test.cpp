@@ -146,7 +146,7 @@ PointRow ids_row(const std::string& name) {
   return row;
 }
 
-TEST(CodePoints, X_01_X_04_every_one_is_treated_as_the_tokenizers_package_treats_it) {
+TEST(CodePoints, every_one_is_treated_as_the_tokenizers_package_treats_it) {
   std::istringstream lines(read_file(test::source_path("tests/golden/tokenizers/code_points.tsv")));
   int rows = 0;
   for (std::string line; std::getline(lines, line); ++rows) {

@@ -75,7 +75,7 @@ void clean_up(std::string& text) {
 // the growth of all steps together is bounded when they are read
 constexpr std::size_t kAnySize = static_cast<std::size_t>(-1);
 
-// Replaces within the whole text, where a match may lie across tokens: holds back what could still become one.
+// Replaces within the whole text, where a match may span tokens: holds back text that could still become one.
 class ReplaceWhole final : public DecodeStep {
  public:
   ReplaceWhole(PatternSpec pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
@@ -124,7 +124,7 @@ class StripWhole final : public DecodeStep {
       break;
     }
     state.first = false;
-    // At most `stop` repetitions at the end may go; they wait here, with the start of one.
+    // Holds back up to `stop` repetitions at the end, which may be removed, with the start of one.
     std::size_t end = h.size();
     if (stop_ > 0) end -= std::min(h.size() - begin, stop_ * content_.size());
     out.push_back(h.substr(begin, end - begin));
@@ -237,7 +237,7 @@ struct Building {
   std::size_t growth = 1;  // how many times as long the steps so far can make a text
 };
 
-// Decoding has no way to fail, so what could grow without bound is refused here.
+// Decoding has no way to fail, so a decoder that could grow a text without bound is refused when it is built.
 Result<void> grow_by(Building& b, std::size_t times, std::string_view type) {
   constexpr std::size_t kMost = 1024;
   if (times <= kMost) b.growth *= std::max<std::size_t>(times, 1);  // both are at most kMost

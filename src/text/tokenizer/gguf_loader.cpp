@@ -10,7 +10,7 @@ namespace {
 
 enum TokenType : std::int32_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
 
-// A byte-level vocabulary cuts its text by patterns, applied in turn, each to the pieces of the one before.
+// A byte-level vocabulary cuts its text by patterns, applied one after another, each to the pieces of the one before.
 struct PreScheme {
   const char* names;  // separated by spaces
   const char* patterns[6];
@@ -85,8 +85,8 @@ constexpr PreScheme kSchemes[] = {
     {"deepseek-v3", {"\\p{N}{1,3}", "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+", kDeepSeek3Words}},
 };
 
-// What a kind of vocabulary cannot cut text without. llama.cpp guesses some of it; a guess gives other ids without a
-// word.
+// The metadata that a kind of vocabulary requires to cut text. llama.cpp guesses some of it; a wrong guess would change
+// ids without a message.
 struct Needs {
   std::string_view model;
   bool merges, scores, types, unk, ends;  // ends: the tokens around a text, where they are not switched off

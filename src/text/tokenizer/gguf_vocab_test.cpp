@@ -12,7 +12,7 @@ using namespace fixtures;
 
 class LlamaVectors : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(LlamaVectors, X_04_ids_equal_the_published_ones) {
+TEST_P(LlamaVectors, ids_equal_the_published_ones) {
   const std::string base = std::string("vocabs/") + GetParam() + ".gguf";
   const auto tokenizer = value_of(Tokenizer::from_vocab(gguf_spec(base)));
   const std::string texts = read_file(data_path(base + ".inp"));
@@ -45,7 +45,7 @@ std::vector<std::int32_t> joined(std::initializer_list<std::vector<std::int32_t>
   return out;
 }
 
-TEST(GgufVocab, X_03_an_end_marker_is_special_whatever_type_the_file_gives_it) {
+TEST(GgufVocab, an_end_marker_is_special_whatever_type_the_file_gives_it) {
   const VocabSpec spec = gguf_spec("vocabs/phi-3.gguf");
   ASSERT_EQ(spec.tokens[2], "</s>");
   ASSERT_EQ(spec.types[2], 4);  // user-defined, so that a user's text could end the answer
@@ -92,7 +92,7 @@ TEST(GgufVocab, LacksNothingThatItsKindNeeds) {
 }
 
 // Not said by the file: the markers of Phi-3's tokenizer.json have rstrip, <unk>, <s> and <|endoftext|> have not.
-TEST(GgufVocab, X_03_markers_of_phi_3_take_the_blanks_behind_them) {
+TEST(GgufVocab, markers_of_phi_3_take_the_blanks_behind_them) {
   const auto tokenizer = value_of(Tokenizer::from_vocab(gguf_spec("vocabs/phi-3.gguf")));
   const auto ids = [&](std::string_view text) { return encode(tokenizer, text, false); };
   const std::vector<std::int32_t> hello = ids("hello"), world = ids("world");

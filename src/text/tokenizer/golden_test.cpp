@@ -56,7 +56,7 @@ void expect_hashes(const Tokenizer& tokenizer, const std::string& name, std::siz
 }
 
 class Published : public ::testing::TestWithParam<const char*> {};
-TEST_P(Published, X_04_ids_and_text_equal_the_tokenizers_package) {
+TEST_P(Published, ids_and_text_equal_the_tokenizers_package) {
   const std::string name = GetParam();
   const auto tokenizer = value_of(Tokenizer::from_json(read_file(data_path("tokenizers/" + name + "/tokenizer.json"))));
   expect_hashes(tokenizer, name, 20000);
@@ -65,13 +65,13 @@ INSTANTIATE_TEST_SUITE_P(Json, Published,
                          ::testing::Values("llama2", "llama3", "qwen3", "gemma3", "gpt4o", "deepseek_v3"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST(GgufVocab, G_102_X_04_smollm2_equals_the_tokenizers_package) {
+TEST(GgufVocab, smollm2_equals_the_tokenizers_package) {  // G-102, X-04
   expect_hashes(value_of(Tokenizer::from_vocab(gguf_spec("llm/SmolLM2-135M-Instruct.Q4_1.gguf"))), "smollm2", 20000);
 }
 
 // The pre-tokenizer that tokenizer.ggml.pre names, against the steps of the model's own tokenizer.json.
 class GgufScheme : public ::testing::TestWithParam<const char*> {};
-TEST_P(GgufScheme, X_04_ids_and_text_equal_the_tokenizers_package) {
+TEST_P(GgufScheme, ids_and_text_equal_the_tokenizers_package) {
   const std::string name = GetParam();
   expect_hashes(value_of(Tokenizer::from_vocab(gguf_spec("vocabs/" + name + ".gguf"))), name, 20000);
 }
@@ -112,7 +112,7 @@ TEST(GgufVocab, SentencePieceWrittenAsTokenizerJsonHasTheSameIds) {
 }
 
 // The same vocabulary and merges, once as tokenizer.json and once as a GGUF file would carry them.
-TEST(GgufVocab, X_04_the_pre_tokenizer_deepseek_v3_equals_its_tokenizer_json) {
+TEST(GgufVocab, the_pre_tokenizer_deepseek_v3_equals_its_tokenizer_json) {
   const Json file = value_of(parse_json(read_file(data_path("tokenizers/deepseek_v3/tokenizer.json"))));
   VocabSpec spec;
   spec.model = "gpt2";
@@ -135,7 +135,7 @@ TEST(GgufVocab, X_04_the_pre_tokenizer_deepseek_v3_equals_its_tokenizer_json) {
 }
 
 class Small : public ::testing::TestWithParam<const char*> {};
-TEST_P(Small, X_01_components_equal_the_tokenizers_package) {
+TEST_P(Small, components_equal_the_tokenizers_package) {
   const std::string name = GetParam();
   const auto tokenizer = value_of(Tokenizer::from_json(read_file(golden(name + ".json"))));
   expect_hashes(tokenizer, name, 4000);

@@ -239,7 +239,7 @@ Result<std::vector<std::string>> control_tokens_from_json(const Json& list) {
   return out;
 }
 
-// A member that is there and not null.
+// Returns a member that exists and is not null, else null.
 const Json* component(const Json& root, std::string_view key) {
   const Json* v = find(root, key);
   return v && !v->is_null() ? v : nullptr;
@@ -251,7 +251,7 @@ Result<Tokenizer> Tokenizer::from_json(std::string_view text) {
   LOOM_TRY(const auto root, parse_json(text, {kMaxJson, 256}));
   LOOM_TRY_VOID(check_members(root));
   auto parts = std::make_unique<Parts>();
-  // Settings of tokenizer_config.json that a tokenizer.json has no member for; written here by Loom alone.
+  // Settings of tokenizer_config.json that a tokenizer.json has no member for; only Loom writes them into this file.
   LOOM_TRY(parts->encode_special_tokens, json_bool(root, "encode_special_tokens", false));
   if (const Json* spec = component(root, "chat_control_tokens")) {
     LOOM_TRY(parts->control_tokens, control_tokens_from_json(*spec));
@@ -283,7 +283,7 @@ Result<Tokenizer> Tokenizer::from_json(std::string_view text) {
   }
   if (const Json* spec = component(root, "added_tokens")) {
     LOOM_TRY(parts->added, added_from_json(*spec));
-    for (AddedToken& t : parts->added)  // one that the vocabulary has keeps the id that it has there
+    for (AddedToken& t : parts->added)  // a token of the vocabulary keeps its id
       if (const TokenId id = parts->model->vocab().find(t.content); id != kNoToken) t.id = id;
   }
   if (!parts->prefix.empty()) parts->bos = parts->prefix.front();

@@ -27,7 +27,7 @@ struct ModelScratch {
   std::vector<Symbol> symbols;
   std::vector<std::uint64_t> heap;
   std::string text;
-  std::vector<std::uint32_t> back;  // unigram: start of the best piece that ends here
+  std::vector<std::uint32_t> back;  // unigram: start of the best piece that ends at each byte
   std::vector<TokenId> back_id;
   std::vector<double> best;
   std::size_t dropped_bytes = 0;  // without a token, see Encoded

@@ -23,7 +23,7 @@ class Normalizer {
   virtual ~Normalizer() = default;
   // LimitExceeded when the text would become longer than its growth_limit.
   Result<void> apply(std::string& text) const { return run(text, growth_limit(text.size())); }
-  // The same with the limit in bytes.
+  // Like apply() with this limit in bytes.
   Result<void> run(std::string& text, std::size_t limit) const;
   // `spec` is the "normalizer" of a tokenizer.json. Unsupported for an unknown type.
   static Result<std::unique_ptr<Normalizer>> from_json(const Json& spec, int depth = 0);
@@ -45,7 +45,7 @@ struct BertNormalizerConfig {
 };
 NormalizerPtr make_bert_normalizer(BertNormalizerConfig config);
 // The general category as the BERT steps of the tokenizers package know it, from Unicode 8: exact for Mn, P., Cc, Cf
-// and Co. What came later is unassigned there, and so neither removed nor cut.
+// and Co. Later characters are unassigned in Unicode 8, and so neither removed nor cut.
 Category bert_category(std::uint32_t c);
 inline bool in_bert_category(std::uint32_t c, CategoryMask mask) {
   return (mask >> static_cast<int>(bert_category(c)) & 1u) != 0;

@@ -13,7 +13,7 @@
 namespace loom::text::parts_test {
 namespace {
 
-TEST(TokenizerParts, X_01_give_the_ids_and_texts_of_the_tokenizers_package) {
+TEST(TokenizerParts, give_the_ids_and_texts_of_the_tokenizers_package) {
   const Json cases =
       fixtures::value_of(parse_json(fixtures::read_file(test::source_path("tests/golden/tokenizers/parts.json"))));
   EXPECT_GT(cases.size(), 15u);
@@ -33,7 +33,7 @@ TEST(TokenizerParts, X_01_give_the_ids_and_texts_of_the_tokenizers_package) {
   }
 }
 
-// What a file makes of a text: ids with the tokens of the post-processor, and the text of them; or the error.
+// The result of a file for a text: ids with the tokens of the post-processor, and the text of them; or the error.
 std::string outcome(const Json& file, const std::string& text, bool must_load) {
   const auto tokenizer = Tokenizer::from_json(dump_json(file));
   EXPECT_TRUE(tokenizer || !must_load) << tokenizer.error().text();
@@ -180,7 +180,7 @@ std::pair<std::string, std::string> outcomes(const KeyRow& row) {
   return {before, outcome(file, row.text, false)};
 }
 
-TEST(TokenizerParts, X_01_every_key_has_an_effect_or_is_known_to_have_none) {
+TEST(TokenizerParts, every_key_has_an_effect_or_is_known_to_have_none) {
   for (const KeyRow& row : kRead) {
     const auto [before, after] = outcomes(row);
     EXPECT_NE(before, after) << row.part << " " << row.base << ": " << row.key;
@@ -202,7 +202,7 @@ bool has_row(std::span<const KeyRow> rows, const ComponentMembers& component, st
   });
 }
 
-TEST(TokenizerParts, X_01_every_key_that_a_file_may_have_is_tried) {
+TEST(TokenizerParts, every_key_that_a_file_may_have_is_tried) {
   for (const ComponentMembers& component : component_members()) {
     // Parts have tests of their own, and a compiled map of characters has golden files.
     if (component.part.empty() || component.type == "Precompiled") continue;
@@ -213,7 +213,7 @@ TEST(TokenizerParts, X_01_every_key_that_a_file_may_have_is_tried) {
   }
 }
 
-TEST(TokenizerParts, X_01_other_keys_are_refused_by_name) {
+TEST(TokenizerParts, other_keys_are_refused_by_name) {
   for (const ComponentMembers& component : component_members()) {
     Json file = {{"model", {{"type", "BPE"}, {"vocab", {{"a", 0}}}, {"merges", Json::array()}}},
                  {"added_tokens", Json::array({{{"id", 0}, {"content", "a"}}})}};

@@ -24,7 +24,7 @@ Result<void> compile(const std::string& pattern, std::vector<PreTokenizerPtr>& s
   return pre_tokenizers_from_json(split, steps, nullptr);
 }
 
-TEST(Patterns, X_01_cut_texts_as_the_tokenizers_package_does) {
+TEST(Patterns, cut_texts_as_the_tokenizers_package_does) {
   const Json golden =
       fixtures::value_of(parse_json(fixtures::read_file(test::source_path("tests/golden/tokenizers/patterns.json"))));
   std::size_t over_budget = 0;
@@ -51,7 +51,7 @@ TEST(Patterns, X_01_cut_texts_as_the_tokenizers_package_does) {
   EXPECT_LT(over_budget, 10u);
 }
 
-TEST(Patterns, X_01_what_is_not_supported_is_refused_by_name) {
+TEST(Patterns, what_is_not_supported_is_refused_by_name) {
   const Json golden =
       fixtures::value_of(parse_json(fixtures::read_file(test::source_path("tests/golden/tokenizers/patterns.json"))));
   for (const Json& pattern : golden["unsupported"]) {

@@ -11,7 +11,7 @@
 
 namespace loom::text {
 
-// Wraps control tokens in private characters, U+F0000 and U+F0001, so that they are told from those of a template.
+// Wraps control tokens in private characters, U+F0000 and U+F0001, so that they differ from those of a template.
 class PlainTextMarker {
  public:
   // `template_text`: what the template writes, see Tokenizer::control_tokens().

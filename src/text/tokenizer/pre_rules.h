@@ -1,5 +1,5 @@
 #pragma once
-// The rules behind the names of tokenizer.ggml.pre.
+// The rules that the names of tokenizer.ggml.pre stand for.
 
 #include <optional>
 #include <string_view>
@@ -8,7 +8,7 @@
 namespace loom::text {
 
 struct PreRules {
-  std::vector<const char*> patterns;  // applied in turn, each to the pieces of the one before
+  std::vector<const char*> patterns;  // applied one after another, each to the pieces of the one before
   bool ignore_merges = false, add_bos = false;
 };
 // For a name, "" being "default"; nullopt for names that are not known.

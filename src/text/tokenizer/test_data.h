@@ -1,5 +1,5 @@
 #pragma once
-// For tests: where the fixtures are, and the metadata of a GGUF file (src/io may not be included from here).
+// For tests: the folder of the fixtures, and the metadata of a GGUF file (src/text may not include src/io).
 
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@
 
 namespace loom::text {
 
-// The tokenizer.ggml.* values of a GGUF file; names as there.
+// The tokenizer.ggml.* values of a GGUF file, under their names.
 struct VocabSpec {
   // "gpt2" (byte-level BPE), "llama" (SentencePiece BPE), "bert" (WordPiece), "t5" (unigram), "gemma4" (BPE over text)
   std::string model;
@@ -94,7 +94,7 @@ class Tokenizer {
   std::unique_ptr<const Parts> parts_;
 };
 
-// Decodes id by id. What push and finish return, joined, equals decode of all ids; no piece ends inside a UTF-8
+// Decodes id by id. The pieces of push() and finish(), joined, equal decode() of all ids; no piece ends inside a UTF-8
 // sequence that the next ids can complete. The tokenizer must outlive it.
 class IncrementalDecoder {
  public:

@@ -51,7 +51,7 @@ std::string random_bytes(std::uint64_t seed, std::size_t n) {
   return out;
 }
 
-TEST(Tokenizer, G_101_X_02_byte_map_is_a_bijection_onto_visible_characters) {
+TEST(Tokenizer, byte_map_is_a_bijection_onto_visible_characters) {  // G-101, X-02
   std::vector<bool> seen(400);
   for (int b = 0; b < 256; ++b) {
     const std::uint32_t c = byte_level_char(static_cast<std::uint8_t>(b));
@@ -66,7 +66,7 @@ TEST(Tokenizer, G_101_X_02_byte_map_is_a_bijection_onto_visible_characters) {
   EXPECT_EQ(byte_level_byte(0x144), -1);
 }
 
-TEST(Tokenizer, G_101_X_02_any_bytes_round_trip) {
+TEST(Tokenizer, any_bytes_round_trip) {  // G-101, X-02
   // Complete vocabularies without a normaliser that rewrites (qwen3 composes).
   const auto llama3 = value_of(Tokenizer::from_vocab(gguf_spec("vocabs/llama-bpe.gguf")));
   for (const Tokenizer* t : {&llama3, &llama2()}) {
@@ -85,14 +85,14 @@ TEST(Tokenizer, G_101_X_02_any_bytes_round_trip) {
   }
 }
 
-TEST(Tokenizer, G_102_X_01_digits_are_cut_as_each_vocabulary_does) {
+TEST(Tokenizer, digits_are_cut_as_each_vocabulary_does) {  // G-102, X-01
   EXPECT_EQ(encode(smollm2(), "12345").size(), 5u);
   EXPECT_EQ(encode(qwen3(), "12345").size(), 5u);
   const auto llama3 = value_of(Tokenizer::from_vocab(gguf_spec("vocabs/llama-bpe.gguf")));
   EXPECT_EQ(encode(llama3, "12345", false).size(), 2u);
 }
 
-TEST(Tokenizer, G_103_X_03_chat_markers) {
+TEST(Tokenizer, chat_markers) {  // G-103, X-03
   const auto start = qwen3().id_of("<|im_start|>"), end = qwen3().id_of("<|im_end|>");
   ASSERT_TRUE(start && end);
   EXPECT_EQ(*start, 151644);
@@ -113,7 +113,7 @@ TEST(Tokenizer, G_103_X_03_chat_markers) {
   EXPECT_EQ(qwen3().decode(std::vector<std::int32_t>{*think}), "<think>");
 }
 
-TEST(Tokenizer, X_03_longest_match_at_the_earliest_position) {
+TEST(Tokenizer, longest_match_at_the_earliest_position) {  // X-03
   const auto t =
       value_of(Tokenizer::from_json(tiny_json(added("ab", 300) + "," + added("abc", 301) + "," + added("bcde", 302))));
   EXPECT_EQ(encode(t, "abcde"), (std::vector<std::int32_t>{301, 'd', 'e'}));
@@ -121,7 +121,7 @@ TEST(Tokenizer, X_03_longest_match_at_the_earliest_position) {
   EXPECT_EQ(encode(t, "abab"), (std::vector<std::int32_t>{300, 300}));
 }
 
-TEST(Tokenizer, X_03_flags_of_added_tokens) {
+TEST(Tokenizer, flags_of_added_tokens) {  // X-03
   const auto t = value_of(Tokenizer::from_json(tiny_json(added("cat", 300, R"(,"single_word":true)") + "," +
                                                          added("<l>", 301, R"(,"lstrip":true)") + "," +
                                                          added("<r>", 302, R"(,"rstrip":true)"))));
@@ -135,7 +135,7 @@ TEST(Tokenizer, X_03_flags_of_added_tokens) {
   EXPECT_EQ(encode(t, "<r>  <l>"), (std::vector<std::int32_t>{302, 301}));
 }
 
-TEST(Tokenizer, X_03_ids_outside_the_vocabulary) {
+TEST(Tokenizer, ids_outside_the_vocabulary) {  // X-03
   const auto t = value_of(Tokenizer::from_json(tiny_json(added("<far>", 5000))));
   EXPECT_EQ(t.vocab_size(), 5001u);
   EXPECT_EQ(t.decode(std::vector<std::int32_t>{'A', 5000, 'B'}), "A<far>B");
@@ -145,7 +145,7 @@ TEST(Tokenizer, X_03_ids_outside_the_vocabulary) {
   EXPECT_FALSE(t.id_of("nope").has_value());
 }
 
-TEST(Tokenizer, G_104_X_05_streams_equal_the_full_decode) {
+TEST(Tokenizer, streams_equal_the_full_decode) {  // G-104, X-05
   static const Corpus corpus;
   for (const Tokenizer* t : {&smollm2(), &llama2(), &qwen3()}) {
     for (std::size_t i = 0; i < 2000; ++i) {
@@ -187,7 +187,7 @@ constexpr std::size_t kSize = 1 << 20;
 #endif
 
 // No absolute time: sixteen times the text may take a hundred times as long on a busy machine, never 256 times.
-TEST(Tokenizer, G_104_X_04_a_megabyte_of_anything_takes_no_square_of_its_length) {
+TEST(Tokenizer, a_megabyte_of_anything_takes_no_square_of_its_length) {  // G-104, X-04
   std::vector<std::string> texts = {"",
                                     std::string(kSize, 'a'),
                                     std::string(kSize, ' '),
@@ -215,8 +215,8 @@ TEST(Tokenizer, G_104_X_04_a_megabyte_of_anything_takes_no_square_of_its_length)
   }
 }
 
-// Every blank is a token that takes the blanks behind it: the run is walked once, not once for each.
-TEST(Tokenizer, X_04_tokens_that_strip_white_space_take_no_square_of_its_length) {
+// Every blank is a token that takes the blanks after it: the run is walked once, not once for each.
+TEST(Tokenizer, tokens_that_strip_white_space_take_no_square_of_its_length) {  // X-04
   const auto t = value_of(Tokenizer::from_json(
       tiny_json(added(" ", 300, R"(,"rstrip":true)") + "," + added("<r>", 301, R"(,"rstrip":true)"))));
   EXPECT_EQ(encode(t, "a  \u3000 \tb c"), (std::vector<std::int32_t>{'a', 300, 300, 300, 'b', 300, 'c'}));
@@ -229,7 +229,7 @@ TEST(Tokenizer, X_04_tokens_that_strip_white_space_take_no_square_of_its_length)
   EXPECT_LT(whole, 100 * std::max(small, 2e-3));
 }
 
-TEST(Tokenizer, X_04_threads_share_one_tokenizer) {
+TEST(Tokenizer, threads_share_one_tokenizer) {  // X-04
   static const Corpus corpus;
   std::vector<std::vector<std::int32_t>> first(4);
   std::vector<std::thread> threads;
@@ -244,7 +244,7 @@ TEST(Tokenizer, X_04_threads_share_one_tokenizer) {
   EXPECT_GT(first[0].size(), 1000u);
 }
 
-TEST(Tokenizer, X_02_what_has_no_token_is_counted) {
+TEST(Tokenizer, what_has_no_token_is_counted) {  // X-02
   const auto t = value_of(Tokenizer::from_json(R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[]}})"));
   std::vector<std::int32_t> ids;
   EXPECT_EQ(value_of(t.encode("aa", {}, ids)).dropped_bytes, 0u);
@@ -255,7 +255,7 @@ TEST(Tokenizer, X_02_what_has_no_token_is_counted) {
   EXPECT_EQ(value_of(smollm2().encode("\xFF", {}, ids)).dropped_bytes, 1u);
 }
 
-TEST(Tokenizer, X_01_unknown_components_are_named) {
+TEST(Tokenizer, unknown_components_are_named) {  // X-01
   for (const char* part : {"normalizer", "pre_tokenizer", "post_processor", "decoder"}) {
     const auto r = Tokenizer::from_json(
         fmt::format(R"({{"{}":{{"type":"Quux"}},"model":{{"type":"BPE","vocab":{{"a":0}},"merges":[]}}}})", part));
@@ -272,7 +272,7 @@ TEST(Tokenizer, X_01_unknown_components_are_named) {
   EXPECT_NE(r.error().text().find("quux"), std::string::npos);
 }
 
-TEST(Tokenizer, X_01_files_that_make_no_sense_are_refused) {
+TEST(Tokenizer, files_that_make_no_sense_are_refused) {  // X-01
   const char* const bad[] = {
       "",
       "{}",
@@ -312,7 +312,7 @@ TEST(Tokenizer, X_01_files_that_make_no_sense_are_refused) {
   EXPECT_FALSE(Tokenizer::from_json(tiny_json(added(std::string(5000, 'x'), 300))).has_value());
 }
 
-TEST(Tokenizer, X_01_vocabularies_that_make_no_sense_are_refused) {
+TEST(Tokenizer, vocabularies_that_make_no_sense_are_refused) {  // X-01
   VocabSpec good;
   good.model = "llama";
   good.tokens = {"<unk>", "a", "b", "ab"};
@@ -340,7 +340,7 @@ TEST(Tokenizer, X_01_vocabularies_that_make_no_sense_are_refused) {
   EXPECT_FALSE(refused([](VocabSpec& s) { s.tokens = {"<unk>", "", "", ""}; }));
 }
 
-TEST(Tokenizer, X_01_truncated_and_mutated_files_do_no_harm) {
+TEST(Tokenizer, truncated_and_mutated_files_do_no_harm) {  // X-01
   const std::string dir = test::source_path("tests/golden/tokenizers/");
   for (const char* name : {"small_roberta", "small_unigram_first", "small_bert", "small_splits"}) {
     const std::string whole = read_file(dir + name + ".json");
@@ -364,7 +364,7 @@ TEST(Tokenizer, X_01_truncated_and_mutated_files_do_no_harm) {
   }
 }
 
-TEST(Tokenizer, X_04_vocabulary_loads_fast) {
+TEST(Tokenizer, vocabulary_loads_fast) {  // X-04
   const VocabSpec spec = gguf_spec("llm/SmolLM2-135M-Instruct.Q4_1.gguf");
   ASSERT_EQ(spec.tokens.size(), 49152u);
   double best = 1e9;

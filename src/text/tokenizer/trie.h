@@ -16,7 +16,7 @@ class Trie {
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 24;  // published vocabularies have 1 to 3 MB
   // Builds a trie of every text that `vocab` finds. LimitExceeded beyond kMaxBytes of texts.
   static Result<Trie> of(const Vocab& vocab);
-  // The node behind `byte`, or kNowhere.
+  // The node that `byte` leads to, or kNowhere.
   std::uint32_t next(std::uint32_t node, std::uint8_t byte) const {
     const Node& n = nodes_[node];
     std::uint32_t low = n.first, high = n.first + n.count;
@@ -34,7 +34,7 @@ class Trie {
       node = next(node, static_cast<std::uint8_t>(text[i]));
     return node;
   }
-  TokenId token(std::uint32_t node) const { return nodes_[node].id; }  // kNoToken: no text ends here
+  TokenId token(std::uint32_t node) const { return nodes_[node].id; }  // kNoToken: no text ends at this node
 
  private:
   struct Node {

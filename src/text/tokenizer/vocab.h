@@ -38,8 +38,8 @@ inline std::uint64_t hash_bytes(std::string_view text) {
 class Vocab {
  public:
   void reserve(std::size_t tokens, std::size_t bytes);
-  // OutOfRange for an id beyond kMaxTokenId. A text that is there already gets the new id as its own (`replace`) or
-  // keeps the old one.
+  // OutOfRange for an id above kMaxTokenId. A text that the vocabulary has already gets the new id (`replace`) or keeps
+  // the old one.
   Result<void> add(std::string_view text, TokenId id, bool replace = true);
   TokenId find(std::string_view text) const;  // kNoToken
   bool has(TokenId id) const {

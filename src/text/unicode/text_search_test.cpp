@@ -5,7 +5,7 @@
 namespace loom::text {
 
 // Every pair of texts over two letters up to a size, and long ones that make a table necessary.
-TEST(TextSearch, X_10_equals_the_standard_library) {
+TEST(TextSearch, equals_the_standard_library) {
   std::uint64_t state = 7;
   const auto word = [&](std::size_t size) {
     std::string out;

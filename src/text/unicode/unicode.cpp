@@ -67,7 +67,7 @@ void order_marks(std::vector<std::uint32_t>& text) {
 
 void compose(std::vector<std::uint32_t>& text) {
   std::size_t starter = text.size(), out = 0;
-  int last_class = -1;  // of what stands between the starter and here; -1: nothing
+  int last_class = -1;  // of the last character since the starter; -1: none
   for (std::size_t i = 0; i < text.size(); ++i) {
     const std::uint32_t c = text[i];
     const int ccc = record(c).combining_class;

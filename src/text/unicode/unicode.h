@@ -69,7 +69,6 @@ inline Category category(std::uint32_t c) { return static_cast<Category>(record(
 inline bool in_category(std::uint32_t c, CategoryMask mask) { return (mask >> record(c).category & 1u) != 0; }
 inline bool is_white_space(std::uint32_t c) { return (record(c).flags & kWhiteSpace) != 0; }
 inline bool is_numeric(std::uint32_t c) { return in_category(c, kNumbers); }
-inline bool is_punctuation(std::uint32_t c) { return in_category(c, kPunctuation); }
 inline bool is_ascii_punctuation(std::uint32_t c) {
   return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126);
 }

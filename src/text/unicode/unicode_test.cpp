@@ -34,7 +34,7 @@ std::string bunzip(const std::string& path) {
 }
 
 // Rows of Unicode 9.0; of younger characters nothing is decomposed, composed or put in order.
-TEST(Unicode, X_01_normalization_test_of_unicode_15) {
+TEST(Unicode, normalization_test_of_unicode_15) {
   std::istringstream lines(bunzip(data_path("text/unicode/NormalizationTest.txt.bz2")));
   int rows = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -67,13 +67,13 @@ TEST(Unicode, X_01_normalization_test_of_unicode_15) {
   EXPECT_GT(rows, 18000);
 }
 
-TEST(Unicode, X_01_nothing_is_known_of_code_points_that_no_version_assigned) {
+TEST(Unicode, nothing_is_known_of_code_points_that_no_version_assigned) {
   EXPECT_EQ(category(0x10FFFF), Category::Cn);
   EXPECT_EQ(category(kInvalidByte + 0xFF), Category::Cn);
   EXPECT_TRUE(is_white_space(0x3000) && is_white_space(0x85) && !is_white_space(0x200B) && !is_white_space(0x180E));
 }
 
-TEST(Unicode, X_01_grapheme_break_test_of_unicode_15) {
+TEST(Unicode, grapheme_break_test_of_unicode_15) {
   std::istringstream lines(read_file(data_path("text/unicode/GraphemeBreakTest.txt")));
   int rows = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -97,7 +97,7 @@ TEST(Unicode, X_01_grapheme_break_test_of_unicode_15) {
   EXPECT_GT(rows, 600);
 }
 
-TEST(Unicode, X_02_invalid_bytes_survive_and_show_as_one_mark_per_maximal_part) {
+TEST(Unicode, invalid_bytes_survive_and_show_as_one_mark_per_maximal_part) {
   struct Row {
     std::string_view bytes, shown;
   };

@@ -10,7 +10,7 @@
 #include "support/environment.h"
 #include "support/files.h"
 #include "support/gpu.h"
-#include "trials/trial.h"
+#include "verify/trial.h"
 
 namespace loom {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kCardSeed = 1;
 constexpr std::uint32_t kCardCases = 100;
 
-// What a card has no form for, by rule; anything else that it refuses is an error.
+// Returns whether a rule says that a card cannot run this; any other refusal is an error.
 bool is_rule(const std::string& refused) {
   for (const std::string_view rule : {"weights are not computed on graphics cards: --device cpu",
                                       "networks that compute in f64 run on the CPU", "lbfgs runs without a device"})
@@ -89,7 +89,7 @@ TEST(GpuRandomNetworks, a_difference_and_a_refusal_are_told_apart) {
   const TrialVerdict same = check_trial(trial, device_ways(trial, 0, *device));
   EXPECT_TRUE(same.passed()) << same.difference;
   EXPECT_EQ(same.refused, "");
-  // Another network on the card than here, by a variant.
+  // Another network on the card than on the CPU, by a variant.
   trial.variants.push_back(Json{{"calls", 2}});
   const TrialVerdict other = check_trial(trial, device_ways(trial, 0, *device));
   EXPECT_NE(other.difference.find("the device"), std::string::npos) << other.difference;

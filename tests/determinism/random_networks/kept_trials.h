@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "support/files.h"
-#include "trials/trial.h"
+#include "verify/trial.h"
 
 namespace loom::test {
 

@@ -1,19 +1,19 @@
 // Every kind of layer under every driver: training by each rule, resumed and stopped early, step meshes with backward
 // passes and targets, evolution. Faults stand where two features meet, which random networks meet rarely. CI takes one
-// type for each pair, in turn; LOOM_PAIRS=21 takes all.
+// type for each pair, by rotation; LOOM_PAIRS=21 takes all.
 
 #include <gtest/gtest.h>
 
 #include "dtypes/dtype.h"
 #include "io/network_file.h"
-#include "network/spec.h"
+#include "network/spec/spec.h"
 #include "support/environment.h"
 #include "training/training_run.h"
 #include "training/weight_hash.h"
-#include "trials/own_folder.h"
-#include "trials/random_network.h"
-#include "trials/recipes.h"
-#include "trials/trial.h"
+#include "verify/own_folder.h"
+#include "verify/random_network.h"
+#include "verify/recipes.h"
+#include "verify/trial.h"
 
 namespace loom {
 namespace {
@@ -200,7 +200,7 @@ TEST(KindsByDrivers, RunsResumeAndStopEarlyInEveryType) {
         const auto stopped = (*part)->run(stop);
         ASSERT_TRUE(stopped) << stopped.error().text();
         part->reset();
-        if (stopped->stop_reason == "stopped") {
+        if (stopped->stop_reason == TrainingStop::Stopped) {
           auto again = run.open("parts", RunStart::resume);
           ASSERT_TRUE(again) << again.error().text();
           const auto resumed = (*again)->run({});

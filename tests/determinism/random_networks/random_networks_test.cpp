@@ -13,9 +13,9 @@
 #include "support/divided.h"
 #include "support/environment.h"
 #include "support/files.h"
-#include "trials/random_network.h"
-#include "trials/recipes.h"
-#include "trials/trial.h"
+#include "verify/random_network.h"
+#include "verify/recipes.h"
+#include "verify/trial.h"
 
 namespace loom {
 namespace {
@@ -30,7 +30,7 @@ constexpr std::uint32_t kCases = 300;
 TEST(RandomNetworks, every_kind_has_a_recipe) {
   for (const LayerKind* kind : layer_kinds())
     EXPECT_TRUE(kind->forward_only || recipe_of(kind->name) != nullptr)
-        << kind->name << ": a recipe in src/trials/recipes.cpp is missing";
+        << kind->name << ": a recipe in src/verify/recipes.cpp is missing";
 }
 
 TEST(RandomNetworks, a_case_is_a_function_of_seed_and_number) {

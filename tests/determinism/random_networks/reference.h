@@ -220,7 +220,7 @@ inline Tensor linear(Layer& layer, std::string_view name, std::string_view bias,
     if (!b.empty())
       for (std::size_t o = 0; o < out; ++o) {
         y.row(r)[o] = y.row(r)[o] + value_in_element(b[o]);
-        y.row(r)[o].e += unit * (std::abs(y.row(r)[o].v) + std::abs(b[o]));  // adapters come behind the bias
+        y.row(r)[o].e += unit * (std::abs(y.row(r)[o].v) + std::abs(b[o]));  // adapters come after the bias
       }
   }
   return y;

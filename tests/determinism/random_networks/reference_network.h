@@ -1,5 +1,5 @@
 #pragma once
-// Containers, links and the sweep over the grid (reference.h).
+// Containers, links and the forward pass over the grid (reference.h).
 
 #include "reference_layers.h"
 

@@ -7,11 +7,11 @@
 #include <set>
 
 #include "layers/all.h"
-#include "network/network_session.h"
+#include "network/session/network_session.h"
 #include "reference_network.h"
 #include "support/environment.h"
-#include "trials/random_network.h"
-#include "trials/trial.h"
+#include "verify/random_network.h"
+#include "verify/trial.h"
 
 namespace loom::test {
 namespace {
@@ -101,7 +101,7 @@ TEST(RandomNetworks, forward_agrees_with_plain_loops_in_double) {
         << "the whole network: " << dump_json(trial_to_json(trial));
     kinds.merge(watch.kinds);
   }
-  EXPECT_GT(close, compared / 20 * 17) << compared;  // the rest: behind inputs that were rounded to 127 levels (D-33)
+  EXPECT_GT(close, compared / 20 * 17) << compared;  // the rest: after inputs that were rounded to 127 levels (D-33)
   if (cases < 150) return;
   for (const LayerKind* kind : layer_kinds())
     EXPECT_TRUE(kind->forward_only || kinds.contains(std::string(kind->name)))

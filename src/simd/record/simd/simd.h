@@ -3,8 +3,8 @@
 // it (the folder stands first on their include path). Sixteen lanes are one value of a shader, and an operation writes
 // down its WGSL: floats by the functions of backend/webgpu/wgsl/prelude.wgsl alone, integers by operators.
 //
-// A kernel that looks across lanes cannot be traced, but for any(): no shader holds the branches behind it, so sin and
-// cos are those of |x| < 2048.
+// A kernel that looks across lanes cannot be traced, except by any(): no shader has the branches that any() chooses, so
+// sin and cos are those of |x| < 2048.
 
 #include "simd/orders.h"
 #include "simd/record/recorder.h"

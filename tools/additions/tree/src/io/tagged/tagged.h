@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "network/spec.h"
+#include "network/spec/spec.h"
 
 namespace loom {
 

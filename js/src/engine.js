@@ -1,0 +1,350 @@
+// The engine as a page or a program sees it: a worker that answers calls.
+import { Tensor } from './engine/tensors.js';
+import { LoomError, mismatch } from './errors.js';
+
+let platform;
+let defaults = {};
+let shared; // the engine of calls that name none
+const types = new Map(); // classes of objects that calls return
+
+/** Sets how workers are started and sources are opened here (platform/node.js, platform/browser.js). */
+export function usePlatform(functions) {
+  platform = functions;
+}
+
+export function getPlatform() {
+  return platform;
+}
+
+/** Options of the engine that calls use by default. */
+export function setDefaults(options) {
+  defaults = { ...defaults, ...options };
+  return defaults;
+}
+
+export function registerTypes(classes) {
+  for (const [name, type] of Object.entries(classes)) types.set(name, type);
+}
+
+/**
+ * The engine that calls use which name none; a lost one is replaced. One that starts for a device opens the graphics
+ * card.
+ */
+export function defaultEngine(device) {
+  if (shared === undefined || shared.isClosed) {
+    shared = new Engine(
+      platform.opensCards && device !== undefined && device !== 'cpu' ? { gpu: true, ...defaults } : defaults,
+    );
+  }
+  return shared;
+}
+
+const ENGINE_OPTIONS = ['kind', 'threads', 'module', 'threadsModule', 'library', 'worker', 'baseUrl', 'gpu'];
+
+/** Refuses options of an engine that do not exist. */
+export function checkEngineOptions(options, call) {
+  for (const name of Object.keys(options)) {
+    if (!ENGINE_OPTIONS.includes(name)) {
+      throw new LoomError(
+        'UnknownKey',
+        `${call} has no option ${JSON.stringify(name)}: expected ${ENGINE_OPTIONS.join(', ')}`,
+      );
+    }
+  }
+  if (options.kind !== undefined && !['auto', 'native', 'wasm'].includes(options.kind)) {
+    throw new LoomError('InvalidArgument', `kind is ${JSON.stringify(options.kind)}: expected auto, native, wasm`);
+  }
+  if (options.gpu !== undefined && typeof options.gpu !== 'boolean')
+    throw mismatch('gpu', 'true or false', options.gpu);
+  const { threads } = options;
+  if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1 && threads <= 256)) {
+    throw new LoomError('OutOfRange', `threads is ${threads}: expected 1 to 256`);
+  }
+}
+
+/** An engine in a worker of its own. Objects of one engine share its memory; they end with it. */
+export class Engine {
+  #worker;
+  #calls = new Map();
+  #next = 1;
+  #lost; // why it has ended
+  #started;
+  kind; // "native" or "wasm", when the engine runs
+  threads; // threads of a call
+  #collected = new FinalizationRegistry((number) => this.#post({ dispose: number }));
+
+  /** @param {object} [options] see index.d.ts */
+  constructor(options = {}) {
+    checkEngineOptions(options, 'createEngine()');
+    this.options = { ...options };
+    this.#worker = platform.spawn(
+      this.options,
+      (message) => this.#take(message),
+      (why) => this.#end(why),
+    );
+    this.#started = new Promise((resolve, reject) => {
+      this.begin = { resolve, reject };
+    });
+    this.#started.catch(() => {});
+    this.#post({ start: platform.startOptions(this.options) });
+  }
+
+  get isClosed() {
+    return this.#lost !== undefined;
+  }
+
+  /** Resolves to {kind, threads} when the engine runs. */
+  get started() {
+    return this.#started;
+  }
+
+  info() {
+    return this.call(0, 'engine.info', []);
+  }
+
+  gpuReport() {
+    return this.call(0, 'engine.gpuReport', []);
+  }
+
+  verify(options = {}) {
+    const { signal, ...rest } = options;
+    return this.call(0, 'engine.verify', [rest], { signal });
+  }
+
+  /** Ends the worker and every object in it. */
+  dispose() {
+    if (this.isClosed) return;
+    const worker = this.#worker;
+    this.#end(new LoomError('Disposed', 'the engine was disposed'));
+    worker.terminate();
+  }
+
+  async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
+    this.dispose();
+  }
+
+  /** Calls a method of an object; 0 has the functions that make objects. */
+  call(object, method, args, { signal, onItem, onProgress, onCall, reader } = {}) {
+    if (this.isClosed) return Promise.reject(this.#lost);
+    if (signal?.aborted) return Promise.reject(aborted(signal));
+    const call = this.#next++;
+    const message = { call, object, method, streams: onItem !== undefined };
+    onCall?.(call);
+    if (signal !== undefined && typeof SharedArrayBuffer !== 'undefined')
+      message.flag = new Int32Array(new SharedArrayBuffer(4));
+    return new Promise((resolve, reject) => {
+      const pending = { resolve, reject, onItem, onProgress, reader, signal };
+      if (signal !== undefined) {
+        pending.listener = () => {
+          if (message.flag !== undefined) Atomics.store(message.flag, 0, 1);
+          this.#post({ abort: call, how: 'abort' });
+          pending.isAborted = true;
+          reject(aborted(signal));
+        };
+        signal.addEventListener('abort', pending.listener, { once: true });
+      }
+      pending.call = call;
+      try {
+        message.args = args.map(pack);
+        this.#calls.set(call, pending);
+        this.#worker.ref?.();
+        this.#worker.post(message, []);
+      } catch (error) {
+        this.#forget(call);
+        reject(
+          error instanceof LoomError
+            ? error
+            : new LoomError('InvalidArgument', `${method}: an argument cannot go to the engine: ${error.message}`, {
+                cause: error,
+              }),
+        );
+      }
+    });
+  }
+
+  /** Ends a call with a partial result. */
+  stop(call) {
+    this.#post({ abort: call, how: 'stop' });
+  }
+
+  disposeObject(number) {
+    if (!this.isClosed) this.#post({ dispose: number });
+  }
+
+  track(object, number) {
+    this.#collected.register(object, number, object);
+  }
+
+  untrack(object) {
+    this.#collected.unregister(object);
+  }
+
+  #post(message) {
+    if (!this.isClosed) this.#worker.post(message, []);
+  }
+
+  #take(message) {
+    if (message.started !== undefined) {
+      Object.assign(this, message.started);
+      this.begin.resolve(message.started);
+      this.#rest();
+    } else if (message.failed !== undefined) {
+      this.#end(LoomError.unpack(message.failed));
+      this.#worker.terminate();
+    } else if (message.read !== undefined) {
+      this.#serveRead(message);
+    } else if (message.item !== undefined) {
+      this.#calls.get(message.item)?.onItem?.(message.value);
+    } else if (message.progress !== undefined) {
+      this.#progress(message);
+    } else if (message.reply !== undefined) {
+      this.#reply(message);
+    }
+  }
+
+  #progress({ progress, fraction }) {
+    const pending = this.#calls.get(progress);
+    if (pending !== undefined) pending.fraction = fraction;
+    try {
+      pending?.onProgress?.(fraction);
+    } catch (error) {
+      this.#post({ abort: progress, how: 'abort' });
+      pending.reject(error);
+    }
+  }
+
+  #reply({ reply, value, error }) {
+    const pending = this.#calls.get(reply);
+    if (error === undefined && pending?.fraction < 1 && !pending.isAborted)
+      this.#progress({ progress: reply, fraction: 1 });
+    this.#forget(reply);
+    if (pending === undefined) return;
+    if (error !== undefined) {
+      const failure = pending.readError ?? LoomError.unpack(error);
+      pending.reject(failure);
+    } else if (pending.isAborted && value?.$object !== undefined) {
+      this.disposeObject(value.$object);
+    } else {
+      pending.resolve(this.#unpack(value));
+    }
+  }
+
+  async #serveRead({ read, offset, length }) {
+    const pending = this.#calls.get(read);
+    if (pending === undefined) return;
+    const { shared, source } = pending.reader;
+    const state = new Int32Array(shared, 0, 2);
+    let count = -1;
+    try {
+      const bytes = await source.read(offset, length);
+      if (!(bytes instanceof Uint8Array)) throw mismatch('the result of read()', 'a Uint8Array', bytes);
+      count = Math.min(bytes.length, length);
+      new Uint8Array(shared, 16).set(bytes.subarray(0, count));
+    } catch (error) {
+      pending.readError =
+        error instanceof LoomError
+          ? error
+          : new LoomError('ReadFailed', `read(${offset}, ${length}) of the source failed: ${error?.message ?? error}`, {
+              cause: error,
+            });
+    }
+    Atomics.store(state, 1, count);
+    Atomics.store(state, 0, 1);
+    Atomics.notify(state, 0);
+  }
+
+  #unpack(value) {
+    if (value === null || typeof value !== 'object') return value;
+    if (value.$object !== undefined) return new (types.get(value.type))(this, value.$object);
+    if (value.$tensor !== undefined) return new Tensor(value.$tensor, value.shape);
+    if (value.constructor === Object) {
+      for (const [key, each] of Object.entries(value)) if (each?.$tensor !== undefined) value[key] = this.#unpack(each);
+    }
+    return value;
+  }
+
+  #forget(call) {
+    const pending = this.#calls.get(call);
+    if (pending?.listener !== undefined) pending.signal.removeEventListener('abort', pending.listener);
+    this.#calls.delete(call);
+    this.#rest();
+  }
+
+  /** A worker without calls does not keep a program running. */
+  #rest() {
+    if (this.#calls.size === 0 && this.kind !== undefined) this.#worker.unref?.();
+  }
+
+  #end(why) {
+    if (this.isClosed) return;
+    this.#lost = why;
+    this.begin.reject(why);
+    for (const [call, pending] of [...this.#calls]) {
+      this.#forget(call);
+      pending.reject(why);
+    }
+  }
+}
+
+function aborted(signal) {
+  return new LoomError('Cancelled', 'the call was aborted', { cause: signal.reason });
+}
+
+/** Objects of an engine become their numbers. */
+function pack(value) {
+  if (value === null || typeof value !== 'object') return value;
+  if (value instanceof Remote) return value.reference();
+  if (Array.isArray(value)) return value[0] instanceof Remote ? value.map(pack) : value;
+  if (value.constructor !== Object) return value instanceof Tensor ? { data: value.data, shape: value.shape } : value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [
+      key,
+      each instanceof Remote || each instanceof Tensor ? pack(each) : each,
+    ]),
+  );
+}
+
+/** Base of objects that live in an engine. */
+export class Remote {
+  #engine;
+  #number;
+
+  constructor(engine, number) {
+    this.#engine = engine;
+    this.#number = number;
+    engine.track(this, number);
+  }
+
+  /** The engine that the object lives in. */
+  get engine() {
+    return this.#engine;
+  }
+
+  get isDisposed() {
+    return this.#number === 0;
+  }
+
+  reference() {
+    if (this.#number === 0) throw new LoomError('Disposed', `the ${this.constructor.name} was disposed`);
+    return { $object: this.#number };
+  }
+
+  /** Calls a method in the engine; the last argument's keys signal and onProgress stay on this side. */
+  invoke(method, args = [], more = {}) {
+    if (this.#number === 0)
+      return Promise.reject(new LoomError('Disposed', `the object was disposed, and ${method}() was called`));
+    return this.#engine.call(this.#number, method, args, more);
+  }
+
+  /** Releases the object: calls that run or wait are aborted. */
+  async dispose() {
+    if (this.#number === 0) return;
+    this.#engine.untrack(this);
+    this.#engine.disposeObject(this.#number);
+    this.#number = 0;
+  }
+
+  [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
+    return this.dispose();
+  }
+}

@@ -1,0 +1,107 @@
+// Conversations with a language model.
+import { LoomError } from '../errors.js';
+import { answer } from './answer.js';
+import { generationOptions, list, read, text, whole } from './options.js';
+import { Owner } from './owner.js';
+import { bytesOf } from './tokenizer.js';
+
+export class Chat extends Owner {
+  static type = 'Chat';
+
+  constructor(model, session, system, options) {
+    super(
+      model.library,
+      model.library.frame((frame) =>
+        model.library.make(
+          'loom_chat_create',
+          session.handle,
+          frame.text(system || undefined),
+          generationOptions(frame, options),
+        ),
+      ),
+    );
+    this.model = model;
+    this.session = session;
+    this.options = options;
+  }
+
+  /** Adds a message and answers it: yields pieces of text and returns the Generation. Its text so far joins the
+   *  conversation however it ends. Without a message the answer is to the messages as they stand. */
+  *send(message, options) {
+    read(options, {}, 'send()');
+    this.stop();
+    if (message === undefined || message === null) {
+      this.run('loom_chat_answer', 0n);
+    } else {
+      this.library.frame((frame) => {
+        const { pointer, count } = frame.bytes(bytesOf(message, 'text'));
+        this.run('loom_chat_say', pointer, count, 0n);
+      });
+    }
+    try {
+      return yield* answer(this.library, this.handle, 'chat', { logprobs: this.options.logprobs });
+    } finally {
+      if (!this.isDisposed) this.stop();
+    }
+  }
+
+  stop() {
+    this.run('loom_chat_stop');
+  }
+
+  messages() {
+    return this.json('loom_chat_messages');
+  }
+
+  setMessages(messages) {
+    const content = JSON.stringify(list(messages, 'messages', 'a list of objects with role and content'));
+    this.library.frame((frame) => {
+      const { pointer, count } = frame.bytes(bytesOf(content, 'messages'));
+      this.run('loom_chat_set_messages', pointer, count);
+    });
+  }
+
+  rewind(count) {
+    this.run('loom_chat_rewind', BigInt(whole(count, 'count', 0, 2 ** 40)));
+  }
+
+  edit(index, content) {
+    this.library.frame((frame) => {
+      const { pointer, count } = frame.bytes(bytesOf(content, 'text'));
+      this.run('loom_chat_edit', BigInt(whole(index, 'index', 0, 2 ** 40)), pointer, count);
+    });
+  }
+
+  receipt() {
+    return this.json('loom_chat_receipt');
+  }
+
+  /** A conversation with the same messages and options, which goes its own way. */
+  fork() {
+    const copy = new Chat(this.model, this.model.newSession({}), undefined, this.options);
+    copy.setMessages(this.messages());
+    return copy;
+  }
+
+  /** The conversation as text, for load(). */
+  save() {
+    return JSON.stringify({ loom_chat: 1, messages: this.messages() });
+  }
+
+  load(saved) {
+    let content;
+    try {
+      content = JSON.parse(text(saved, 'saved'));
+    } catch (error) {
+      if (error instanceof LoomError) throw error;
+      throw new LoomError('CorruptData', `the saved conversation is not JSON: ${error.message}`, { cause: error });
+    }
+    if (!Array.isArray(content?.messages)) throw new LoomError('CorruptData', 'the saved conversation has no messages');
+    this.setMessages(content.messages);
+  }
+
+  dispose() {
+    super.dispose();
+    this.session.dispose();
+  }
+}

@@ -1,0 +1,88 @@
+// Bytes of models for the engine's read callback, in a worker or in Node: `size`, and read(offset, to), which fills the
+// front of `to` and returns how many bytes it has filled.
+import { LoomError } from '../errors.js';
+import { nodeModule } from './module.js';
+
+/** A Blob or File, in a worker. */
+export class BlobSource {
+  constructor(blob) {
+    this.blob = blob;
+    this.size = blob.size;
+    this.reader = new FileReaderSync();
+  }
+  read(offset, to) {
+    const part = this.blob.slice(offset, offset + to.length);
+    to.set(new Uint8Array(this.reader.readAsArrayBuffer(part)));
+    return part.size;
+  }
+  close() {}
+}
+
+/** A file of the origin's private file system, in a worker. */
+export class OpfsSource {
+  /** @param {FileSystemFileHandle} handle */
+  static async open(handle) {
+    return new OpfsSource(await handle.createSyncAccessHandle({ mode: 'read-only' }));
+  }
+  constructor(access) {
+    this.access = access;
+    this.size = access.getSize();
+  }
+  // Shared memory is not taken everywhere, so the bytes come by a copy there.
+  read(offset, to) {
+    if (to.buffer instanceof ArrayBuffer) return this.access.read(to, { at: offset });
+    const copy = new Uint8Array(to.length);
+    const got = this.access.read(copy, { at: offset });
+    to.set(copy.subarray(0, got));
+    return got;
+  }
+  close() {
+    this.access.close();
+  }
+}
+
+/** A file of a server that knows ranges, in a worker. */
+export class RangeSource {
+  static async open(address) {
+    const response = await fetch(address, { headers: { Range: 'bytes=0-0' } });
+    await response.body?.cancel();
+    const size = /^bytes 0-0\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1];
+    if (response.status === 200 || (response.status === 206 && size === undefined)) {
+      throw new LoomError('Unsupported', `${address}: the server gives no parts of files (Range), which loading needs`);
+    }
+    if (response.status !== 206) throw new LoomError('NotFound', `${address}: the server answered ${response.status}`);
+    return new RangeSource(address, Number(size));
+  }
+  constructor(address, size) {
+    this.address = String(address);
+    this.size = size;
+  }
+  read(offset, to) {
+    const request = new XMLHttpRequest();
+    request.open('GET', this.address, false);
+    request.responseType = 'arraybuffer';
+    request.setRequestHeader('Range', `bytes=${offset}-${offset + to.length - 1}`);
+    request.send();
+    if (request.status !== 206) {
+      throw new LoomError('ReadFailed', `${this.address}: the server answered ${request.status} for ${to.length} bytes at ${offset}, expected 206`);
+    }
+    to.set(new Uint8Array(request.response));
+    return request.response.byteLength;
+  }
+  close() {}
+}
+
+/** A file, in Node. */
+export class NodeFileSource {
+  constructor(path) {
+    this.fs = nodeModule('node:fs');
+    this.file = this.fs.openSync(path, 'r');
+    this.size = this.fs.fstatSync(this.file).size;
+  }
+  read(offset, to) {
+    return this.fs.readSync(this.file, to, 0, to.length, offset);
+  }
+  close() {
+    this.fs.closeSync(this.file);
+  }
+}

@@ -1,0 +1,7 @@
+// The engine's worker in Node.
+import { parentPort } from 'node:worker_threads';
+import * as platform from './platform/node.js';
+import { serve } from './serve.js';
+
+const take = serve({ post: (message, transfer = []) => parentPort.postMessage(message, transfer) }, platform);
+parentPort.on('message', take);

@@ -1,0 +1,424 @@
+// What calls do when something is wrong, ends early or happens twice.
+import assert from 'node:assert/strict';
+import {
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { createEngine, initLoom, LM, LoomError, Network, StepMesh, Tensor, Tokenizer, Trainer } from '../src/node.js';
+import { Library } from '../src/engine/library.js';
+import { ANSWER as OPTIONS, COMPUTE, generationOptions } from '../src/engine/options.js';
+import { createCore } from '../src/platform/node.js';
+import { ANSWER, engines, everyEngine, HASH, MODEL, QUESTION, SPEC } from './common.mjs';
+
+const work = mkdtempSync(join(tmpdir(), 'welvet-'));
+after(() => rmSync(work, { recursive: true, force: true }));
+const rejects = (promise, code, message = /./) =>
+  assert.rejects(promise, (error) => {
+    assert.ok(error instanceof LoomError, `${error?.stack}`);
+    assert.equal(error.code, code, error.message);
+    assert.match(error.message, message);
+    return true;
+  });
+
+/** Runs a body with an engine and ends it. */
+function withEngine(name, body, only = ['native', 'wasm']) {
+  everyEngine(
+    test,
+    name,
+    async (options, kind) => {
+      const engine = await createEngine(options);
+      try {
+        await body(engine, options, kind);
+      } finally {
+        engine.dispose();
+      }
+    },
+    only,
+  );
+}
+
+withEngine('a call after dispose() is refused, and disposing twice is not', async (engine) => {
+  const net = await Network.fromSpec(SPEC, { engine });
+  const session = await net.session();
+  await session.dispose();
+  await session.dispose();
+  await rejects(session.forward([[1, 2, 3, 4, 5, 6, 7, 8]]), 'Disposed', /forward/);
+  await rejects(Trainer.create(await disposed(net), [1, 8], {}, {}), 'Disposed');
+  engine.dispose();
+  await rejects(Network.fromSpec(SPEC, { engine }), 'Disposed');
+});
+
+async function disposed(object) {
+  await object.dispose();
+  return object;
+}
+
+withEngine('calls on one object take turns', async (engine) => {
+  const lm = await LM.load(MODEL, { engine });
+  const ended = [];
+  const ask = async (name, maxTokens) => {
+    const { hash } = await lm.generate(QUESTION, { maxTokens });
+    ended.push(name);
+    return hash;
+  };
+  const hashes = await Promise.all([ask('first', 8), ask('second', 1), ask('third', 8)]);
+  assert.deepEqual(ended, ['first', 'second', 'third']);
+  assert.deepEqual([hashes[0], hashes[2]], [HASH, HASH]);
+});
+
+withEngine('an abort ends a call at any moment, and the object goes on', async (engine, options, kind) => {
+  await rejects(LM.load(MODEL, { engine, signal: AbortSignal.abort() }), 'Cancelled');
+  const loading = new AbortController();
+  await rejects(LM.load(MODEL, { engine, signal: loading.signal, onProgress: () => loading.abort() }), 'Cancelled');
+  const lm = await LM.load(MODEL, { engine });
+  const text = 'word '.repeat(kind === 'native' ? 600 : 80);
+  for (const [prompt, moment] of [
+    [text, 1],
+    [QUESTION, 40],
+    [QUESTION, 44],
+  ]) {
+    // while the prompt is read; after tokens
+    const controller = new AbortController();
+    let steps = 0;
+    const call = lm.generate(prompt, {
+      maxTokens: 200,
+      minTokens: 100,
+      signal: controller.signal,
+      onToken: ({ promptTokens, tokens }) => {
+        steps++;
+        if (promptTokens + tokens >= moment) controller.abort();
+      },
+    });
+    const error = await call.catch((each) => each);
+    assert.deepEqual([error.name, error.code], ['AbortError', 'Cancelled']);
+    assert.ok(steps > 0);
+  }
+  const waiting = new AbortController();
+  const running = lm.generate(QUESTION);
+  const queued = lm.generate(QUESTION, { signal: waiting.signal });
+  waiting.abort();
+  await rejects(queued, 'Cancelled');
+  assert.equal((await running).hash, HASH);
+  assert.equal((await lm.generate(QUESTION)).hash, HASH);
+  const session = await lm.session();
+  await session.feed('Once upon a time');
+  const before = await session.tokens();
+  const feeding = new AbortController();
+  const fed = session.feed(text, { signal: feeding.signal });
+  setTimeout(() => feeding.abort(), 30);
+  await rejects(fed, 'Cancelled');
+  assert.deepEqual(await session.tokens(), before);
+});
+
+withEngine('leaving a stream ends the answer, and a chat keeps its text', async (engine) => {
+  const lm = await LM.load(MODEL, { engine });
+  const chat = await lm.chat({ system: 'You are brief.', maxTokens: 24 });
+  let text = '';
+  const stream = chat.stream('Tell me a long story.');
+  for await (const piece of stream) {
+    text += piece;
+    if (text.length > 10) break;
+  }
+  const result = await stream.result;
+  assert.equal(result.stopReason, 'cancelled');
+  assert.ok(result.text.startsWith(text));
+  const messages = await chat.messages();
+  assert.deepEqual(
+    messages.map(({ role }) => role),
+    ['system', 'user', 'assistant'],
+  );
+  assert.equal(messages[2].content, result.text);
+  const copy = await chat.fork();
+  await copy.rewind(1);
+  assert.equal((await chat.messages()).length, 3);
+  const again = await lm.chat();
+  await again.load(await chat.save());
+  await rejects(again.load('{'), 'CorruptData');
+  await rejects(again.load('{}'), 'CorruptData', /messages/);
+  assert.deepEqual(await again.messages(), messages);
+  await again.edit(1, QUESTION);
+  assert.equal((await again.send(null)).ids.length > 0, true);
+});
+
+withEngine('an object that reads is a source; a read that fails is the error', async (engine) => {
+  const file = openSync(MODEL, 'r');
+  const read = (offset, length) => {
+    const bytes = new Uint8Array(length);
+    return bytes.subarray(0, readSync(file, bytes, 0, length, offset));
+  };
+  const { size } = statSync(MODEL);
+  const lm = await LM.load({ size, read: async (...args) => read(...args) }, { engine });
+  assert.equal((await lm.generate(QUESTION)).hash, HASH);
+  const cause = new Error('the line was cut');
+  let count = 0;
+  const error = await LM.load(
+    { size, read: (...args) => (++count > 3 ? Promise.reject(cause) : read(...args)) },
+    { engine },
+  ).catch((each) => each);
+  assert.deepEqual([error.code, error.cause], ['ReadFailed', cause]);
+  await rejects(LM.load({ size, read: () => 'text' }, { engine }), 'TypeMismatch', /Uint8Array/);
+  await rejects(LM.load({ size: -1, read }, { engine }), 'TypeMismatch', /size/);
+  if (engine.kind === 'wasm')
+    await rejects(LM.load({ size: 5 * 2 ** 30, read }, { engine }), 'OutOfMemory', /5.00 GiB.*4.00/);
+  const stop = new Error('the listener failed');
+  await assert.rejects(
+    LM.load(MODEL, {
+      engine,
+      onProgress: () => {
+        throw stop;
+      },
+    }),
+    stop,
+  );
+});
+
+withEngine(
+  'bound memory is read and filled without a copy',
+  async (engine) => {
+    const net = await Network.fromSpec(SPEC, { engine });
+    const session = await net.session();
+    if (engine.kind === 'wasm' && engine.threads === 1) {
+      await rejects(session.bind([1, 8]), 'Unsupported', /shared memory/);
+      return;
+    }
+    const { input, output } = await session.bind([1, 8]);
+    assert.deepEqual(
+      [input.shape, output.shape],
+      [
+        [1, 8],
+        [1, 4],
+      ],
+    );
+    for (const first of [1, 2]) {
+      input.data.set([first, 2, 3, 4, 5, 6, 7, 8]);
+      await session.run();
+      assert.deepEqual(Array.from(output.data), Array.from((await net.forward(Array.from(input.data))).data));
+    }
+    await session.dispose();
+    await rejects(session.run(), 'Disposed');
+  },
+  ['native', 'wasm', 'wasm_threads'],
+);
+
+withEngine('numbers in shared memory are read where they are', async (engine) => {
+  const net = await Network.fromSpec(SPEC, { engine });
+  const shared = new Float32Array(new SharedArrayBuffer(32));
+  shared.set([1, 2, 3, 4, 5, 6, 7, 8]);
+  const first = await net.forward({ data: shared, shape: [1, 8] });
+  assert.deepEqual(first.data, (await net.forward([[1, 2, 3, 4, 5, 6, 7, 8]])).data);
+  assert.ok(first.data.buffer instanceof ArrayBuffer);
+  const collected = [];
+  for (let i = 0; i < 8; i++) collected.push(await net.clone());
+  assert.equal((await engine.info()).objects, 9);
+  await Promise.all(collected.map((each) => each.dispose()));
+  assert.equal((await engine.info()).objects, 1);
+});
+
+withEngine('memory that was moved away is refused', async (engine) => {
+  const net = await Network.fromSpec(SPEC, { engine });
+  const moved = new Float32Array(8);
+  structuredClone(moved.buffer, { transfer: [moved.buffer] });
+  await rejects(net.forward(new Tensor(moved, [1, 8])), 'InvalidArgument');
+  await rejects(net.forward(moved), 'InvalidArgument');
+  const bytes = new Uint8Array(8);
+  structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+  await rejects(LM.load(bytes, { engine }), 'InvalidArgument', /moved/);
+});
+
+withEngine('files that are no models are refused by their errors', async (engine) => {
+  await rejects(LM.load(join(work, 'none.gguf'), { engine }), 'NotFound');
+  writeFileSync(join(work, 'torn.gguf'), readFileSync(MODEL).subarray(0, 1 << 20));
+  await rejects(LM.load(join(work, 'torn.gguf'), { engine }), 'CorruptData');
+  await rejects(LM.load(new Uint8Array(0), { engine }), 'CorruptData');
+  await rejects(LM.load(new TextEncoder().encode('no model at all, only a text'), { engine }), 'Unsupported');
+  await rejects(LM.load(7, { engine }), 'TypeMismatch', /source/);
+  await rejects(LM.load('', { engine }), 'InvalidArgument');
+  await rejects(Network.fromSpec({ layers: [{ type: 'dens' }] }, { engine }), 'UnknownName', /dens/);
+  await rejects(Network.fromSpec(SPEC, { engine, colour: 1 }), 'UnknownKey', /colour/);
+});
+
+withEngine('networks: weights, sessions, meshes, targets', async (engine) => {
+  const net = await Network.fromSpec(SPEC, { engine });
+  const { data, shape } = await net.get('layers.0.weight');
+  assert.deepEqual(shape, [16, 8]);
+  const hash = await net.hash();
+  await net.set(
+    'layers.0.weight',
+    data.map((each) => each + 1),
+  );
+  assert.notEqual(await net.hash(), hash);
+  await net.set('layers.0.weight', { data, shape });
+  assert.equal(await net.hash(), hash);
+  await rejects(net.set('layers.0.weight', [1, 2]), 'ShapeMismatch');
+  await rejects(net.get('layers.9.weight'), 'NotFound');
+  const copy = await Network.fromFile(await net.toBytes(), { engine });
+  assert.equal(await copy.hash(), hash);
+  await net.save(join(work, 'net.entity'));
+  assert.equal(await (await Network.fromFile(join(work, 'net.entity'), { engine })).hash(), hash);
+  const x = [[1, 2, 3, 4, 5, 6, 7, 8]];
+  const session = await net.session({ backward: true });
+  const y = await session.forward(x);
+  assert.deepEqual(y.shape, [1, 4]);
+  assert.deepEqual((await net.forward(Float32Array.from(x[0]), {})).data, y.data);
+  assert.deepEqual((await session.backward(y)).shape, [1, 8]);
+  assert.deepEqual((await session.gradient('layers.1.weight')).shape, [4, 16]);
+  const mesh = await StepMesh.create(net, [1, 8], { keepInputs: true });
+  const [state, other] = [await mesh.state(), await mesh.state()];
+  assert.equal(await state.output(), null);
+  await state.setInput(x);
+  await other.setInput(x);
+  await mesh.step([state, other], { ticks: 2 });
+  assert.equal(await state.ticks(), 2);
+  assert.deepEqual((await state.output()).data, y.data);
+  const snapshot = await state.snapshot();
+  await mesh.step(state);
+  await state.restore(snapshot);
+  assert.equal(await state.hash(), await other.hash());
+  const tween = await mesh.tween();
+  await tween.step(state, [[0, 0, 0, 0]], 0.1);
+  assert.notEqual(await net.hash(), hash);
+});
+
+test('every option is read, and refused by its name where it is wrong', async (t) => {
+  const runnable = Object.values(engines()).find(({ options }) => options);
+  if (runnable === undefined) return t.skip('there is no engine');
+  const library = new Library(await createCore(runnable.options));
+  const values = {
+    maxTokens: 7,
+    minTokens: 3,
+    temperature: 0.5,
+    topK: 5,
+    topP: 0.5,
+    minP: 0.1,
+    typicalP: 0.5,
+    repetitionPenalty: 1.5,
+    repetitionWindow: 9,
+    frequencyPenalty: 0.5,
+    presencePenalty: 0.5,
+    ignoreEos: true,
+    stop: ['x'],
+    stopIds: [3],
+    logitBias: [[3, 1]],
+    logprobs: 2,
+    seed: 5,
+    speculate: 'ngram',
+    plainText: true,
+    chatTemplate: 'chatml',
+    tools: [],
+    templateVariables: {},
+    date: '2026-11-28',
+    continueFinalMessage: true,
+  };
+  const bytes = (options) =>
+    library.frame((frame) => {
+      const size = library.layouts.generation_options.size;
+      const pointer = generationOptions(frame, options);
+      const found = library.core.view('u8', pointer, size).slice();
+      return Buffer.from(found).toString('hex');
+    });
+  const nothing = bytes({});
+  assert.deepEqual(Object.keys(values).sort(), Object.keys(OPTIONS).sort());
+  for (const [name, value] of Object.entries(values))
+    assert.notEqual(bytes({ [name]: value }), nothing, `${name} is not read`);
+  for (const name of Object.keys({ ...OPTIONS, ...COMPUTE })) {
+    const check = { ...OPTIONS, ...COMPUTE }[name];
+    if (name === 'speculate') continue; // its type is known where the model is
+    assert.throws(
+      () => check(Symbol('wrong'), name),
+      (error) => error instanceof LoomError && error.message.includes(name),
+      name,
+    );
+  }
+  assert.throws(() => bytes({ speculate: 3 }), /speculate/);
+  for (const name of ['topP', 'typicalP', 'repetitionPenalty', 'repetitionWindow'])
+    assert.throws(() => OPTIONS[name](0, name), /must not be/);
+});
+
+withEngine('options that are wrong are refused by every call', async (engine, options) => {
+  const lm = await LM.load(MODEL, { engine });
+  await rejects(lm.generate(QUESTION, { maxtokens: 3 }), 'UnknownKey', /maxtokens/);
+  await rejects(lm.generate(QUESTION, { temperature: '1' }), 'TypeMismatch', /temperature/);
+  await rejects(lm.generate(QUESTION, { signal: 3 }), 'TypeMismatch', /signal/);
+  await rejects(lm.generate(QUESTION, { onProgress: () => {} }), 'UnknownKey', /onProgress/);
+  await rejects(lm.generate([1, 2], { plainText: true }), 'InvalidArgument', /plainText/);
+  await rejects(lm.chat({ sytem: '' }), 'UnknownKey', /sytem/);
+  await rejects(LM.load(MODEL, { engine, contextLenght: 9 }), 'UnknownKey', /contextLenght/);
+  await rejects(lm.generate(QUESTION, { speculate: engine }), 'InvalidArgument');
+  await rejects(lm.session({ threads: 0 }), 'OutOfRange', /threads/);
+  await rejects(createEngine({ ...options, colour: 1 }), 'UnknownKey', /colour/);
+  await rejects(createEngine({ kind: 'java' }), 'InvalidArgument', /kind/);
+  const { text, logprobs } = await lm.generate(QUESTION, { logprobs: 2, stop: ' Paris' });
+  assert.equal(text, ANSWER.slice(0, ANSWER.indexOf(' Paris')));
+  assert.equal(logprobs[0].top.length, 2);
+});
+
+withEngine('memory stays flat over 1 000 networks', async (engine) => {
+  const spec = { seed: 1, layers: [{ type: 'dense', input_height: 160, output_height: 160 }] };
+  const x = new Tensor(new Float32Array(160), [1, 160]);
+  const round = async () => {
+    const net = await Network.fromSpec(spec, { engine });
+    await net.forward(x);
+    await net.dispose();
+  };
+  for (let i = 0; i < 100; i++) await round();
+  const before = process.memoryUsage().rss;
+  for (let i = 0; i < 1000; i++) await round();
+  const grown = process.memoryUsage().rss - before;
+  assert.equal((await engine.info()).objects, 0);
+  assert.ok(grown < 40 << 20, `${grown >> 20} MiB more after 1 000 networks of 0.1 MiB`);
+});
+
+withEngine('a worker that is killed rejects its calls, and a new engine works', async (engine, options) => {
+  const workers = [];
+  process.on('worker', (worker) => workers.push(worker));
+  const dying = await createEngine(options);
+  const net = await Network.fromSpec(SPEC, { engine: dying });
+  const lm = await LM.load(MODEL, { engine: dying });
+  const call = lm.generate('Tell me a long story.', { maxTokens: 400, minTokens: 300 });
+  setTimeout(() => workers[0].terminate(), 50);
+  await rejects(call, 'EngineLost', /worker is gone/);
+  await rejects(net.hash(), 'EngineLost');
+  assert.equal(dying.isClosed, true);
+  assert.equal((await (await Network.fromSpec(SPEC, { engine })).hash()).length, 64);
+});
+
+test(
+  'a hub id is found in the cache, then below baseUrl; else one line says how to fetch it',
+  { skip: process.env.WELVET_LIBRARY ? false : 'WELVET_LIBRARY is not set' },
+  async () => {
+    const saved = { ...process.env };
+    try {
+      process.env.HF_HOME = join(work, 'hf');
+      delete process.env.HF_HUB_CACHE;
+      const loom = await initLoom({ kind: 'native' });
+      assert.throws(
+        () => loom.Generate('x', 1),
+        (error) => error.code === 'NotLoaded',
+      );
+      await rejects(loom.LoadTransformer('someone/model'), 'NotFound', /hf download someone\/model$/);
+      const snapshot = join(work, 'hf/hub/models--someone--model/snapshots/abc');
+      mkdirSync(snapshot, { recursive: true });
+      symlinkSync(MODEL, join(snapshot, 'model.gguf'));
+      await loom.LoadTransformer('someone/model');
+      assert.equal(loom.Generate(QUESTION, 50), ANSWER);
+      mkdirSync(join(work, 'base/other'), { recursive: true });
+      symlinkSync(MODEL, join(work, 'base/other/model.gguf'));
+      const based = await initLoom({ kind: 'native', baseUrl: join(work, 'base') });
+      await based.LoadTransformer('other/model');
+      assert.equal(based.Generate(QUESTION, 50), ANSWER);
+      assert.equal(based.last.hash, HASH);
+    } finally {
+      Object.assign(process.env, saved);
+    }
+  },
+);

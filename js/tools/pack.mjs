@@ -1,0 +1,81 @@
+// Makes the npm package: node js/tools/pack.mjs OUT [--wasm FOLDER] [--native PLATFORM-ARCH=FILE ...]
+// OUT/package has its files, OUT/*.tgz is what `npm pack` makes of them. Needs esbuild (tools/npm_packages.sh package).
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const JS = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = resolve(JS, '..');
+const esbuild = createRequire(import.meta.url)('esbuild');
+
+/** Every module keeps its own place, from which it finds workers and modules. */
+const places = {
+  name: 'places',
+  setup(build) {
+    build.onLoad({ filter: /\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8').replaceAll(
+        'import.meta.url',
+        `placeOf(${JSON.stringify(relative(JS, path))})`,
+      ),
+    }));
+  },
+};
+
+/** Bundles the package for require(). */
+export async function bundleForRequire(to) {
+  await esbuild.build({
+    entryPoints: [join(JS, 'src/node.js')],
+    outfile: to,
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node20',
+    external: ['koffi'],
+    plugins: [places],
+    logLevel: 'warning',
+    banner: {
+      js: "const { pathToFileURL } = require('node:url'), { join: joined } = require('node:path');\n" +
+        "const placeOf = (path) => pathToFileURL(joined(__dirname, '..', path)).href;",
+    },
+  });
+}
+
+export async function pack(out, { wasm, native = [] } = {}) {
+  const folder = join(out, 'package');
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(join(folder, 'dist'), { recursive: true });
+  for (const name of ['package.json', 'README.md', 'index.d.ts', 'src'])
+    cpSync(join(JS, name), join(folder, name), { recursive: true });
+  copyFileSync(join(JS, 'index.d.ts'), join(folder, 'index.d.cts'));
+  copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
+  await bundleForRequire(join(folder, 'dist/index.cjs'));
+  for (const name of ['loom.wasm', 'loom-threads.wasm']) {
+    if (wasm === undefined || !existsSync(join(wasm, name))) continue;
+    mkdirSync(join(folder, 'wasm'), { recursive: true });
+    copyFileSync(join(wasm, name), join(folder, 'wasm', name));
+  }
+  for (const each of native) {
+    const [platform, file] = each.split('=');
+    mkdirSync(join(folder, 'prebuilt', platform), { recursive: true });
+    copyFileSync(file, join(folder, 'prebuilt', platform, basename(file)));
+  }
+  const [{ filename }] = JSON.parse(
+    execFileSync('npm', ['pack', '--json', '--pack-destination', out], { cwd: folder, encoding: 'utf8' }),
+  );
+  return { folder, file: join(out, filename) };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { wasm: { type: 'string' }, native: { type: 'string', multiple: true } },
+  });
+  if (positionals.length !== 1) {
+    console.error('usage: pack.mjs OUT [--wasm FOLDER] [--native PLATFORM-ARCH=FILE]: expected one folder OUT');
+    process.exit(2);
+  }
+  console.log((await pack(resolve(positionals[0]), values)).file);
+}

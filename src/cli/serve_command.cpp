@@ -1,0 +1,80 @@
+// serve: answers requests of OpenAI's HTTP interface, with the bits of `loom generate`.
+
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "core/json.h"
+#include "http/http_server.h"
+#include "server/api.h"
+
+namespace loom::cli {
+namespace {
+
+struct ServerFlags {
+  CommonOptions common;
+  std::string model, name;
+  HttpServerOptions http;
+  std::size_t most_waiting = 64;
+};
+
+// The name by which clients ask for the model: that of the file, without its end.
+std::string model_name(const ServerFlags& o) {
+  if (!o.name.empty()) return o.name;
+  std::filesystem::path path(o.model);
+  if (!path.has_filename()) path = path.parent_path();  // a folder with a slash at its end
+  const std::string extension = path.extension().string();
+  return extension == ".gguf" || extension == ".entity" ? path.stem().string() : path.filename().string();
+}
+
+Result<int> run_serve(ServerFlags& o) {
+  watch_interrupts();
+  LOOM_TRY(LanguageModel model, open_model(o.model, o.common));
+  LOOM_TRY(auto session, open_session(model, o.common));
+  LOOM_TRY(auto engine, server::Engine::start(std::move(model), std::move(session), o.most_waiting));
+  const std::string name = model_name(o);
+  const std::shared_ptr<server::Engine> shared(std::move(engine));
+  server::Api api(shared, name);
+  o.http.max_body = std::size_t{16} << 20;
+  LOOM_TRY(const auto server,
+           HttpServer::listen(o.http, [&](const HttpRequest& request) { return api.handle(request); }));
+  const std::string url = fmt::format("http://{}:{}/v1", o.http.address, server->port());
+  if (o.common.json)
+    print_json(Json{{"url", url}, {"model", name}, {"context_tokens", shared->context_tokens()}});
+  else
+    std::printf("%s\n", url.c_str());
+  std::fflush(stdout);
+  remark(o.common, fmt::format("serving {} until Ctrl-C", name));
+  LOOM_TRY_VOID(server->run(interrupt_flag()));
+  return interrupted() ? kInterrupted : kOk;
+}
+
+}  // namespace
+
+Run serve_command(CLI::App& app) {
+  auto o = std::make_shared<ServerFlags>();
+  constexpr std::uint16_t kPort = 18931;
+  o->http.port = kPort;
+  app.footer(
+      "loom serve answers requests of OpenAI's HTTP interface, one after the other, until Ctrl-C:\n"
+      "  GET /v1/models, POST /v1/chat/completions (whole or streamed), GET /health\n"
+      "An answer does not depend on other requests: its hash is that of loom generate");
+  add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model")->required();
+  app.add_option("--port", o->http.port, "Port; 0 takes one that is free and prints it")->capture_default_str();
+  app.add_option("--host", o->http.address, "Address to listen on; one that other computers reach needs --api-key")
+      ->capture_default_str()
+      ->check(not_empty());
+  app.add_option("--api-key", o->http.token, "Key that requests must bring as Authorization: Bearer KEY")
+      ->envname("LOOM_API_KEY")
+      ->check(not_empty());
+  app.add_option("--name", o->name, "Name by which clients ask for the model (default: that of its file)")
+      ->check(not_empty());
+  app.add_option("--max-waiting", o->most_waiting, "Requests that may wait; more get status 429")
+      ->capture_default_str()
+      ->check(whole_number(1));
+  app.add_flag("--json", o->common.json, "Print the address and the model as one JSON object");
+  add_common(app, o->common, true);
+  return [o] { return finish(naming({o->model}, run_serve(*o))); };
+}
+
+}  // namespace loom::cli

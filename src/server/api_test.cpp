@@ -1,0 +1,279 @@
+#include "server/api.h"
+
+#include <thread>
+
+#include "host/conversation.h"
+#include "host/prompt.h"
+#include "support/small_model.h"
+
+namespace loom::server_api_test {
+namespace {
+
+using server::Api;
+using server::Engine;
+
+// The first block of SmolLM2 with a context of 256 tokens.
+class ApiTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new test::TempFolder;
+    ASSERT_TRUE(test::write_small_model(*folder_ / "small.gguf"));
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static LanguageModel model() { return load_language_model(*folder_ / "small.gguf").value(); }
+  static std::unique_ptr<Session> session(const LanguageModel& model) {
+    return Session::create(model.decoder, {.threads = 1, .context_tokens = 256}).value();
+  }
+  static std::shared_ptr<Engine> engine(std::size_t most_waiting = 8) {
+    LanguageModel loaded = model();
+    auto of_it = session(loaded);
+    return Engine::start(std::move(loaded), std::move(of_it), most_waiting).value();
+  }
+  static HttpResponse ask(Api& api, const Json& body) {
+    return whole(api.handle({"POST", "/v1/chat/completions", "", dump_json(body)}));
+  }
+  // A response that is written later, as a client gets it.
+  static HttpResponse whole(HttpResponse response) {
+    if (!response.later) return response;
+    const HttpReply::Parts parts = response.later->take_all();
+    return {parts.head->status, parts.head->content_type, parts.text};
+  }
+  static Json question(Json more = Json::object()) {
+    more["messages"] = Json::array({Json{{"role", "user"}, {"content", "What is gravity?"}}});
+    if (!more.contains("max_tokens")) more["max_tokens"] = 12;
+    return more;
+  }
+  static Json answer(Api& api, const Json& body) {
+    const HttpResponse response = ask(api, body);
+    EXPECT_EQ(response.status, 200) << response.body;
+    return parse_json(response.body).value();
+  }
+  static std::string hash(const Json& answer) { return *as_string(answer["loom"]["hash"]); }
+  static std::string text(const Json& answer) { return *as_string(answer["choices"][0]["message"]["content"]); }
+
+  static inline test::TempFolder* folder_ = nullptr;
+};
+
+std::vector<Json> events_of(const std::string& body) {
+  std::vector<Json> events;
+  for (std::size_t at = 0, end; (end = body.find("\n\n", at)) != std::string::npos; at = end + 2) {
+    const std::string line = body.substr(at, end - at);
+    EXPECT_TRUE(line.starts_with("data: ")) << line;
+    if (line != "data: [DONE]") events.push_back(parse_json(line.substr(6)).value());
+  }
+  EXPECT_TRUE(body.ends_with("data: [DONE]\n\n"));
+  return events;
+}
+
+TEST_F(ApiTest, AnAnswerIsThatOfTheLibrary) {
+  const LanguageModel loaded = model();
+  const auto alone = session(loaded);
+  PromptRequest request{.messages = question()["messages"], .form = PromptForm::Chat};
+  const Prompt prompt = make_prompt(loaded, std::move(request)).value();
+  GenerationOptions options;
+  options.max_tokens = 12;
+  const Generation expected = generate(*alone, loaded, prompt.ids, options).value();
+  Api api(engine(), "small");
+  const Json first = answer(api, question());
+  EXPECT_EQ(text(first), expected.text);
+  EXPECT_EQ(hash(first), to_hex(expected.hash));
+  EXPECT_EQ(first["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(first["usage"]["prompt_tokens"], prompt.ids.size());
+  EXPECT_EQ(first["usage"]["completion_tokens"], 12);
+  EXPECT_EQ(first["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
+  // The session holds the question now, and after another one only its beginning.
+  const Json again = answer(api, question());
+  EXPECT_EQ(again["usage"]["prompt_tokens_details"]["cached_tokens"], prompt.ids.size() - 1);
+  EXPECT_EQ(hash(again), hash(first));
+  Json other = question();
+  other["messages"][0]["content"] = "What is light?";
+  EXPECT_NE(hash(answer(api, other)), hash(first));
+  EXPECT_EQ(hash(answer(api, question())), hash(first));
+}
+
+TEST_F(ApiTest, AStreamHasTheTextAndTheHashOfTheWholeAnswer) {
+  Api api(engine(), "small");
+  const Json expected = answer(api, question());
+  const HttpResponse response = ask(api, question({{"stream", true}, {"stream_options", {{"include_usage", true}}}}));
+  EXPECT_TRUE(response.content_type.starts_with("text/event-stream"));
+  const auto events = events_of(response.body);
+  ASSERT_GT(events.size(), 3u);
+  std::string joined;
+  for (const Json& event : events) {
+    EXPECT_EQ(event["object"], "chat.completion.chunk");
+    EXPECT_EQ(event["id"], events[0]["id"]);
+    for (const Json& choice : event["choices"])
+      if (choice["delta"].contains("content")) joined += *as_string(choice["delta"]["content"]);
+  }
+  EXPECT_EQ(events[0]["choices"][0]["delta"]["role"], "assistant");
+  EXPECT_EQ(joined, text(expected));
+  EXPECT_EQ(events[events.size() - 2]["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(events.back()["usage"]["completion_tokens"], 12);
+  EXPECT_EQ(hash(events.back()), hash(expected));
+}
+
+// Compares an answer with that of the same request without the member.
+TEST_F(ApiTest, EveryMemberChangesTheAnswer) {
+  Api api(engine(), "small");
+  const auto compare = [&](const Json& base, const Json& more) {
+    Json body = question(base);
+    const std::string before = ask(api, body).body;
+    body.update(more);
+    const HttpResponse response = ask(api, body);
+    EXPECT_EQ(response.status, 200) << response.body;
+    const auto answer_of = [](const std::string& whole) {  // without number, time and what the session held
+      auto json = parse_json(whole);
+      if (!json) return whole;
+      json->erase("id"), json->erase("created"), json->erase("usage");
+      return dump_json(*json);
+    };
+    EXPECT_NE(answer_of(before), answer_of(response.body)) << dump_json(more);
+  };
+  const Json drawn{{"temperature", 1.5}, {"seed", 1}};
+  const std::string said = text(answer(api, question()));
+  compare({}, {{"max_tokens", 5}});
+  compare({{"max_tokens", nullptr}}, {{"max_completion_tokens", 5}});
+  compare({}, drawn);
+  compare(drawn, {{"seed", 2}});
+  compare(drawn, {{"seed", -2}});
+  compare(drawn, {{"top_p", 0.1}});
+  compare(drawn, {{"top_k", 1}});
+  compare(drawn, {{"min_p", 0.9}});
+  compare({}, {{"repetition_penalty", 5}});
+  compare({}, {{"frequency_penalty", 2}});
+  compare(drawn, {{"presence_penalty", 2}});
+  compare({}, {{"stop", said.substr(4, 3)}});
+  compare({}, {{"stop", {said.substr(4, 3)}}});
+  compare({}, {{"logit_bias", {{"28", 100}}}});
+  compare({}, {{"logprobs", true}});
+  compare({{"logprobs", true}}, {{"top_logprobs", 3}});
+  compare({}, {{"stream", true}});
+  compare({{"stream", true}}, {{"stream_options", {{"include_usage", true}}}});
+  compare({{"logit_bias", {{"2", 100}}}}, {{"ignore_eos", true}});
+}
+
+TEST_F(ApiTest, MembersThatSayWhoAsksChangeNothing) {
+  Api api(engine(), "small");
+  const std::string expected = hash(answer(api, question()));
+  for (const std::string_view member : server::members_without_effect())
+    EXPECT_EQ(hash(answer(api, question({{std::string(member), "x"}}))), expected) << member;
+  EXPECT_EQ(hash(answer(api, question({{"stop", nullptr}, {"seed", nullptr}, {"n", 1}, {"tool_choice", "none"}}))),
+            expected);
+  EXPECT_EQ(hash(answer(api, question({{"model", "small"}, {"response_format", {{"type", "text"}}}}))), expected);
+}
+
+TEST_F(ApiTest, LogprobsNameTheDrawnTokens) {
+  Api api(engine(), "small");
+  const Json json = answer(api, question({{"logprobs", true}, {"top_logprobs", 2}}));
+  std::string joined;
+  for (const Json& token : json["choices"][0]["logprobs"]["content"]) {
+    joined += *as_string(token["token"]);
+    EXPECT_LE(*as_number(token["logprob"]), 0);
+    EXPECT_EQ(token["top_logprobs"].size(), 2u);
+    EXPECT_EQ(token["top_logprobs"][0]["token"], token["token"]);  // greedy: the drawn one is the best
+    EXPECT_EQ(token["bytes"].size(), as_string(token["token"])->size());
+  }
+  EXPECT_EQ(joined, text(json));
+}
+
+TEST_F(ApiTest, WrongRequestsAreAnsweredByOpenAisErrorObject) {
+  Api api(engine(), "small");
+  const auto error = [&](HttpResponse response, int status, const std::string& code, const std::string& named) {
+    response = whole(std::move(response));
+    EXPECT_EQ(response.status, status) << response.body;
+    const auto json = parse_json(response.body);
+    ASSERT_TRUE(json) << response.body;
+    EXPECT_EQ((*json)["error"]["code"], code) << response.body;
+    EXPECT_NE(as_string((*json)["error"]["message"])->find(named), std::string::npos) << response.body;
+  };
+  const auto post = [&](const std::string& body) { return api.handle({"POST", "/v1/chat/completions", "", body}); };
+  error(post("{"), 400, "invalid_value", "");
+  error(post("[]"), 400, "invalid_value", "messages");
+  error(post("{}"), 400, "invalid_value", "/messages: is missing");
+  error(post(R"({"messages":[{"role":"king","content":"x"}]})"), 400, "invalid_value", "role");
+  error(ask(api, question({{"temprature", 1}})), 400, "unknown_parameter", "temperature");
+  error(ask(api, question({{"temperature", 3}})), 400, "invalid_value", "/temperature");
+  error(ask(api, question({{"temperature", "warm"}})), 400, "invalid_value", "/temperature");
+  error(ask(api, question({{"n", 2}})), 400, "unsupported_value", "/n");
+  error(ask(api, question({{"tools", Json::array()}})), 400, "unknown_parameter", "tools");
+  error(ask(api, question({{"tool_choice", "required"}})), 400, "unsupported_value", "/tool_choice");
+  error(ask(api, question({{"response_format", {{"type", "json_object"}}}})), 400, "unsupported_value", "json_object");
+  error(ask(api, question({{"stop", ""}})), 400, "invalid_value", "/stop");
+  error(ask(api, question({{"logit_bias", {{"x", 1}}}})), 400, "invalid_value", "/logit_bias/x");
+  error(ask(api, question({{"logit_bias", {{"1", 101}}}})), 400, "invalid_value", "/logit_bias/1");
+  error(ask(api, question({{"logit_bias", {{"99999999", 1}}}})), 400, "invalid_value", "99999999");
+  error(ask(api, question({{"top_logprobs", 1}})), 400, "invalid_value", "/top_logprobs");
+  error(ask(api, question({{"stream_options", Json::object()}})), 400, "invalid_value", "/stream_options");
+  error(ask(api, question({{"stream", true}, {"stream_options", {{"usage", true}}}})), 400, "unknown_parameter",
+        "usage");
+  error(ask(api, question({{"model", "large"}})), 404, "model_not_found", "large");
+  Json longer = question();
+  std::string words;
+  for (int i = 0; i < 300; ++i) words += "word ";
+  longer["messages"][0]["content"] = words;
+  error(ask(api, longer), 400, "context_length_exceeded", "256");
+  error(api.handle({"GET", "/v1/chat/completions", "", ""}), 405, "method_not_allowed", "POST");
+  error(api.handle({"POST", "/v1/models", "", ""}), 405, "method_not_allowed", "GET");
+  error(api.handle({"GET", "/v1/models/large", "", ""}), 404, "model_not_found", "small");
+  error(api.handle({"GET", "/v2", "", ""}), 404, "not_found", "/v1/chat/completions");
+  EXPECT_EQ(answer(api, question())["choices"].size(), 1u);  // it goes on
+}
+
+TEST_F(ApiTest, ModelsAndHealth) {
+  Api api(engine(), "small");
+  const Json list = parse_json(api.handle({"GET", "/v1/models", "", ""}).body).value();
+  EXPECT_EQ(list["data"][0]["id"], "small");
+  EXPECT_EQ(parse_json(api.handle({"GET", "/v1/models/small", "", ""}).body).value()["context_length"], 256);
+  EXPECT_EQ(parse_json(api.handle({"GET", "/health", "", ""}).body).value(), (Json{{"status", "ok"}, {"requests", 0}}));
+}
+
+TEST_F(ApiTest, AClientThatLeavesFreesTheEngine) {
+  const auto shared = engine();
+  Api api(shared, "small");
+  const std::string expected = hash(answer(api, question()));
+  const HttpResponse endless =
+      api.handle({"POST", "/v1/chat/completions", "",
+                  dump_json(question({{"max_tokens", 240}, {"ignore_eos", true}, {"stream", true}}))});
+  endless.later->close();
+  EXPECT_EQ(hash(answer(api, question())), expected);
+  for (int i = 0; i < 1000 && shared->under_way() > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(shared->under_way(), 0u);
+}
+
+TEST_F(ApiTest, MoreRequestsThanMayWaitAreToldToTryAgain) {
+  Api api(engine(1), "small");
+  const Json endless = question({{"max_tokens", 200}, {"ignore_eos", true}});
+  std::vector<HttpResponse> responses;
+  for (int i = 0; i < 6; ++i) responses.push_back(api.handle({"POST", "/v1/chat/completions", "", dump_json(endless)}));
+  std::size_t refused = 0;
+  std::set<std::string> hashes;
+  for (HttpResponse& response : responses) {
+    response = whole(std::move(response));
+    if (response.status == 429)
+      ++refused;
+    else
+      hashes.insert(hash(parse_json(response.body).value()));
+  }
+  EXPECT_GE(refused, 3u);
+  EXPECT_EQ(hashes.size(), 1u);  // the same bits for all
+}
+
+TEST_F(ApiTest, AnEngineThatEndsAnswersThoseWhoWait) {
+  auto shared = engine();
+  HttpResponse first, second;
+  {
+    Api api(shared, "small");
+    const Json endless = question({{"max_tokens", 200}, {"ignore_eos", true}});
+    first = api.handle({"POST", "/v1/chat/completions", "", dump_json(endless)});
+    second = api.handle({"POST", "/v1/chat/completions", "", dump_json(endless)});
+  }
+  shared.reset();
+  EXPECT_TRUE(first.later->take_all().is_last);
+  const HttpReply::Parts parts = second.later->take_all();
+  EXPECT_EQ(parts.head->status, 503);
+  EXPECT_NE(parts.text.find("shutting_down"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace loom::server_api_test

@@ -1,0 +1,29 @@
+#pragma once
+// The body of POST /v1/chat/completions (OpenAI's API reference, "Create chat completion").
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/json.h"
+#include "lm/generator.h"
+
+namespace loom::server {
+
+struct ChatRequest {
+  std::string model;  // empty: the one that is served
+  Json messages;      // as conversation_from_json() returns it
+  GenerationOptions generation;
+  bool stream = false;
+  bool include_usage = false;  // at the end of a stream
+  bool lists_others = false;   // beside the drawn token, by generation.logprobs
+};
+
+// Members that are null are absent. CorruptData and InvalidConfig with the place of what is wrong; Unsupported for a
+// value whose meaning the server lacks. Members that say who asks and change no answer (kWithoutEffect) are not read.
+Result<ChatRequest> read_chat_request(std::string_view body);
+
+// user, metadata, store, ...
+std::span<const std::string_view> members_without_effect();
+
+}  // namespace loom::server

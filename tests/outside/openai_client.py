@@ -1,0 +1,134 @@
+"""loom serve asked by the package openai as its users do: openai_client.py LOOM.
+
+Ends with 77, which CTest shows as skipped, where the package is not installed (tools/requirements-test.txt has it).
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+
+try:
+    import openai
+except ImportError:
+    print("SKIPPED: the package openai is not installed")
+    sys.exit(77)
+
+LOOM = sys.argv.pop(1)
+MODEL = pathlib.Path(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf")
+QUESTION = [{"role": "user", "content": "What is gravity?"}]
+
+
+def start(*flags):
+    server = subprocess.Popen([LOOM, "serve", MODEL, "--port", "0", "--json", "-q", *flags], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+    text = ""
+    while not text.rstrip().endswith("}"):  # one object over several lines
+        line = server.stdout.readline()
+        if not line:
+            raise SystemExit(f"loom serve ended: {server.stderr.read()}")
+        text += line
+    return server, json.loads(text)
+
+
+def client(said, key="x"):
+    return openai.OpenAI(base_url=said["url"], api_key=key, max_retries=0)
+
+
+def hash_by_program(tokens):
+    run = subprocess.run([LOOM, "generate", MODEL, "-p", QUESTION[0]["content"], "-n", str(tokens), "-q", "--json"],
+                         capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)["hash"]
+
+
+class Client(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server, cls.said = start("-t", "1")
+        cls.client = client(cls.said)
+        cls.name = cls.said["model"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.send_signal(signal.SIGTERM)
+        assert cls.server.wait(30) == 143, cls.server.stderr.read()
+        cls.server.stdout.close()
+        cls.server.stderr.close()
+
+    def ask(self, **more):
+        return self.client.chat.completions.create(model=self.name, messages=QUESTION, max_tokens=16, **more)
+
+    def test_models_are_listed(self):
+        self.assertEqual([m.id for m in self.client.models.list()], [self.name])
+        self.assertEqual(self.client.models.retrieve(self.name).owned_by, "loom")
+
+    def test_whole_and_streamed_answers_have_the_hash_of_the_program(self):
+        expected = hash_by_program(16)
+        whole = self.ask()
+        self.assertEqual(whole.loom["hash"], expected)
+        self.assertEqual(whole.choices[0].finish_reason, "length")
+        self.assertEqual(whole.usage.total_tokens, whole.usage.prompt_tokens + 16)
+        text, last = "", None
+        for chunk in self.ask(stream=True, stream_options={"include_usage": True}):
+            text += "".join(choice.delta.content or "" for choice in chunk.choices)
+            last = chunk
+        self.assertEqual(text, whole.choices[0].message.content)
+        self.assertEqual(last.loom["hash"], expected)
+        self.assertEqual(last.usage.completion_tokens, 16)
+
+    def test_logprobs_and_stop(self):
+        whole = self.ask(logprobs=True, top_logprobs=2)
+        content = whole.choices[0].logprobs.content
+        self.assertEqual("".join(t.token for t in content), whole.choices[0].message.content)
+        self.assertEqual([len(t.top_logprobs) for t in content], [2] * 16)
+        word = whole.choices[0].message.content.split()[2]
+        cut = self.ask(stop=[word]).choices[0]
+        self.assertEqual(cut.finish_reason, "stop")
+        self.assertNotIn(word, cut.message.content)
+
+    def test_eight_at_once_get_the_answers_of_one_alone(self):
+        alone = [self.ask(temperature=0.9, seed=seed).loom["hash"] for seed in range(8)]
+        self.assertEqual(len(set(alone)), 8)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            together = list(pool.map(lambda seed: self.ask(temperature=0.9, seed=seed).loom["hash"], range(8)))
+        self.assertEqual(together, alone)
+
+    def test_a_client_that_leaves_does_not_hold_the_others(self):
+        with self.client.chat.completions.create(model=self.name, messages=QUESTION, max_tokens=4000, stream=True,
+                                                 extra_body={"ignore_eos": True}) as stream:
+            next(iter(stream))
+        self.assertEqual(self.ask().usage.completion_tokens, 16)  # in seconds, where 4000 tokens take a minute
+
+    def test_errors_are_those_of_the_package(self):
+        for kind, more in [(openai.NotFoundError, {"model": "gpt"}), (openai.BadRequestError, {"n": 3}),
+                           (openai.BadRequestError, {"extra_body": {"temprature": 1}}),
+                           (openai.BadRequestError, {"temperature": -1})]:
+            with self.subTest(more), self.assertRaises(kind) as caught:
+                self.client.chat.completions.create(**{"model": self.name, "messages": QUESTION, **more})
+            self.assertIn("message", caught.exception.body)
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.client.chat.completions.create(model=self.name, messages=[{"role": "user", "content": "word " * 5000}])
+        self.assertEqual(caught.exception.code, "context_length_exceeded")
+
+
+class Key(unittest.TestCase):
+    def test_a_key_is_asked_for(self):
+        server, said = start("--api-key", "secret", "-t", "1")
+        try:
+            with self.assertRaises(openai.AuthenticationError):
+                client(said, "wrong").models.list()
+            self.assertEqual(len(client(said, "secret").models.list().data), 1)
+        finally:
+            server.send_signal(signal.SIGINT)
+            self.assertEqual(server.wait(30), 130)
+            server.stdout.close()
+            server.stderr.close()
+
+
+if __name__ == "__main__":
+    os.environ.pop("LOOM_API_KEY", None)
+    unittest.main()
