@@ -173,8 +173,8 @@ std::vector<std::byte> some_weights(DType type, std::size_t count) {
   return bytes;
 }
 
-// Several matrices, one after another, more than any cache holds.
-Result<Work> vectors(Card& card, DType type, std::size_t outputs, std::size_t inputs) {
+// Several matrices, one after another, more than any cache holds, by rows of a prompt: operations instead of bytes.
+Result<Work> products(Card& card, DType type, std::size_t outputs, std::size_t inputs, std::size_t rows) {
   const std::vector<std::byte> weights = some_weights(type, outputs * inputs);
   const std::size_t count = type == DType::float32 ? 2 : 8;
   const auto matrices = std::make_shared<std::vector<Matrix>>();
@@ -182,10 +182,14 @@ Result<Work> vectors(Card& card, DType type, std::size_t outputs, std::size_t in
     LOOM_TRY(Matrix made, Matrix::from_source(type, weights, outputs, inputs));
     matrices->push_back(std::move(made));
   }
-  LOOM_TRY(const Tensor x, card.numbers(1, inputs, 3));
-  LOOM_TRY(const Tensor y, card.tensor(1, outputs));
-  return Work{fmt::format("{} {} x {} by a vector", name(type), outputs, inputs), 32,
-              1e-9 * static_cast<double>(weights.size()), [=](const Exec& exec, std::size_t i) {
+  LOOM_TRY(const Tensor x, card.numbers(rows, inputs, 3));
+  LOOM_TRY(const Tensor y, card.tensor(rows, outputs));
+  const bool many = rows > 1;
+  const double operations = 2e-9 * static_cast<double>(rows) * static_cast<double>(outputs * inputs);
+  return Work{fmt::format("{} {} x {} by {}", name(type), outputs, inputs,
+                          many ? fmt::format("{} rows", rows) : std::string("a vector")),
+              many ? count : 32, many ? operations : 1e-9 * static_cast<double>(weights.size()),
+              [=](const Exec& exec, std::size_t i) {
                 const MatmulJob job{&(*matrices)[i % count], y};
                 matmul(exec, x, {&job, 1});
               }};
@@ -227,7 +231,11 @@ Result<void> run(const Flags& flags) {
     LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return copies_like(card, outputs, inputs); }));
   for (const auto& [outputs, inputs] : kOf7B)
     for (const DType type : {DType::q4_0, DType::float32})
-      LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return vectors(card, type, outputs, inputs); }));
+      LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return products(card, type, outputs, inputs, 1); }));
+  for (const auto& [outputs, inputs] : kOf7B)
+    for (const std::size_t rows : {32, 128, 512})
+      LOOM_TRY_VOID(
+          time(cards, flags.rounds, [&](Card& card) { return products(card, DType::q4_0, outputs, inputs, rows); }));
   for (const std::size_t side : {512, 1024, 2048, 4096})
     LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return matrices(card, side, side, side); }));
   for (const std::size_t width : {256, 1024}) {  // of a transformer with 4096 positions at once

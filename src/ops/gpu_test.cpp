@@ -123,6 +123,36 @@ TEST(Gpu, products_and_rows_of_every_type_have_the_bits_of_the_cpu) {
     }
 }
 
+// Enough rows and outputs for tiles of each height, and neither a multiple of any.
+TEST(Gpu, products_in_tiles_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const std::size_t outputs = 4106;
+  const auto expect_product = [&](const Matrix& matrix, std::size_t rows) {
+    const Values inputs[] = {{rows, matrix.cols(), values<float>(rows * matrix.cols(), 6, 2)},
+                             {1, outputs, values<float>(outputs, 7)}};
+    expect_equal(*device, inputs, rows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {
+      const MatmulJob job{&matrix, y, in[1].as(), 0};
+      matmul(exec, in[0], {&job, 1});
+    });
+  };
+  for (const DType dtype : device_types()) {
+    SCOPED_TRACE(name(dtype));
+    const std::size_t cols = 256;
+    const auto matrix = Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols);
+    if (!matrix || !traits(matrix->layout().kind).holds_codes()) continue;
+    expect_product(*matrix, 19);
+  }
+  for (const DType dtype : {DType::q4_0, DType::int8, DType::q4_k})
+    for (const std::size_t rows : {40, 70, 500}) {
+      SCOPED_TRACE(fmt::format("{} {}", name(dtype), rows));
+      const std::size_t cols = dtype == DType::int8 ? 83 : 256;
+      const auto matrix = Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols);
+      ASSERT_TRUE(matrix);
+      expect_product(*matrix, rows);
+    }
+  EXPECT_EQ(test::refused_kernels(*device), "");
+}
+
 // Scales of 32, 64 and 128 columns; the last one has fewer. An infinity beside columns that are none meets no sum.
 TEST(Gpu, products_and_rows_of_fp4_in_groups_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);

@@ -14,6 +14,7 @@
 #include "ops/matmul/outputs.wgsl.h"
 #include "ops/matmul/rows_many.wgsl.h"
 #include "ops/matmul/rows_once.wgsl.h"
+#include "ops/matmul/rows_tile.wgsl.h"
 #include "ops/matmul/tiles_gpu.h"
 
 namespace loom::gpu {
@@ -175,21 +176,39 @@ std::string jobs_text(std::size_t jobs) {
   return text + "  return panel;\n}\n";
 }
 
-std::string_view product_body(PanelText text, bool few, std::size_t jobs) {
-  using Bodies = std::array<std::array<std::array<std::string, kMostJobs>, 2>, 3>;
+enum class Rows : std::uint8_t { Few, Many, Tile };  // how the rows of x are divided
+
+std::string_view product_body(PanelText text, Rows rows, std::size_t jobs) {
+  using Bodies = std::array<std::array<std::array<std::string, kMostJobs>, 3>, 3>;
   static const Bodies bodies = [] {
+    constexpr std::string_view kRows[] = {wgsl::rows_once, wgsl::rows_many, wgsl::rows_tile};
     Bodies made;
     for (std::size_t n = 0; n < kMostJobs; ++n)
-      for (const bool some : {false, true}) {
-        const std::string_view rows = some ? wgsl::rows_once : wgsl::rows_many;
+      for (std::size_t i = 0; i < std::size(kRows); ++i) {
         const std::string job = jobs_text(n + 1);
-        made[0][some][n] = joined({job, wgsl::float_panels, wgsl::float_terms, wgsl::outputs, rows});
-        made[1][some][n] = joined({job, wgsl::code_panels, wgsl::code_terms, wgsl::outputs, rows});
-        made[2][some][n] = joined({job, wgsl::code_panels, wgsl::fp4_terms, wgsl::outputs, rows});
+        made[0][i][n] = joined({job, wgsl::float_panels, wgsl::float_terms, wgsl::outputs, kRows[i]});
+        made[1][i][n] = joined({job, wgsl::code_panels, wgsl::code_terms, wgsl::outputs, kRows[i]});
+        made[2][i][n] = joined({job, wgsl::code_panels, wgsl::fp4_terms, wgsl::outputs, kRows[i]});
       }
     return made;
   }();
-  return bodies[static_cast<std::size_t>(text)][few][jobs - 1];
+  return bodies[static_cast<std::size_t>(text)][static_cast<std::size_t>(rows)][jobs - 1];
+}
+
+// The largest tile of which there are enough to keep a card busy; null if there is none.
+const CodeTile* code_tile(std::size_t rows, std::span<const MatmulJob> jobs) {
+  constexpr std::size_t kMany = 128;
+  std::size_t across = 0;
+  for (const MatmulJob& job : jobs) across += ceil_div(job.weight->panels(), kPanelsOfCodeTile);
+  for (const CodeTile& tile : kCodeTiles)
+    if (rows > tile.rows / 2 && across * ceil_div(rows, tile.rows) >= (tile.tall ? 2 : 1) * kMany) return &tile;
+  return nullptr;
+}
+
+// Whether f32 holds each sum of products of a step exactly.
+bool dots_are_small(const PanelLayout& layout, std::size_t blocks_of_step, bool digits) {
+  const std::size_t code = (std::size_t{1} << traits(layout.kind).code_bits) + (layout.has_zeros ? 256 : 0);
+  return blocks_of_step * kBlockCols * code * (digits ? 32512 : 127) <= (std::size_t{1} << 24);
 }
 
 bool same_layout(const Matrix& a, const Matrix& b) {
@@ -225,7 +244,10 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
     return multiply_floats(exec, x, jobs);
   const bool few = x.rows <= kFewRows, has_bias = jobs[0].bias != nullptr;
   const PanelText text = panel_text(first);
-  Kernel kernel("matmul", product_body(text, few, jobs.size()), 256);
+  const CodeTile* const tile = few || text != PanelText::Codes ? nullptr : code_tile(x.rows, jobs);
+  const Rows rows = few ? Rows::Few : tile == nullptr ? Rows::Many : Rows::Tile;
+  Kernel kernel("matmul", product_body(text, rows, jobs.size()),
+                tile == nullptr ? 256 : static_cast<std::uint32_t>(tile->threads()));
   add_layout(first, kernel);
   std::size_t panels = 0;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -233,22 +255,31 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
     if (!add_matrix(exec, m, kernel, kMatrixNames[j])) return;
     kernel.writes(kOutputNames[j], jobs[j].y.data, jobs[j].y.cols);
     has_bias ? kernel.reads(kBiasNames[j], jobs[j].bias) : kernel.reads(kBiasNames[j], x.data, x.cols);
-    kernel.fixed(kPanelCounts[j], m.panels()).fixed(kOutputCounts[j], m.rows());
-    panels += m.panels();
+    const std::size_t count = tile == nullptr ? m.panels() : ceil_div(m.panels(), kPanelsOfCodeTile);
+    kernel.fixed(kPanelCounts[j], count).fixed(kOutputCounts[j], m.rows());
+    panels += count;
   }
   if (text == PanelText::Codes) {
     const Inputs::Form& form = inputs.take(exec, x, input_form(exec, first.layout(), jobs[0].input_floor));
     kernel.reads("inputs", form.words, ceil_div(x.cols, kBlockCols) * kInputWords);
     kernel.reads("input_scales", form.scales, 1);
     kernel.fixed("digits", Inputs::digits(form.like)).fixed("splits_scale", form.like.splits_scale);
-    kernel.fixed("input_share",
-                 form.like.scale_cols == 0 ? ceil_div(first.cols(), kBlockCols) : form.like.scale_cols / kBlockCols);
+    const std::size_t share =
+        form.like.scale_cols == 0 ? ceil_div(first.cols(), kBlockCols) : form.like.scale_cols / kBlockCols;
+    kernel.fixed("input_share", share);
+    if (tile != nullptr)
+      kernel.fixed("tile_rows", tile->rows)
+          .fixed("tall", tile->tall)
+          .fixed("small_dots",
+                 dots_are_small(first.layout(), first.layout().has_row_scales() ? share : first.layout().input_blocks(),
+                                Inputs::digits(form.like)));
   } else {
     kernel.reads("x", x.data, x.cols);
   }
   kernel.fixed("has_bias", has_bias).fixed("all_panels", panels).number("rows", x.rows);
   if (few) kernel.fixed("steps_of_lane", x.cols >= kManyColumns ? 2 : 1).groups_of_row(2 * panels);
-  exec.gpu()->record(exec, kernel, panels * (few ? 2 * x.rows : ceil_div(x.rows, kRowsOfGroup)));
+  const std::size_t rows_of_group = tile == nullptr ? kRowsOfGroup : tile->rows;
+  exec.gpu()->record(exec, kernel, panels * (few ? 2 * x.rows : ceil_div(x.rows, rows_of_group)));
 }
 
 }  // namespace

@@ -1,0 +1,186 @@
+
+// Many rows of x by weights of codes: 64 outputs, four panels, by tile_rows rows in a workgroup; four outputs by four
+// rows for a thread, by eight in `tall` tiles. The codes and the inputs of a block lie in workgroup memory.
+const threads_of_group = select(4u, 2u, tall != 0u) * tile_rows;
+const input_words = select(8u, 16u, digits != 0u);
+const x_pitch = tile_rows / 4u + 1u;  // lest quads of neighbouring words lie in the same banks
+const w_pitch = 17u;
+var<workgroup> tile_x: array<vec4<u32>, input_words * x_pitch>;  // [word][row / 4]
+var<workgroup> tile_w: array<vec4<u32>, 8u * w_pitch>;           // [four columns][output / 4]
+var<workgroup> tile_scales: array<f32, 64u * subs>;              // of sub-blocks of weights: [sub][output]
+var<workgroup> tile_minima: array<f32, 64u * subs>;
+var<workgroup> tile_zeros: array<i32, 64u * subs>;
+var<workgroup> tile_input_scales: array<f32, tile_rows>;
+var<workgroup> tile_sums: array<i32, tile_rows * subs>;  // of the inputs of a sub-block, or of a step: [sub][row]
+
+// Four rows of x by four outputs.
+struct Dots { x: vec4<i32>, y: vec4<i32>, z: vec4<i32>, w: vec4<i32> }
+struct Totals { x: vec4<f32>, y: vec4<f32>, z: vec4<f32>, w: vec4<f32> }
+
+fn no_dots() -> Dots {
+  let none = vec4<i32>();
+  return Dots(none, none, none, none);
+}
+fn dots_of(codes: vec4<u32>, x: u32) -> vec4<i32> {
+  return vec4<i32>(dot4I8Packed(codes.x, x), dot4I8Packed(codes.y, x), dot4I8Packed(codes.z, x), dot4I8Packed(codes.w, x));
+}
+fn with_dots(d: Dots, codes: vec4<u32>, x: vec4<u32>) -> Dots {
+  return Dots(d.x + dots_of(codes, x.x), d.y + dots_of(codes, x.y), d.z + dots_of(codes, x.z), d.w + dots_of(codes, x.w));
+}
+fn with_high_digits(d: Dots, high: Dots) -> Dots {
+  return Dots(d.x + 255 * high.x, d.y + 255 * high.y, d.z + 255 * high.z, d.w + 255 * high.w);
+}
+
+fn float_of(x: i32) -> f32 {
+  if (small_dots != 0u) { return f32(x); }  // below 2^24
+  return to_float_i(x);
+}
+fn four_floats(x: vec4<i32>) -> vec4<f32> { return vec4<f32>(float_of(x.x), float_of(x.y), float_of(x.z), float_of(x.w)); }
+fn four_products(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
+  return vec4<f32>(product(a.x, b.x), product(a.y, b.y), product(a.z, b.z), product(a.w, b.w));
+}
+fn four_sums(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
+  return vec4<f32>(add_plain(a.x, b.x), add_plain(a.y, b.y), add_plain(a.z, b.z), add_plain(a.w, b.w));
+}
+
+// The factors of four outputs.
+struct FourFactors { scale: vec4<f32>, minimum: vec4<f32>, offset: vec4<i32> }
+
+// A row's totals with the terms of a sub-block.
+fn with_terms(total: vec4<f32>, dot: vec4<i32>, row: u32, s: u32, f: FourFactors) -> vec4<f32> {
+  let sx = vec4<f32>(tile_input_scales[row]);
+  let sum = tile_sums[s * tile_rows + row];
+  let exact = select(dot, 2 * dot, bits == 1u) - f.offset * sum;
+  var out = four_sums(total, four_products(four_floats(exact), four_products(f.scale, sx)));
+  if (has_min != 0u) { out = four_sums(out, four_products(f.minimum, four_products(sx, vec4<f32>(to_float_i(sum))))); }
+  return out;
+}
+fn with_all_terms(t: Totals, d: Dots, row: u32, s: u32, f: FourFactors) -> Totals {
+  return Totals(with_terms(t.x, d.x, row, s, f), with_terms(t.y, d.y, row + 1u, s, f), with_terms(t.z, d.z, row + 2u, s, f),
+                with_terms(t.w, d.w, row + 3u, s, f));
+}
+fn factors_of_four(output: u32, s: u32) -> FourFactors {
+  var f: FourFactors;
+  let at = 64u * s + output;
+  f.scale = vec4<f32>(tile_scales[at], tile_scales[at + 1u], tile_scales[at + 2u], tile_scales[at + 3u]);
+  f.offset = vec4<i32>(bitcast<i32>(code_offset));
+  if (has_min != 0u) { f.minimum = vec4<f32>(tile_minima[at], tile_minima[at + 1u], tile_minima[at + 2u], tile_minima[at + 3u]); }
+  if (has_zeros != 0u) { f.offset += vec4<i32>(tile_zeros[at], tile_zeros[at + 1u], tile_zeros[at + 2u], tile_zeros[at + 3u]); }
+  return f;
+}
+
+// Panels and rows beyond the last are the last: they are computed and not stored.
+fn take_inputs(t0: u32, block: u32, thread: u32) {
+  for (var i = thread; i < input_words * tile_rows / 4u; i += threads_of_group) {
+    let word = i % input_words;
+    let quad = i / input_words;
+    var x: vec4<u32>;
+    for (var k = 0u; k < 4u; k++) { x[k] = input_word(min(t0 + 4u * quad + k, rows() - 1u), block, word); }
+    tile_x[word * x_pitch + quad] = x;
+  }
+}
+fn take_codes(panel: u32, last: u32, block: u32, thread: u32) {
+  if (bits == 4u && twice_fp4 == 0u) {
+    for (var i = thread; i < 64u; i += threads_of_group) {  // both nibbles of a word
+      let at = codes_at(min(panel + i % 16u / 4u, last), block) / 4u + 16u * (i / 16u) + 4u * (i % 4u);
+      let w = vec4<u32>(bits_weight(at), bits_weight(at + 1u), bits_weight(at + 2u), bits_weight(at + 3u));
+      tile_w[i / 16u * w_pitch + i % 16u] = w & vec4<u32>(0x0f0f0f0fu);
+      tile_w[(i / 16u + 4u) * w_pitch + i % 16u] = (w >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu);
+    }
+    return;
+  }
+  for (var i = thread; i < 128u; i += threads_of_group) {
+    let at = codes_at(min(panel + i % 16u / 4u, last), block);
+    var w: vec4<u32>;
+    for (var k = 0u; k < 4u; k++) { w[k] = four_codes(at, 4u * (i % 4u) + k, i / 16u); }
+    tile_w[i / 16u * w_pitch + i % 16u] = w;
+  }
+}
+fn take_factors(panel: u32, last: u32, t0: u32, first: u32, block: u32, thread: u32) {
+  for (var i = thread; i < tile_rows; i += threads_of_group) {
+    let t = min(t0 + i, rows() - 1u);
+    if (subs == 1u) {
+      let sum = bitcast<i32>(input_word(t, block, 17u));
+      if (block == first) { tile_sums[i] = sum; } else { tile_sums[i] += sum; }
+    } else {
+      for (var s = 0u; s < subs; s++) { tile_sums[s * tile_rows + i] = bitcast<i32>(input_word(t, block, 18u + s)); }
+    }
+    if (block == first) { tile_input_scales[i] = bitcast<f32>(input_word(t, first, 16u)); }
+  }
+  if (block != first) { return; }
+  for (var i = thread; i < 64u * subs; i += threads_of_group) {
+    let p = min(panel + i % 64u / 16u, last);
+    if (row_scaled != 0u) {
+      let row = min(16u * p + i % 16u, outputs() - 1u);
+      tile_scales[i] = load_row_scales(row);
+      if (has_zeros != 0u) { tile_zeros[i] = bitcast<i32>(bits_row_zeros(row)); }
+    } else {
+      let f = factors_of(p, i % 16u, first, i / 64u);
+      tile_scales[i] = f.scale;
+      if (has_min != 0u) { tile_minima[i] = f.minimum; }
+      if (has_zeros != 0u) { tile_zeros[i] = f.zero; }
+    }
+  }
+}
+
+// Loops, lest compilers meet sixteen copies of each store.
+fn store_totals(row: u32, t: u32, totals: Totals) {
+  var all = array<vec4<f32>, 4>(totals.x, totals.y, totals.z, totals.w);
+  for (var i = 0u; i < 16u; i++) {
+    if (t + i / 4u < rows() && row + i % 4u < outputs()) { store_output(row + i % 4u, t + i / 4u, all[i / 4u][i % 4u]); }
+  }
+}
+
+fn run(group: u32, thread: u32) {
+  let four = take_job(group % all_panels);  // panels are counted in fours
+  let last = (outputs() + 15u) / 16u - 1u;
+  let panel = 4u * four;
+  let t0 = group / all_panels * tile_rows;
+  let x = thread % 16u;             // four outputs
+  let y = thread / 16u;             // four rows; in tall tiles four of each half
+  const half = tile_rows / 8u;
+  let none = vec4<f32>(0.0, 0.0, 0.0, 0.0);
+  var totals = Totals(none, none, none, none);
+  var more_totals = totals;
+  for (var step = 0u; step < steps; step++) {
+    let first = step * blocks_of_step;
+    let end = min(first + blocks_of_step, blocks);
+    var dots = no_dots();
+    var more_dots = no_dots();
+    for (var block = first; block < end; block++) {
+      workgroupBarrier();
+      take_inputs(t0, block, thread);
+      take_codes(panel, last, block, thread);
+      take_factors(panel, last, t0, first, block, thread);
+      workgroupBarrier();
+      for (var s = 0u; s < subs; s++) {
+        var high = no_dots();
+        var more_high = no_dots();
+        if (digits != 0u) {
+          for (var q = s * 8u / subs; q < (s + 1u) * 8u / subs; q++) {
+            let w = tile_w[q * w_pitch + x];
+            high = with_dots(high, w, tile_x[q * x_pitch + y]);
+            if (tall != 0u) { more_high = with_dots(more_high, w, tile_x[q * x_pitch + y + half]); }
+          }
+          dots = with_high_digits(dots, high);
+          if (tall != 0u) { more_dots = with_high_digits(more_dots, more_high); }
+        }
+        const low = input_words - 8u;
+        for (var q = s * 8u / subs; q < (s + 1u) * 8u / subs; q++) {
+          let w = tile_w[q * w_pitch + x];
+          dots = with_dots(dots, w, tile_x[(low + q) * x_pitch + y]);
+          if (tall != 0u) { more_dots = with_dots(more_dots, w, tile_x[(low + q) * x_pitch + y + half]); }
+        }
+        if (block + 1u == end) {
+          let f = factors_of_four(4u * x, s);
+          totals = with_all_terms(totals, dots, 4u * y, s, f);
+          if (tall != 0u) { more_totals = with_all_terms(more_totals, more_dots, 4u * (y + half), s, f); }
+          dots = no_dots();
+          more_dots = no_dots();
+        }
+      }
+    }
+  }
+  store_totals(16u * panel + 4u * x, t0 + 4u * y, totals);
+  if (tall != 0u) { store_totals(16u * panel + 4u * x, t0 + 4u * (y + half), more_totals); }
+}
