@@ -123,6 +123,13 @@ TEST(Gpu, products_and_rows_of_every_type_have_the_bits_of_the_cpu) {
     }
 }
 
+// A block of 256 weights, and where in it its factors in f16 stand.
+struct KFormat {
+  DType dtype;
+  std::size_t block_bytes;
+  std::array<std::size_t, 2> halves;
+};
+
 // Enough rows and outputs for tiles of each height, and neither a multiple of any.
 TEST(Gpu, products_in_tiles_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
@@ -142,14 +149,22 @@ TEST(Gpu, products_in_tiles_have_the_bits_of_the_cpu) {
     if (!matrix || !traits(matrix->layout().kind).holds_codes()) continue;
     expect_product(*matrix, 19);
   }
-  for (const DType dtype : {DType::q4_0, DType::int8, DType::q4_k})
+  for (const DType dtype : {DType::q4_0, DType::int8, DType::q4_1})
     for (const std::size_t rows : {40, 70, 500}) {
       SCOPED_TRACE(fmt::format("{} {}", name(dtype), rows));
       const std::size_t cols = dtype == DType::int8 ? 83 : 256;
-      const auto matrix = Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols);
-      ASSERT_TRUE(matrix);
-      expect_product(*matrix, rows);
+      expect_product(Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols).value(), rows);
     }
+  for (const auto& [dtype, block_bytes, halves] : {KFormat{DType::q4_k, 144, {0, 2}}, {DType::q6_k, 210, {208, 208}},
+                                                  {DType::q2_k, 84, {80, 82}}}) {
+    SCOPED_TRACE(name(dtype));
+    std::vector<std::byte> blocks(outputs * block_bytes);
+    const RandomStream random{.seed = 8};
+    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<std::byte>(random.below(i, 256));
+    for (std::size_t i = 0; i < blocks.size(); i += block_bytes)
+      for (const std::size_t half : halves) blocks[i + half] = std::byte{7}, blocks[i + half + 1] = std::byte{0x1c};
+    expect_product(Matrix::from_source(dtype, blocks, outputs, 256).value(), 40);
+  }
   EXPECT_EQ(test::refused_kernels(*device), "");
 }
 

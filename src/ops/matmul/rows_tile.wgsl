@@ -32,7 +32,7 @@ fn with_high_digits(d: Dots, high: Dots) -> Dots {
 }
 
 fn float_of(x: i32) -> f32 {
-  if (small_dots != 0u) { return f32(x); }  // below 2^24
+  if (small_dots != 0u) { return f32(x); }  // exact: |x| < 2^24
   return to_float_i(x);
 }
 fn four_floats(x: vec4<i32>) -> vec4<f32> { return vec4<f32>(float_of(x.x), float_of(x.y), float_of(x.z), float_of(x.w)); }
@@ -60,7 +60,7 @@ fn with_all_terms(t: Totals, d: Dots, row: u32, s: u32, f: FourFactors) -> Total
                 with_terms(t.w, d.w, row + 3u, s, f));
 }
 fn factors_of_four(output: u32, s: u32) -> FourFactors {
-  var f: FourFactors;
+  var f = FourFactors();
   let at = 64u * s + output;
   f.scale = vec4<f32>(tile_scales[at], tile_scales[at + 1u], tile_scales[at + 2u], tile_scales[at + 3u]);
   f.offset = vec4<i32>(bitcast<i32>(code_offset));
@@ -74,7 +74,7 @@ fn take_inputs(t0: u32, block: u32, thread: u32) {
   for (var i = thread; i < input_words * tile_rows / 4u; i += threads_of_group) {
     let word = i % input_words;
     let quad = i / input_words;
-    var x: vec4<u32>;
+    var x = vec4<u32>();
     for (var k = 0u; k < 4u; k++) { x[k] = input_word(min(t0 + 4u * quad + k, rows() - 1u), block, word); }
     tile_x[word * x_pitch + quad] = x;
   }
@@ -91,7 +91,7 @@ fn take_codes(panel: u32, last: u32, block: u32, thread: u32) {
   }
   for (var i = thread; i < 128u; i += threads_of_group) {
     let at = codes_at(min(panel + i % 16u / 4u, last), block);
-    var w: vec4<u32>;
+    var w = vec4<u32>();
     for (var k = 0u; k < 4u; k++) { w[k] = four_codes(at, 4u * (i % 4u) + k, i / 16u); }
     tile_w[i / 16u * w_pitch + i % 16u] = w;
   }

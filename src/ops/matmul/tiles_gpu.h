@@ -23,8 +23,8 @@ struct GemmTile {
 // The largest one of which there are enough is taken; the last one fits always.
 constexpr std::array<GemmTile, 3> kGemmTiles = {{{16, true}, {16, false}, {8, false}}};
 
-// The tile of a product of codes that a workgroup computes: 64 outputs by `rows` rows of x, for each thread four outputs by
-// four rows, by eight in tall ones.
+// The tile of a product of codes that a workgroup computes: 64 outputs by `rows` rows of x, for each thread four
+// outputs by four rows, by eight in tall ones.
 struct CodeTile {
   std::size_t rows;
   bool tall;
