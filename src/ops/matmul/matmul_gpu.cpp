@@ -270,6 +270,7 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
     if (tile != nullptr)
       kernel.fixed("tile_rows", tile->rows)
           .fixed("tall", tile->tall)
+          .fixed("wide", tile->wide)
           .fixed("small_dots",
                  dots_are_small(first.layout(), first.layout().has_row_scales() ? share : first.layout().input_blocks(),
                                 Inputs::digits(form.like)));
