@@ -36,10 +36,11 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
     return fail(Code::InvalidArgument, "a context of {} tokens is beyond the limit of 2^24", s->context_tokens_);
   if (options.sequences < 1 || options.sequences > 4096)
     return fail(Code::InvalidArgument, "{} sequences asked for, 1 to 4096 are possible", options.sequences);
-  s->chunk_rows_ = std::max(std::min(options.chunk_rows, s->context_tokens_), options.sequences);
   LOOM_TRY(s->pool_, ThreadPool::given_or_new(options.pool, options.threads));
   s->activations_ = options.activations, s->kv_dtype_ = options.kv_dtype;
   s->device_ = options.choose_device == nullptr ? options.device : options.choose_device(*s->model_, options);
+  const std::size_t rows = options.chunk_rows != 0 ? options.chunk_rows : s->device_ == nullptr ? 128 : 512;
+  s->chunk_rows_ = std::max(std::min(rows, s->context_tokens_), options.sequences);
   s->arena_ = Arena(s->device_), s->precision_ = precision_of(s->device_), s->on_loss_ = options.on_loss;
   s->isa_ = options.isa.value_or(best_isa());
   LOOM_TRY(s->kernels_, kernels_for(s->isa_));

@@ -155,8 +155,8 @@ TEST(Gpu, products_in_tiles_have_the_bits_of_the_cpu) {
       const std::size_t cols = dtype == DType::int8 ? 83 : 256;
       expect_product(Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols).value(), rows);
     }
-  for (const auto& [dtype, block_bytes, halves] : {KFormat{DType::q4_k, 144, {0, 2}}, {DType::q6_k, 210, {208, 208}},
-                                                  {DType::q2_k, 84, {80, 82}}}) {
+  for (const auto& [dtype, block_bytes, halves] :
+       {KFormat{DType::q4_k, 144, {0, 2}}, {DType::q6_k, 210, {208, 208}}, {DType::q2_k, 84, {80, 82}}}) {
     SCOPED_TRACE(name(dtype));
     std::vector<std::byte> blocks(outputs * block_bytes);
     const RandomStream random{.seed = 8};

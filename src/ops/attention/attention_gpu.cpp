@@ -29,6 +29,8 @@ std::size_t first_position(const AttentionConfig& config, std::size_t position) 
   return (position + 1 - config.window) / kCacheBlock * kCacheBlock;
 }
 
+// Rows of a run that are attended at once: scores take memory for each, and the first of a run see fewer positions.
+constexpr std::size_t kRowsAtOnce = 128;
 // Few queries that see many positions: each is shared by workgroups, in four kernels.
 constexpr std::size_t kFewQueries = 64, kManyPositions = 512;  // most_near of attend_near.wgsl
 
@@ -164,24 +166,28 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
                std::span<const SequenceRows> runs, std::span<KvCache> caches, Tensor out) {
   const ArenaScope scope(exec.arena);
   std::size_t most = 0, most_sums = 0;
-  for (const SequenceRows& run : runs) {
+  const auto each_piece = [&](auto&& use) {
+    for (const SequenceRows& run : runs)
+      for (std::size_t at = 0; at < run.count; at += kRowsAtOnce)
+        use(SequenceRows{run.first + at, std::min(kRowsAtOnce, run.count - at), run.position + at, run.sequence});
+  };
+  each_piece([&](const SequenceRows& run) {
     std::size_t width = run.position + run.count - first_position(config, run.position);
     // A window that begins at the end of a block sees most of it: a rehearsal stands for every position before its own.
     if (exec.rehearsal() && config.window != 0)
       width = std::min(run.position, config.window + kCacheBlock - 2) + run.count;
-    if (width <= kManyPositions) continue;
+    if (width <= kManyPositions) return;
     const std::size_t queries = run.count * config.heads;
     most = std::max(most, width * queries);
     // A rehearsal of many rows stands for few too.
     if (exec.rehearsal() || queries <= kFewQueries)
       most_sums = std::max(most_sums, ceil_div(width, kChain) * std::min(queries, kFewQueries) * config.head_dim);
-  }
+  });
   const Scratch scratch{exec.arena.take<float>(most), exec.arena.take<float>(most_sums)};
   if (exec.rehearsal()) return;
-  for (const SequenceRows& run : runs) {
-    const Attention of_run(exec, config, run, caches[run.sequence], scratch);
-    of_run.run(q, k, v, out);
-  }
+  each_piece([&](const SequenceRows& run) {
+    Attention(exec, config, run, caches[run.sequence], scratch).run(q, k, v, out);
+  });
 }
 
 }  // namespace loom::gpu

@@ -197,11 +197,11 @@ std::string_view product_body(PanelText text, Rows rows, std::size_t jobs) {
 
 // The largest tile of which there are enough to keep a card busy; null if there is none.
 const CodeTile* code_tile(std::size_t rows, std::span<const MatmulJob> jobs) {
-  constexpr std::size_t kMany = 128;
+  constexpr std::size_t kMany = 128, kManyTall = 192;
   std::size_t across = 0;
   for (const MatmulJob& job : jobs) across += ceil_div(job.weight->panels(), kPanelsOfCodeTile);
   for (const CodeTile& tile : kCodeTiles)
-    if (rows > tile.rows / 2 && across * ceil_div(rows, tile.rows) >= (tile.tall ? 2 : 1) * kMany) return &tile;
+    if (rows > tile.rows / 2 && across * ceil_div(rows, tile.rows) >= (tile.tall ? kManyTall : kMany)) return &tile;
   return nullptr;
 }
 
@@ -270,7 +270,6 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
     if (tile != nullptr)
       kernel.fixed("tile_rows", tile->rows)
           .fixed("tall", tile->tall)
-          .fixed("wide", tile->wide)
           .fixed("small_dots",
                  dots_are_small(first.layout(), first.layout().has_row_scales() ? share : first.layout().input_blocks(),
                                 Inputs::digits(form.like)));

@@ -1,8 +1,7 @@
 
 // Many rows of x by weights of codes: 64 outputs, four panels, by tile_rows rows in a workgroup. The codes and the inputs of
-// a block lie in workgroup memory. A thread has four outputs by four rows, eight rows in `tall` tiles and eight outputs in
-// `wide` ones.
-const threads_of_group = 4u * tile_rows / (1u + tall) / (1u + wide);
+// a block lie in workgroup memory. A thread has four outputs by four rows, by eight in `tall` tiles.
+const threads_of_group = 4u * tile_rows / (1u + tall);
 const input_words = select(8u, 16u, digits != 0u);
 const x_pitch = tile_rows / 4u + 1u;  // lest quads of neighbouring words lie in the same banks
 const w_pitch = 17u;
@@ -72,7 +71,10 @@ fn factors_of_four(output: u32, s: u32) -> FourFactors {
 
 // Panels and rows beyond the last are the last: they are computed and not stored.
 fn take_inputs(t0: u32, block: u32, thread: u32) {
-  for (var i = thread; i < input_words * tile_rows / 4u; i += threads_of_group) {
+  const quads = input_words * tile_rows / 4u;
+  for (var n = 0u; n < (quads + threads_of_group - 1u) / threads_of_group; n++) {
+    let i = n * threads_of_group + thread;
+    if (i >= quads) { break; }
     let word = i % input_words;
     let quad = i / input_words;
     var x = vec4<u32>();
@@ -132,57 +134,49 @@ fn store_totals(row: u32, t: u32, totals: Totals) {
   }
 }
 
-// Of a thread: quads of rows by quads of outputs; the second ones are there in `tall` and in `wide` tiles.
-struct AllDots { a: Dots, b: Dots, c: Dots, d: Dots }
-struct AllTotals { a: Totals, b: Totals, c: Totals, d: Totals }
+// Of a thread: the quad of rows that is half a tile below the first is there in `tall` tiles.
+struct AllDots { a: Dots, b: Dots }
+struct AllTotals { a: Totals, b: Totals }
 
+const rows_apart = tile_rows / 8u;  // in quads
+
+fn no_dots_at_all() -> AllDots { return AllDots(no_dots(), no_dots()); }
+fn with_all_high_digits(d: AllDots, high: AllDots) -> AllDots {
+  return AllDots(with_high_digits(d.a, high.a), with_high_digits(d.b, high.b));
+}
 fn with_word(d: AllDots, q: u32, word: u32, x: u32, y: u32) -> AllDots {
   var out = d;
   let w = tile_w[q * w_pitch + x];
-  let v = tile_x[word * x_pitch + y];
-  out.a = with_dots(d.a, w, v);
+  out.a = with_dots(d.a, w, tile_x[word * x_pitch + y]);
   if (tall != 0u) { out.b = with_dots(d.b, w, tile_x[word * x_pitch + y + rows_apart]); }
-  if (wide != 0u) {
-    let more = tile_w[q * w_pitch + x + 8u];
-    out.c = with_dots(d.c, more, v);
-    if (tall != 0u) { out.d = with_dots(d.d, more, tile_x[word * x_pitch + y + rows_apart]); }
-  }
   return out;
 }
-// The words of a sub-block from `first` on, of which tile_x has the digits from `digit` on. Written out, since loops stay
-// loops with some compilers.
-fn with_words(d: AllDots, first: u32, digit: u32, x: u32, y: u32) -> AllDots {
-  var out = with_word(d, first, digit + first, x, y);
-  out = with_word(out, first + 1u, digit + first + 1u, x, y);
-  out = with_word(out, first + 2u, digit + first + 2u, x, y);
-  out = with_word(out, first + 3u, digit + first + 3u, x, y);
+// The words of a sub-block, whose digits tile_x has from `digit` on. Written out, since loops stay loops with some
+// compilers.
+fn with_words(d: AllDots, s: u32, digit: u32, x: u32, y: u32) -> AllDots {
+  let q = 4u * s;
+  var out = with_word(d, q, digit + q, x, y);
+  out = with_word(out, q + 1u, digit + q + 1u, x, y);
+  out = with_word(out, q + 2u, digit + q + 2u, x, y);
+  out = with_word(out, q + 3u, digit + q + 3u, x, y);
   if (subs == 1u) {
-    out = with_word(out, first + 4u, digit + first + 4u, x, y);
-    out = with_word(out, first + 5u, digit + first + 5u, x, y);
-    out = with_word(out, first + 6u, digit + first + 6u, x, y);
-    out = with_word(out, first + 7u, digit + first + 7u, x, y);
+    out = with_word(out, 4u, digit + 4u, x, y);
+    out = with_word(out, 5u, digit + 5u, x, y);
+    out = with_word(out, 6u, digit + 6u, x, y);
+    out = with_word(out, 7u, digit + 7u, x, y);
   }
   return out;
 }
-fn no_dots_at_all() -> AllDots { return AllDots(no_dots(), no_dots(), no_dots(), no_dots()); }
-fn all_high_digits(d: AllDots, high: AllDots) -> AllDots {
-  return AllDots(with_high_digits(d.a, high.a), with_high_digits(d.b, high.b), with_high_digits(d.c, high.c),
-                 with_high_digits(d.d, high.d));
-}
-
-const rows_apart = tile_rows / 8u;
-const across = select(16u, 8u, wide != 0u);
 
 fn run(group: u32, thread: u32) {
-  let four = take_job(group % all_panels);  // panels are counted in fours
+  let panel = 4u * take_job(group % all_panels);  // which are counted in fours
   let last = (outputs() + 15u) / 16u - 1u;
-  let panel = 4u * four;
   let t0 = group / all_panels * tile_rows;
-  let x = thread % across;
-  let y = thread / across;
+  let x = thread % 16u;
+  let y = thread / 16u;
   let none = vec4<f32>(0.0, 0.0, 0.0, 0.0);
   let no_totals = Totals(none, none, none, none);
-  var totals = AllTotals(no_totals, no_totals, no_totals, no_totals);
+  var totals = AllTotals(no_totals, no_totals);
   for (var step = 0u; step < steps; step++) {
     let first = step * blocks_of_step;
     let end = min(first + blocks_of_step, blocks);
@@ -195,32 +189,24 @@ fn run(group: u32, thread: u32) {
       workgroupBarrier();
       for (var s = 0u; s < subs; s++) {
         if (digits != 0u) {
-          let high = with_words(no_dots_at_all(), s * 4u, 0u, x, y);
+          let high = with_words(no_dots_at_all(), s, 0u, x, y);
           if (blocks_of_step == 1u) {
-            dots = all_high_digits(no_dots_at_all(), high);
+            dots = with_all_high_digits(no_dots_at_all(), high);
           } else {
-            dots = all_high_digits(dots, high);
+            dots = with_all_high_digits(dots, high);
           }
         }
-        dots = with_words(dots, s * 4u, input_words - 8u, x, y);
+        dots = with_words(dots, s, input_words - 8u, x, y);
         if (block + 1u == end) {
           let f = factors_of_four(4u * x, s);
           totals.a = with_all_terms(totals.a, dots.a, 4u * y, s, f);
           if (tall != 0u) { totals.b = with_all_terms(totals.b, dots.b, 4u * (y + rows_apart), s, f); }
-          if (wide != 0u) {
-            let more = factors_of_four(4u * x + 32u, s);
-            totals.c = with_all_terms(totals.c, dots.c, 4u * y, s, more);
-            if (tall != 0u) { totals.d = with_all_terms(totals.d, dots.d, 4u * (y + rows_apart), s, more); }
-          }
           dots = no_dots_at_all();
         }
       }
     }
   }
-  store_totals(16u * panel + 4u * x, t0 + 4u * y, totals.a);
-  if (tall != 0u) { store_totals(16u * panel + 4u * x, t0 + 4u * (y + rows_apart), totals.b); }
-  if (wide != 0u) {
-    store_totals(16u * panel + 4u * x + 32u, t0 + 4u * y, totals.c);
-    if (tall != 0u) { store_totals(16u * panel + 4u * x + 32u, t0 + 4u * (y + rows_apart), totals.d); }
-  }
+  let row = 16u * panel + 4u * x;
+  store_totals(row, t0 + 4u * y, totals.a);
+  if (tall != 0u) { store_totals(row, t0 + 4u * (y + rows_apart), totals.b); }
 }

@@ -27,10 +27,10 @@ constexpr std::array<GemmTile, 3> kGemmTiles = {{{16, true}, {16, false}, {8, fa
 // outputs by four rows, by eight in tall ones.
 struct CodeTile {
   std::size_t rows;
-  bool tall, wide;
-  constexpr std::size_t threads() const { return 4 * rows / (tall ? 2 : 1) / (wide ? 2 : 1); }
+  bool tall;
+  constexpr std::size_t threads() const { return (tall ? 2 : 4) * rows; }
 };
 inline constexpr std::size_t kPanelsOfCodeTile = 4;
-constexpr std::array<CodeTile, 4> kCodeTiles = {{{128, true, true}, {64, true, false}, {32, false, false}, {16, false, false}}};
+constexpr std::array<CodeTile, 4> kCodeTiles = {{{128, true}, {64, false}, {32, false}, {16, false}}};
 
 }  // namespace loom::gpu
