@@ -304,7 +304,7 @@ class PlainWords(unittest.TestCase):
 
     def test_words_that_do_not_count(self):
         for text in ("There is a file, and there are two: is there a third?", "`behind`, \"lies there\", [text](there.md), https://a.b/behind", "```\nanew\n```",
-                     "java.lang.foreign, a/here, there_is, any_file, foreign(), TOLD", "It lies between 0 and 1.", "<!-- anew -->", "<!-- Made by tools/x.py. -->\n\nanew\n"):
+                     "java.lang.foreign, a/here, there_is, any_file, foreign(), TOLD", "It lies between 0 and 1.", "The words: here, come! and come here", "<!-- anew -->", "<!-- Made by tools/x.py. -->\n\nanew\n"):
             self.assertEqual(self.words("a.md", text), [], text)
         part = "<!-- names: made by tools/x.py -->\nanew\n<!-- end of names -->\n"
         self.assertEqual(self.words("a.md", part + "anew\n"), ["anew"])
