@@ -54,13 +54,41 @@ if TYPE_CHECKING:
     from . import nn as nn
     from . import ray as ray
     from .evolve import Module as _Evolve
-    from .evolve import (Population, cluster, compare, compare_dna, dna, dna_points, draw_dna, group, mutate,
-                         silhouette, splice, weight_groups)
+    from .evolve import (
+        Population,
+        cluster,
+        compare,
+        compare_dna,
+        dna,
+        dna_points,
+        draw_dna,
+        group,
+        mutate,
+        silhouette,
+        splice,
+        weight_groups,
+    )
     from .files import convert, export, inspect, load, quantize, schema
     from .lm import LM, Chat, Encoder, Generation, Stream, Tokenizer, Transformer, content_hash, replay_receipt
-    from .nn import (AdaptationTracker, Graph, Layer, LayerEvent, MeshTween, Network, Session, StepMesh, StepState,
-                     Tensor, Window, complementary_matches, performance_similarity, register_kind, simulate_precision,
-                     tile_sizes, unregister_kind)
+    from .nn import (
+        AdaptationTracker,
+        Graph,
+        Layer,
+        LayerEvent,
+        MeshTween,
+        Network,
+        Session,
+        StepMesh,
+        StepState,
+        Tensor,
+        Window,
+        complementary_matches,
+        performance_similarity,
+        register_kind,
+        simulate_precision,
+        tile_sizes,
+        unregister_kind,
+    )
     from .train import Module as _Train
     from .train import Run, Step, Trainer, Tween, replay
 

@@ -7,8 +7,8 @@ import ctypes
 from . import _abi, _native, _tensors
 from ._native import library
 from .lm.encoder import Encoder
-from .nn.graph import Graph
 from .lm.model import LM
+from .nn.graph import Graph
 from .nn.network import Network
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long

@@ -29,7 +29,6 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 import numpy  # noqa: E402
 import ray  # noqa: E402
-
 import ray_actors  # noqa: E402
 import welvet  # noqa: E402
 import welvet.ray  # noqa: E402

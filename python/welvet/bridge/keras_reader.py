@@ -198,7 +198,7 @@ def _traced(reader, layer, inputs, values, path, prefix):
         else:
             answer = layer.call(*stand_ins, **_inference(layer, {}))
         model = keras.Model(stand_ins, answer)
-    except Exception as error:  # noqa: BLE001, whatever stands in the call
+    except Exception as error:
         why = (str(error).strip().splitlines() or [type(error).__name__])[0]
         return reader.graph.refuse(path, type(layer).__name__, f"its call() cannot be traced: {why}", inputs)
     return _functional(reader, model, inputs, values, prefix)

@@ -7,8 +7,8 @@ import json
 
 from .. import _native, _tensors
 from .._native import library
-from .population import dna
 from ..nn.network import Network, handle_of
+from .population import dna
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:

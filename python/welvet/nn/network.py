@@ -16,8 +16,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Literal
 
-    from .._types import (Array, DType, ForwardOptions, Joined, Json, Kind, Memory, Numbers, Path, Precision, Self,
-                         SessionOptions, Shape, Text, Unpack)
+    from .._types import (
+        Array,
+        DType,
+        ForwardOptions,
+        Joined,
+        Json,
+        Kind,
+        Memory,
+        Numbers,
+        Path,
+        Precision,
+        Self,
+        SessionOptions,
+        Shape,
+        Text,
+        Unpack,
+    )
 
 
 def _json(value: Json | Text, what: str) -> bytes:

@@ -75,7 +75,7 @@ class Goldens(unittest.TestCase):
                     self.assertEqual(again.spec["metadata"], spec["metadata"])
 
     def test_a_checkpoint_is_the_same_network(self):
-        for name, spec, values, x, _ in cases("torch"):
+        for name, spec, values, _, _ in cases("torch"):
             with self.subTest(name):
                 net = welvet.Network(bridge.write_checkpoint(spec, values))
                 self.assertEqual(net.hash(), api.build(spec, values).hash())
