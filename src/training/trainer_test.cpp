@@ -332,6 +332,8 @@ class CountsBatches final : public PassWatch {
   void begin(PassKind kind, std::uint64_t /*step*/, const Wiring& /*wiring*/) override {
     batches += kind == PassKind::Backward;
   }
+  void after_forward(const Layer& /*layer*/, const ConstView& /*x*/, const ConstView& /*y*/) override {}
+  void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override {}
   std::size_t batches = 0;
 };
 
