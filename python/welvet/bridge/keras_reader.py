@@ -42,9 +42,7 @@ class Reader:
 
     def call(self, layer, inputs, value, kwargs, path):
         """The node of a layer that reads nodes; value is what the framework computed, or None."""
-        found = (
-            rule.of(type(layer).__name__) if type(layer).__module__.split(".")[0] in ("keras", "tf_keras") else None
-        )
+        found = rule.of(type(layer).__name__) if type(layer).__module__.split(".")[0] in ("keras", "tf_keras") else None
         shape = value.shape if value is not None else None
         if found is not None:
             _check_settings(self, layer, path)
