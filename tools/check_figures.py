@@ -29,7 +29,7 @@ import fetch_data
 
 ROOT = check_docs.ROOT
 sys.path.append(os.path.join(ROOT, "bench"))
-import gpu_report  # noqa: E402  (a module of bench/)
+import gpu_report  # a module of bench/
 
 DATA = os.environ.get("LOOM_DATA") or os.path.join(fetch_data.CACHE, "data")
 PYTHON = os.environ.get("LOOM_PYTHON", sys.executable)

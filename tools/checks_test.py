@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Shows that every check of the pages can fail: small trees with one fault each, and the message for it."""
 import os
+import pathlib
 import subprocess
 import tempfile
 import unittest
@@ -11,6 +12,7 @@ import check_lists
 import check_spec
 import command_page
 import decision_index
+import join_corpus
 import plain_words
 
 MAIN = 'constexpr Command kCommands[] = {\n    {"run", "What", run_command},\n    {"bench", "What", bench_command},\n};\n'
@@ -304,7 +306,7 @@ class PlainWords(unittest.TestCase):
 
     def test_words_that_do_not_count(self):
         for text in ("There is a file, and there are two: is there a third?", "`behind`, \"lies there\", [text](there.md), https://a.b/behind", "```\nanew\n```",
-                     "java.lang.foreign, a/here, there_is, any_file, foreign(), TOLD", "It lies between 0 and 1.", "<!-- anew -->", "<!-- Made by tools/x.py. -->\n\nanew\n"):
+                     "java.lang.foreign, a/here, there_is, any_file, foreign(), TOLD", "It lies between 0 and 1.", "The words: here, come! and come here", "<!-- anew -->", "<!-- Made by tools/x.py. -->\n\nanew\n"):
             self.assertEqual(self.words("a.md", text), [], text)
         part = "<!-- names: made by tools/x.py -->\nanew\n<!-- end of names -->\n"
         self.assertEqual(self.words("a.md", part + "anew\n"), ["anew"])
@@ -378,6 +380,21 @@ class Decisions(unittest.TestCase):
     def test_the_index_lists_by_subject(self):
         found, _ = decision_index.decisions({"001-a.md": self.GOOD})
         self.assertIn("## Numbers\n\n- 001 [Title](001-a.md)\n", decision_index.index(found))
+
+
+class JoinedCorpus(unittest.TestCase):
+    def test_every_input_is_in_one_file_and_files_are_short(self):
+        inputs = [b"%d" % i * (i % 90 + 1) for i in range(300)] + [b"", b"x" * 5000, b"a\xffb\xffa"]
+        texts = join_corpus.joined(inputs)
+        self.assertLess(len(texts), 12)
+        parts = [part for text in texts for part in text.split(b"\xff")]
+        self.assertEqual(sorted(parts), sorted({part for text in inputs for part in text.split(b"\xff")}))
+        self.assertEqual([len(text) for text in texts if len(text) > join_corpus.LONGEST], [5000])
+        self.assertEqual(join_corpus.joined(texts), texts)
+
+    def test_the_corpus_is_small(self):
+        corpus = pathlib.Path(plain_words.ROOT, "fuzz/corpus")
+        self.assertLessEqual(sum(file.is_file() for file in corpus.rglob("*")), 150)
 
 
 if __name__ == "__main__":

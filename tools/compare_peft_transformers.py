@@ -65,7 +65,7 @@ def random_adapter(rng, config):
     targets = settings["target_modules"]
     some = targets[0] if isinstance(targets, list) else "q_proj"
     if rng.random() < 0.3:
-        settings["rank_pattern"] = {rng.choice([some, rf"layers\.0\..*_proj", r"^model\.layers\.\d+\.self_attn\.q_proj"]): 3}
+        settings["rank_pattern"] = {rng.choice([some, r"layers\.0\..*_proj", r"^model\.layers\.\d+\.self_attn\.q_proj"]): 3}
     if rng.random() < 0.3:
         settings["alpha_pattern"] = {rng.choice([some, r"layers\.[0-9]+\.mlp\.(up|down)_proj"]): 7}
     choice = rng.random()

@@ -34,7 +34,7 @@ def text(x, y, words, kind="", anchor="start"):
 def registers(x, y, each):
     """Sixteen small squares, framed by register."""
     size, gap, out = 12, 6, []
-    for first in range(0, LANES, each):
+    for _ in range(0, LANES, each):
         out.append(f'<rect class="register" x="{x - 2}" y="{y - 2}" width="{each * size + 4}" height="{size + 4}" rx="3"/>')
         for _ in range(each):
             out.append(f'<rect class="lane" x="{x + 1}" y="{y + 1}" width="{size - 2}" height="{size - 2}" rx="1.5"/>')

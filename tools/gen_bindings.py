@@ -235,7 +235,7 @@ def python(api):
         params = ", ".join(p for _, _, p in api.params(callback))
         out.append(f"\n{camel(callback['name'])} = CFUNCTYPE({returns}, {params})\n")
     out += [python_struct(api, struct) for struct in with_callbacks]
-    out.append("\n\ndef declare(library: CDLL) -> None:\n    \"\"\"Tells ctypes the parameters of every function.\"\"\"\n")
+    out.append("\n\ndef declare(library: CDLL) -> None:\n    \"\"\"Declares the parameters of every function to ctypes.\"\"\"\n")
     for function in api.functions():
         params = ", ".join(p for _, _, p in api.params(function))
         returns = "c_char_p" if function.get("returns") == "text" else "c_int32"

@@ -24,7 +24,7 @@ ALLOWANCES = "tools/plain_words.tsv"
 EXISTS = r"(?!\s+(?:is|are|was|were|be|been|isn|aren|has|have|had|can|cannot|may|might|must|will|would|should|need|exists?|remains?)\b)"
 WORDS = (  # name, pattern, write instead
     ("behind", r"behind", "after; for a place: in, below, through"),
-    ("here", r"here", "name the place: in Loom, in this folder, on the host"),
+    ("here", r"(?<!come )here(?!, come)", "name the place: in Loom, in this folder, on the host"),
     ("there", rf"(?<!are )(?<!is )there{EXISTS}|(?:is|are) there(?!\s+(?:an?|any|no|nothing|anything|more)\b)", "name the place, or: exists, is available"),
     ("lies", r"(?:lies?|lay|lying)(?!\s+(?:between|within)\b)", "is, is stored"),
     ("tells", r"tells|told|telling|(?:says?|said|saying) of", "reports, describes, shows"),

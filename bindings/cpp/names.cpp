@@ -1,4 +1,4 @@
-// Every word of the mission that loom.hpp resolves is named here. Made by tools/gen_bindings.py from api/loom.json.
+// Names every word of the specification that loom.hpp resolves. Made by tools/gen_bindings.py from api/loom.json.
 #include <loom/loom.hpp>
 
 template <class T>

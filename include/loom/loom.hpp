@@ -92,7 +92,7 @@ template <class T>
 using Result = T;
 #endif
 
-// Values that lie one behind the other in memory of somebody else.
+// Contiguous values in memory that the view does not own.
 template <class T>
 class View {
  public:
@@ -2390,7 +2390,7 @@ inline Result<Blob> receipt_replay(std::string_view receipt, const char* model =
   return detail::finish<Blob>(detail::is_same_abi() ? loom_receipt_replay(receipt.data(), receipt.size(), model, folder, device, cancel.get(), &report) : LOOM_UNSUPPORTED, [&] { return Blob(report); });
 }
 
-// The words of the mission (engine C-14), for those that are there.
+// Names of the specification (engine C-14) whose functions exist.
 using VolumetricNetwork = Network;
 inline constexpr auto VolumetricLayer = [](const Network& self, auto&&... given) {
   return self.layer(std::forward<decltype(given)>(given)...);

@@ -54,13 +54,41 @@ if TYPE_CHECKING:
     from . import nn as nn
     from . import ray as ray
     from .evolve import Module as _Evolve
-    from .evolve import (Population, cluster, compare, compare_dna, dna, dna_points, draw_dna, group, mutate,
-                         silhouette, splice, weight_groups)
+    from .evolve import (
+        Population,
+        cluster,
+        compare,
+        compare_dna,
+        dna,
+        dna_points,
+        draw_dna,
+        group,
+        mutate,
+        silhouette,
+        splice,
+        weight_groups,
+    )
     from .files import convert, export, inspect, load, quantize, schema
     from .lm import LM, Chat, Encoder, Generation, Stream, Tokenizer, Transformer, content_hash, replay_receipt
-    from .nn import (AdaptationTracker, Graph, Layer, LayerEvent, MeshTween, Network, Session, StepMesh, StepState,
-                     Tensor, Window, complementary_matches, performance_similarity, register_kind, simulate_precision,
-                     tile_sizes, unregister_kind)
+    from .nn import (
+        AdaptationTracker,
+        Graph,
+        Layer,
+        LayerEvent,
+        MeshTween,
+        Network,
+        Session,
+        StepMesh,
+        StepState,
+        Tensor,
+        Window,
+        complementary_matches,
+        performance_similarity,
+        register_kind,
+        simulate_precision,
+        tile_sizes,
+        unregister_kind,
+    )
     from .train import Module as _Train
     from .train import Run, Step, Trainer, Tween, replay
 
@@ -70,13 +98,14 @@ else:
     _MODULES = ("bridge", "evolve", "lm", "nn", "ray", "train")  # they are imported at their first use
     _HOMES = {
         "evolve": "Population cluster compare compare_dna dna dna_points draw_dna group mutate silhouette splice "
-                  "weight_groups",
+        "weight_groups",
         "files": "convert export inspect load quantize schema",
         "lm": "LM Chat Encoder Generation Stream Tokenizer Transformer content_hash replay_receipt",
         "nn": "AdaptationTracker Graph Layer LayerEvent MeshTween Network Session StepMesh StepState Tensor Window "
-              "complementary_matches performance_similarity register_kind simulate_precision tile_sizes "
-              "unregister_kind",
-        "train": "Run Step Trainer Tween replay"}
+        "complementary_matches performance_similarity register_kind simulate_precision tile_sizes "
+        "unregister_kind",
+        "train": "Run Step Trainer Tween replay",
+    }
     _HOMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 
     def __getattr__(name):
@@ -100,11 +129,64 @@ else:
 
 
 __version__ = version()
-__all__ = ["LM", "AdaptationTracker", "ArgumentError", "CancelledError", "Chat", "Encoder", "Generation", "Graph",
-           "Layer", "LayerEvent", "LoomError", "MeshTween", "Network", "NotFoundError", "Population", "Run", "Session",
-           "Step", "StepMesh", "StepState", "Stream", "Tensor", "Tokenizer", "Trainer", "Transformer", "Tween",
-           "Window", "cluster", "compare", "compare_dna", "complementary_matches", "content_hash", "convert", "dna",
-           "dna_points", "draw_dna", "evolve", "export", "gpu_report", "group", "inspect", "load", "mutate",
-           "performance_similarity", "quantize", "register_kind", "replay", "replay_receipt", "schema", "silhouette",
-           "simulate_precision", "splice", "system_info", "tile_sizes", "train", "unregister_kind", "verify", "version",
-           "weight_groups"]
+__all__ = [
+    "LM",
+    "AdaptationTracker",
+    "ArgumentError",
+    "CancelledError",
+    "Chat",
+    "Encoder",
+    "Generation",
+    "Graph",
+    "Layer",
+    "LayerEvent",
+    "LoomError",
+    "MeshTween",
+    "Network",
+    "NotFoundError",
+    "Population",
+    "Run",
+    "Session",
+    "Step",
+    "StepMesh",
+    "StepState",
+    "Stream",
+    "Tensor",
+    "Tokenizer",
+    "Trainer",
+    "Transformer",
+    "Tween",
+    "Window",
+    "cluster",
+    "compare",
+    "compare_dna",
+    "complementary_matches",
+    "content_hash",
+    "convert",
+    "dna",
+    "dna_points",
+    "draw_dna",
+    "evolve",
+    "export",
+    "gpu_report",
+    "group",
+    "inspect",
+    "load",
+    "mutate",
+    "performance_similarity",
+    "quantize",
+    "register_kind",
+    "replay",
+    "replay_receipt",
+    "schema",
+    "silhouette",
+    "simulate_precision",
+    "splice",
+    "system_info",
+    "tile_sizes",
+    "train",
+    "unregister_kind",
+    "verify",
+    "version",
+    "weight_groups",
+]

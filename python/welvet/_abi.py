@@ -661,7 +661,7 @@ class FileExportOptions(Structure):
 
 
 def declare(library: CDLL) -> None:
-    """Tells ctypes the parameters of every function."""
+    """Declares the parameters of every function to ctypes."""
     _declare(library, "loom_version", c_char_p, [])
     _declare(library, "loom_library_abi_version", c_int32, [])
     _declare(library, "loom_last_error", c_char_p, [])

@@ -54,12 +54,16 @@ def _load() -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
-        raise ImportError(f"welvet: its library cannot be loaded: {error}. A wheel brings it; in a source tree "
-                          f"build it and set WELVET_LIBRARY to build/{name}") from error
+        raise ImportError(
+            f"welvet: its library cannot be loaded: {error}. A wheel brings it; in a source tree "
+            f"build it and set WELVET_LIBRARY to build/{name}"
+        ) from error
     version = getattr(library, "loom_library_abi_version", int)()  # libraries before version 1 have no such function
     if version != _abi.ABI_VERSION:
-        raise ImportError(f"welvet: {path} has version {version} of the C interface, this package needs "
-                          f"{_abi.ABI_VERSION}: install the package and its library from one release")
+        raise ImportError(
+            f"welvet: {path} has version {version} of the C interface, this package needs "
+            f"{_abi.ABI_VERSION}: install the package and its library from one release"
+        )
     _abi.declare(library)
     return library
 
@@ -97,8 +101,15 @@ def _error_of(status: int, code: str, text: str) -> Exception:
         return CancelledError(code, text)
     if status == _abi.NOT_FOUND:
         return NotFoundError(code, text)
-    if status in (_abi.INVALID_ARGUMENT, _abi.INVALID_CONFIG, _abi.OUT_OF_RANGE, _abi.UNKNOWN_NAME, _abi.UNKNOWN_KEY,
-                  _abi.SHAPE_MISMATCH, _abi.INDEX_OUT_OF_RANGE):
+    if status in (
+        _abi.INVALID_ARGUMENT,
+        _abi.INVALID_CONFIG,
+        _abi.OUT_OF_RANGE,
+        _abi.UNKNOWN_NAME,
+        _abi.UNKNOWN_KEY,
+        _abi.SHAPE_MISMATCH,
+        _abi.INDEX_OUT_OF_RANGE,
+    ):
         return ArgumentError(code, text)
     return LoomError(code, text)
 
@@ -212,6 +223,7 @@ class Owner:
 
 def to_json(value: object) -> bytes:
     """JSON of a value; numbers and arrays of numpy are numbers and lists."""
+
     def plain(other: Any) -> Any:
         if hasattr(other, "tolist"):
             return other.tolist()
@@ -433,16 +445,21 @@ def device_name(name: str | None, precision: Precision | None = None) -> bytes |
     return utf8(name, "device")
 
 
-def compute(threads: int | None = None, isa: str | None = None, device: str | None = None,
-            precision: Precision | None = None) -> Any:
+def compute(
+    threads: int | None = None, isa: str | None = None, device: str | None = None, precision: Precision | None = None
+) -> Any:
     """Returns the compute options of a call as the library takes them.
 
     Args:
         threads: 1 to 256. None: one per physical core.
     """
-    return ctypes.pointer(_abi.ComputeOptions(
-        thread_count=0 if threads is None else whole(threads, "threads", 1, 256),
-        isa=utf8(isa, "isa") if isa else None, device=device_name(device, precision)))
+    return ctypes.pointer(
+        _abi.ComputeOptions(
+            thread_count=0 if threads is None else whole(threads, "threads", 1, 256),
+            isa=utf8(isa, "isa") if isa else None,
+            device=device_name(device, precision),
+        )
+    )
 
 
 def utf8(text: Path, what: str, expected: str = "a text") -> bytes:

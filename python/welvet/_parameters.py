@@ -36,8 +36,10 @@ def takes(source: Callable[..., Any]) -> Callable[[T], T]:
         function.__signature__ = own.replace(parameters=kept + more)
         if target.__doc__ and source.__doc__:  # there is none with -OO
             lines = inspect.cleandoc(target.__doc__).split("\n")
-            target.__doc__ = "\n".join("\n".join(described[p.name] for p in more)
-                                       if line.startswith("    **options:") else line for line in lines)
+            target.__doc__ = "\n".join(
+                "\n".join(described[p.name] for p in more) if line.startswith("    **options:") else line
+                for line in lines
+            )
         return target
 
     return decorate

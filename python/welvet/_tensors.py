@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
     from ._types import AnyArray, Array, Kind, Memory, Numbers, Pointer, Shape
 
-_POINTERS: dict[str, Any] = {"f": ctypes.POINTER(ctypes.c_float), "d": ctypes.POINTER(ctypes.c_double),
-                             "i": ctypes.POINTER(ctypes.c_int32)}
+_POINTERS: dict[str, Any] = {
+    "f": ctypes.POINTER(ctypes.c_float),
+    "d": ctypes.POINTER(ctypes.c_double),
+    "i": ctypes.POINTER(ctypes.c_int32),
+}
 NUMBERS = {"f": (_abi.ELEMENT_FLOAT32, 4), "d": (_abi.ELEMENT_FLOAT64, 8)}  # element and bytes of a number
 _NUMPY = {"f": "float32", "d": "float64", "i": "int32"}
 
@@ -60,13 +63,19 @@ class Given:
         return tensor_at(self.address, self.count, self.kind, self.extents())
 
 
-def tensor_at(address: int | Pointer, count: int, kind: Kind,
-              extents: ctypes.Array[ctypes.c_uint64] | None = None) -> _abi.Tensor:
+def tensor_at(
+    address: int | Pointer, count: int, kind: Kind, extents: ctypes.Array[ctypes.c_uint64] | None = None
+) -> _abi.Tensor:
     """Returns numbers of the caller as a tensor of the library, to read or to fill; no extents: those of the call."""
     element, size = NUMBERS[kind]
     at = address if isinstance(address, int) else ctypes.cast(address, ctypes.c_void_p)
-    return _abi.Tensor(element=element, data=at, data_size=count * size, shape=extents,
-                       shape_count=0 if extents is None else len(extents))
+    return _abi.Tensor(
+        element=element,
+        data=at,
+        data_size=count * size,
+        shape=extents,
+        shape_count=0 if extents is None else len(extents),
+    )
 
 
 def _address(data: Any) -> int:
@@ -86,8 +95,12 @@ def given(value: Numbers, what: str, kind: Kind = "f") -> Given:
     if np is not None:
         data: Any = value
         # An array that is right takes this path in a microsecond.
-        if (type(data) is not np.ndarray or data.dtype.char != kind or not data.dtype.isnative
-                or not data.flags.c_contiguous):
+        if (
+            type(data) is not np.ndarray
+            or data.dtype.char != kind
+            or not data.dtype.isnative
+            or not data.flags.c_contiguous
+        ):
             data = _as_numpy(np, value, what, kind)
         return Given(_address(data), data.size, data.shape, data, kind)
     numbers, shape = _plain(value, what, kind)
@@ -97,15 +110,24 @@ def given(value: Numbers, what: str, kind: Kind = "f") -> Given:
 
 # Elements of graphs: name, numpy's type of the same bits, and the code of the module array, where it has one.
 _ELEMENTS = {
-    _abi.ELEMENT_FLOAT32: ("float32", "float32", "f"), _abi.ELEMENT_FLOAT64: ("float64", "float64", "d"),
-    _abi.ELEMENT_INT64: ("int64", "int64", "q"), _abi.ELEMENT_INT32: ("int32", "int32", "i"),
-    _abi.ELEMENT_INT16: ("int16", "int16", "h"), _abi.ELEMENT_INT8: ("int8", "int8", "b"),
-    _abi.ELEMENT_UINT64: ("uint64", "uint64", "Q"), _abi.ELEMENT_UINT32: ("uint32", "uint32", "I"),
-    _abi.ELEMENT_UINT16: ("uint16", "uint16", "H"), _abi.ELEMENT_UINT8: ("uint8", "uint8", "B"),
-    _abi.ELEMENT_BOOL: ("bool", "bool", "?"), _abi.ELEMENT_FLOAT16: ("float16", "float16", ""),
-    _abi.ELEMENT_BFLOAT16: ("bfloat16", "uint16", ""), _abi.ELEMENT_FLOAT8_E4M3FN: ("float8e4m3fn", "uint8", ""),
-    _abi.ELEMENT_FLOAT8_E5M2: ("float8e5m2", "uint8", ""), _abi.ELEMENT_UINT4: ("uint4", "uint8", ""),
-    _abi.ELEMENT_INT4: ("int4", "uint8", "")}
+    _abi.ELEMENT_FLOAT32: ("float32", "float32", "f"),
+    _abi.ELEMENT_FLOAT64: ("float64", "float64", "d"),
+    _abi.ELEMENT_INT64: ("int64", "int64", "q"),
+    _abi.ELEMENT_INT32: ("int32", "int32", "i"),
+    _abi.ELEMENT_INT16: ("int16", "int16", "h"),
+    _abi.ELEMENT_INT8: ("int8", "int8", "b"),
+    _abi.ELEMENT_UINT64: ("uint64", "uint64", "Q"),
+    _abi.ELEMENT_UINT32: ("uint32", "uint32", "I"),
+    _abi.ELEMENT_UINT16: ("uint16", "uint16", "H"),
+    _abi.ELEMENT_UINT8: ("uint8", "uint8", "B"),
+    _abi.ELEMENT_BOOL: ("bool", "bool", "?"),
+    _abi.ELEMENT_FLOAT16: ("float16", "float16", ""),
+    _abi.ELEMENT_BFLOAT16: ("bfloat16", "uint16", ""),
+    _abi.ELEMENT_FLOAT8_E4M3FN: ("float8e4m3fn", "uint8", ""),
+    _abi.ELEMENT_FLOAT8_E5M2: ("float8e5m2", "uint8", ""),
+    _abi.ELEMENT_UINT4: ("uint4", "uint8", ""),
+    _abi.ELEMENT_INT4: ("int4", "uint8", ""),
+}
 _CODES = {name: code for code, (name, _, _) in _ELEMENTS.items()}
 
 
@@ -204,7 +226,7 @@ def _as_numpy(np: ModuleType, value: Any, what: str, kind: Kind) -> Any:
         raise TypeError(f"{what}: {error}") from None
     if data.dtype.kind not in ("iub" if kind == "i" else "fiub"):
         raise TypeError(f"{what} holds {data.dtype}: expected {'whole ' if kind == 'i' else ''}numbers")
-    if kind == "i" and data.size and (data.min() < -2**31 or data.max() >= 2**31):
+    if kind == "i" and data.size and (data.min() < -(2**31) or data.max() >= 2**31):
         raise ValueError(f"{what} holds numbers beyond 32 bits")
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(data, dtype=_NUMPY[kind]).reshape(data.shape)
@@ -299,7 +321,8 @@ def bound(value: Memory, what: str) -> tuple[Pointer, int, tuple[int, ...], obje
 
 def shape_of(extents: Shape, what: str) -> ctypes.Array[ctypes.c_uint64]:
     """Extents as the library takes them, from a whole number or a sequence."""
-    numbers = [extents] if isinstance(extents, int) else _native.items(
-        extents, what, "a whole number or a list of them")
+    numbers = (
+        [extents] if isinstance(extents, int) else _native.items(extents, what, "a whole number or a list of them")
+    )
     numbers = [_native.whole(n, what, 1, 2**40) for n in numbers]
     return (ctypes.c_uint64 * len(numbers))(*numbers)

@@ -14,9 +14,32 @@ import numpy
 import numpy.typing
 from typing_extensions import Buffer, Self, TypeAlias, Unpack
 
-__all__ = ["Adapters", "AnyArray", "Array", "Buffer", "DType", "ForwardOptions", "Function", "Joined", "Json", "Kind",
-           "LoadOptions", "Memory", "Numbers", "Path", "Pointer", "Precision", "Self", "SessionOptions", "Shape",
-           "Start", "Text", "Tick", "Told", "Unpack"]
+__all__ = [
+    "Adapters",
+    "AnyArray",
+    "Array",
+    "Buffer",
+    "DType",
+    "ForwardOptions",
+    "Function",
+    "Joined",
+    "Json",
+    "Kind",
+    "LoadOptions",
+    "Memory",
+    "Numbers",
+    "Path",
+    "Pointer",
+    "Precision",
+    "Self",
+    "SessionOptions",
+    "Shape",
+    "Start",
+    "Text",
+    "Tick",
+    "Told",
+    "Unpack",
+]
 
 Path: TypeAlias = Union[str, "os.PathLike[str]"]
 Text: TypeAlias = Union[str, bytes, bytearray, memoryview]  # bytes need not be UTF-8
@@ -45,10 +68,42 @@ Adapters: TypeAlias = Union[Sequence[Union[int, str]], None]
 Start: TypeAlias = Literal["fresh", "resume", "overwrite"]
 Precision: TypeAlias = Literal["strict", "fast"]
 Joined: TypeAlias = Literal["concat", "add", "avg"]
-DType: TypeAlias = Literal["float64", "float32", "float16", "bfloat16", "fp8e4m3", "fp8e5m2", "int64", "int32",
-                           "int16", "int8", "uint64", "uint32", "uint16", "uint8", "int4", "uint4", "fp4", "int2",
-                           "uint2", "ternary", "binary", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k",
-                           "q4_k", "q5_k", "q6_k", "tq1_0", "tq2_0", "mxfp4"]
+DType: TypeAlias = Literal[
+    "float64",
+    "float32",
+    "float16",
+    "bfloat16",
+    "fp8e4m3",
+    "fp8e5m2",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint64",
+    "uint32",
+    "uint16",
+    "uint8",
+    "int4",
+    "uint4",
+    "fp4",
+    "int2",
+    "uint2",
+    "ternary",
+    "binary",
+    "q4_0",
+    "q4_1",
+    "q5_0",
+    "q5_1",
+    "q8_0",
+    "q2_k",
+    "q3_k",
+    "q4_k",
+    "q5_k",
+    "q6_k",
+    "tq1_0",
+    "tq2_0",
+    "mxfp4",
+]
 Kind: TypeAlias = Literal["f", "d", "i"]  # float32, float64, int32: the codes of the module array
 
 Told: TypeAlias = Callable[[float], object]  # takes the part that is done, from 0 to 1; returning False ends the call

@@ -7,8 +7,8 @@ import ctypes
 from . import _abi, _native, _tensors
 from ._native import library
 from .lm.encoder import Encoder
-from .nn.graph import Graph
 from .lm.model import LM
+from .nn.graph import Graph
 from .nn.network import Network
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
@@ -18,8 +18,15 @@ if TYPE_CHECKING:
     from ._types import Function, Json, Path, Shape, Told
 
 
-def load(path: Path, *, hints: Path | None = None, strict: bool = True, dtype: str | None = None,
-         threads: int | None = None, progress: Told | bool | None = None) -> Network | LM | Encoder | Graph:
+def load(
+    path: Path,
+    *,
+    hints: Path | None = None,
+    strict: bool = True,
+    dtype: str | None = None,
+    threads: int | None = None,
+    progress: Told | bool | None = None,
+) -> Network | LM | Encoder | Graph:
     """Opens a model or network file, or a folder, by its contents.
 
     Args:
@@ -39,17 +46,22 @@ def load(path: Path, *, hints: Path | None = None, strict: bool = True, dtype: s
         NotFoundError: If there is no such file.
         LoomError: If its contents are something else (Unsupported) or damaged (CorruptData).
     """
-    options = _abi.FileOpenOptions(hints=_native.utf8(hints, "hints") if hints else None,
-                                   compute=_native.compute(threads),
-                                   dtype=_native.utf8(dtype, "dtype") if dtype else None,
-                                   lenient=not _native.truth(strict, "strict"))
+    options = _abi.FileOpenOptions(
+        hints=_native.utf8(hints, "hints") if hints else None,
+        compute=_native.compute(threads),
+        dtype=_native.utf8(dtype, "dtype") if dtype else None,
+        lenient=not _native.truth(strict, "strict"),
+    )
     handle, report, kind = _native.Handle(), _native.Handle(), ctypes.c_int32()
     cancel = _native.make(library.loom_cancel_create)
     options.cancel, name = cancel.value, _native.utf8(path, "path")
 
     def run() -> None:
-        _native.check(library.loom_file_open(name, ctypes.byref(options), ctypes.byref(handle._holder),
-                                             ctypes.byref(report._holder)))
+        _native.check(
+            library.loom_file_open(
+                name, ctypes.byref(options), ctypes.byref(handle._holder), ctypes.byref(report._holder)
+            )
+        )
 
     with _native.Progress(progress) as told:
         options.progress = told.callback
@@ -62,8 +74,16 @@ def load(path: Path, *, hints: Path | None = None, strict: bool = True, dtype: s
     return Encoder._of(handle) if kind.value == _abi.KIND_ENCODER else Graph._of(handle, threads)
 
 
-def export(source: Path | Network, target: Path, *, input_shape: Shape | None = None, dequantize: bool = False,
-           dtype: str | None = None, hints: Path | None = None, progress: Told | bool | None = None) -> Json:
+def export(
+    source: Path | Network,
+    target: Path,
+    *,
+    input_shape: Shape | None = None,
+    dequantize: bool = False,
+    dtype: str | None = None,
+    hints: Path | None = None,
+    progress: Told | bool | None = None,
+) -> Json:
     """Writes a network or a language model in a format of other programs.
 
     Args:
@@ -88,11 +108,17 @@ def export(source: Path | Network, target: Path, *, input_shape: Shape | None = 
     """
     shape = None if input_shape is None else _tensors.shape_of(input_shape, "input_shape")
     values = _abi.FileExportOptions(
-        input_shape=shape, input_shape_count=0 if shape is None else len(shape),
-        dequantize=_native.truth(dequantize, "dequantize"), dtype=_native.utf8(dtype, "dtype") if dtype else None,
-        hints=_native.utf8(hints, "hints") if hints else None)
-    function, of = ((library.loom_network_export, source._handle.value) if isinstance(source, Network) else
-                    (library.loom_file_export, _native.utf8(source, "source", "a Network or the path of a file")))
+        input_shape=shape,
+        input_shape_count=0 if shape is None else len(shape),
+        dequantize=_native.truth(dequantize, "dequantize"),
+        dtype=_native.utf8(dtype, "dtype") if dtype else None,
+        hints=_native.utf8(hints, "hints") if hints else None,
+    )
+    function, of = (
+        (library.loom_network_export, source._handle.value)
+        if isinstance(source, Network)
+        else (library.loom_file_export, _native.utf8(source, "source", "a Network or the path of a file"))
+    )
     cancel, to = _native.make(library.loom_cancel_create), _native.utf8(target, "target")
     values.cancel = cancel.value
     with _native.Progress(progress) as told:
@@ -124,8 +150,15 @@ def _report(function: Function, first: tuple[bytes, ...], progress: Told | bool 
         return _native.record(function, *first, ctypes.byref(values))
 
 
-def convert(source: Path, target: Path, *, dtype: str | None = None, adapter: Path | None = None,
-            threads: int | None = None, progress: Told | bool | None = None) -> Json:
+def convert(
+    source: Path,
+    target: Path,
+    *,
+    dtype: str | None = None,
+    adapter: Path | None = None,
+    threads: int | None = None,
+    progress: Told | bool | None = None,
+) -> Json:
     """Writes a language model of any format as .entity, whole or not at all.
 
     Args:
@@ -144,11 +177,14 @@ def convert(source: Path, target: Path, *, dtype: str | None = None, adapter: Pa
         NotFoundError: If there is no such file.
         LoomError: If the file is not a language model (Unsupported) or damaged (CorruptData).
     """
-    return _report(library.loom_file_convert, (_native.utf8(source, "source"), _native.utf8(target, "target")),
-                   progress,
-                   dtype=_native.utf8(dtype, "dtype") if dtype else None,
-                   adapter=_native.utf8(adapter, "adapter") if adapter else None,
-                   compute=_native.compute(threads))
+    return _report(
+        library.loom_file_convert,
+        (_native.utf8(source, "source"), _native.utf8(target, "target")),
+        progress,
+        dtype=_native.utf8(dtype, "dtype") if dtype else None,
+        adapter=_native.utf8(adapter, "adapter") if adapter else None,
+        compute=_native.compute(threads),
+    )
 
 
 def quantize(source: Path, target: Path, dtype: str, *, progress: Told | bool | None = None) -> Json:
@@ -169,8 +205,11 @@ def quantize(source: Path, target: Path, dtype: str, *, progress: Told | bool | 
         ValueError: If there is no such type.
         CancelledError: If `progress` returned False.
     """
-    return _report(library.loom_file_quantize, (_native.utf8(source, "source"), _native.utf8(target, "target"),
-                                           _native.utf8(dtype, "dtype")), progress)
+    return _report(
+        library.loom_file_quantize,
+        (_native.utf8(source, "source"), _native.utf8(target, "target"), _native.utf8(dtype, "dtype")),
+        progress,
+    )
 
 
 def schema(file: Literal["network", "training", "evolution"] = "network") -> Json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from . import _native
 from ._native import library
 

@@ -10,6 +10,7 @@
 #include "lm/language_model.h"
 #include "lm/model_entity.h"
 #include "lm/session.h"
+#include "support/adapters.h"
 #include "support/divided.h"
 #include "support/faulty_driver.h"
 #include "support/paths.h"
@@ -21,9 +22,9 @@ const std::string kModel = test::source_path("tests/golden/models/llama2_untied"
 
 DecoderModel open_model(const DecoderOptions& options = {}) {
   const auto pool = ThreadPool::create(1).value();
-  const auto source = read_source(kModel);
-  EXPECT_TRUE(source) << (source ? "" : source.error().text());
-  auto model = build_decoder(*source, *pool, options);
+  const auto read = read_model(kModel);
+  EXPECT_TRUE(read) << (read ? "" : read.error().text());
+  auto model = build_decoder(read->source, *pool, options);
   EXPECT_TRUE(model) << (model ? "" : model.error().text());
   return std::move(*model);
 }
@@ -188,7 +189,7 @@ TEST(Finetune, adapters_survive_their_files_and_can_be_switched) {  // L-141
   EXPECT_NE(tuned, base);
   EXPECT_EQ(logits(std::move(again)), tuned);
   ASSERT_TRUE(load_peft(off, folder.path, "x"));
-  ASSERT_TRUE(enable_peft(off, "x", false));
+  ASSERT_GT(test::enable_adapters(off, "x", false), 0u);
   EXPECT_EQ(logits(std::move(off)), base);
   ModelOptions options;
   options.adapters = {folder.path};
@@ -454,7 +455,7 @@ TEST(Finetune, a_config_survives_its_json) {  // T-60
 // A window is as long as the model's context lets it be, not as a layer's default.
 TEST(Finetune, windows_are_as_long_as_the_context_of_the_model) {  // L-141
   const auto pool = ThreadPool::create(1).value();
-  auto source = read_source(kModel).value();
+  DecoderSource source = read_model(kModel).value().source;
   source.config.max_position_embeddings = 3000;
   DecoderModel model = build_decoder(source, *pool, {}).value();
   const std::vector<float> answer = logits(build_decoder(source, *pool, {}).value());
@@ -477,7 +478,7 @@ TEST(Finetune, what_does_not_fit_is_an_error) {  // L-141
   EXPECT_EQ(add_peft(model, {.targets = {"lm_head"}}, 0).error().code, Code::UnknownName);
   const Folder folder;
   EXPECT_FALSE(load_peft(model, folder.path, "x"));
-  EXPECT_EQ(enable_peft(model, "nobody", true).error().code, Code::NotFound);
+  EXPECT_EQ(drop_peft(model, "nobody").error().code, Code::NotFound);
   EXPECT_EQ(save_peft(model, {}, folder.path).error().code, Code::NotFound);
   EXPECT_EQ(TokenWindows::create({1, 2, 3}, 3, 10, "short").error().code, Code::ShapeMismatch);
   EXPECT_EQ(TokenWindows::create({1, 2, 30}, 2, 10, "wide").error().code, Code::IndexOutOfRange);

@@ -177,11 +177,6 @@ Result<SpecResult> load_from(std::span<const std::byte> bytes, FileKind kind, co
 
 }  // namespace
 
-bool is_network(std::span<const std::byte> bytes) {
-  const auto kind = kind_of(bytes, "");
-  return kind && Identified{"", *kind}.is_network();
-}
-
 Result<SpecResult> load_network(const Identified& file, const SpecOptions& options) {
   LOOM_TRY(const auto source, file.file());
   const std::size_t slash = file.path.find_last_of(os::kSeparators);

@@ -26,8 +26,6 @@ Result<std::string> network_to_checkpoint(const Network& network);
 
 // Unsupported, with what it holds instead, for an .entity without a section "network".
 Result<void> check_holds_network(const EntityReader& file);
-// Returns whether bytes begin like one of these.
-bool is_network(std::span<const std::byte> bytes);
 
 // By content: an .entity, JSON, or a graph in ONNX, which becomes a network of one cell (io/onnx/graph_file.h); files
 // of Loom 0.8x too (legacy/files/loom08.h). A layer of a file may name another one with its graph, inside the same

@@ -64,9 +64,6 @@ class Weight {
                       std::span<const std::byte> scales = {}, std::span<const std::byte> zeros = {}) {
     return values_->inject(encoding, codes, scales, zeros);
   }
-  Result<void> inject_bitnet(std::span<const std::byte> codes, float weight_scale) {
-    return values_->inject_bitnet(codes, weight_scale);
-  }
   Result<QuantizedMatrix> quantized() const { return values_->quantized(); }
   Result<void> restore(const QuantizedMatrix& codes, const Encoding& encoding) {
     return values_->restore(codes, encoding);

@@ -170,12 +170,6 @@ Result<void> WeightValues::inject(const Encoding& encoding, std::span<const std:
   return restore(*q, encoding);
 }
 
-Result<void> WeightValues::inject_bitnet(std::span<const std::byte> codes, float weight_scale) {
-  auto matrix = Matrix::from_bitnet(codes, form_.rows(), form_.cols(), weight_scale);
-  if (!matrix) return at(form_.name, std::move(matrix).error());
-  return inject(std::make_shared<const Matrix>(std::move(*matrix)));
-}
-
 Result<void> WeightValues::inject(MatrixPtr matrix) {
   LOOM_TRY_VOID(fetch());
   if (matrix->rows() != form_.rows() || matrix->cols() != form_.cols() || form_.parts != 1)

@@ -56,8 +56,6 @@ class WeightValues {
   // unpack(); NonFinite also for float codes that are no finite number.
   Result<void> inject(const Encoding& encoding, std::span<const std::byte> codes, std::span<const std::byte> scales,
                       std::span<const std::byte> zeros);
-  // Takes ternary codes as Microsoft's BitNet b1.58 checkpoints store them: Matrix::from_bitnet().
-  Result<void> inject_bitnet(std::span<const std::byte> codes, float weight_scale);
   // quantized() gives the active version as codes, scales and zero points; restore() takes them back, without a master
   // unless the type holds one. Unsupported for block formats.
   Result<QuantizedMatrix> quantized() const;

@@ -466,11 +466,6 @@ Result<ModelContents> read_model(const std::string& given) {
   return all;
 }
 
-Result<DecoderSource> read_source(const std::string& path) {
-  LOOM_TRY(ModelContents all, read_model(path));
-  return std::move(all.source);
-}
-
 Result<LanguageModel> load_language_model(const std::string& path, const ModelOptions& options) {
   return loaded(path, [&] { return read_model(path); }, options);
 }

@@ -65,8 +65,6 @@ Result<LanguageModel> load_language_model(std::shared_ptr<const ByteSource> sour
 Result<LanguageModel> load_language_model(const FileSet& files, const ModelOptions& options = {});
 Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::shared_ptr<const ByteSource>& source);
 
-// Opens the source of a model's tensors, for tools that look at a model without running it.
-Result<DecoderSource> read_source(const std::string& path);
 // All that a path holds, for loading it and for writing it in another format. The errors of load_language_model(), but
 // for the tensors of an .entity: their hashes are checked when source_matrix() reads them.
 Result<ModelContents> read_model(const std::string& path);

@@ -290,16 +290,6 @@ Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, cons
   return write_file_atomically(folder + "/adapter_config.json", std::as_bytes(std::span(text)));
 }
 
-Result<void> enable_peft(DecoderModel& model, const std::string& name, bool enabled) {
-  bool found = false;
-  LOOM_TRY_VOID(refuse_fixed(model, name));
-  each_matrix(model, [&](const PeftTarget&, Weight& w, const std::string&) {
-    if (Adapter* adapter = adapter_named(w, name)) adapter->enabled = enabled, found = true;
-  });
-  if (!found) return fail(Code::NotFound, "the model has no adapters named \"{}\"", printable(name));
-  return {};
-}
-
 Result<void> drop_peft(DecoderModel& model, const std::string& name) {
   std::size_t dropped = 0;
   LOOM_TRY_VOID(refuse_fixed(model, name));

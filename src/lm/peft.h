@@ -112,9 +112,6 @@ Result<void> load_peft(DecoderModel& model, const PeftDelta& delta);
 // DiskFull, IoError.
 Result<void> save_peft(const DecoderModel& model, const PeftConfig& config, const std::string& folder,
                        const std::string& base_model = "");
-// Turns the adapters of that name on or off, between two calls. Sessions planned their memory for the adapters that
-// were on when they were created, and their caches hold keys and values of those: create new sessions. NotFound.
-Result<void> enable_peft(DecoderModel& model, const std::string& name, bool enabled);
 // Takes the adapters of that name away. No session of before may go on. NotFound.
 Result<void> drop_peft(DecoderModel& model, const std::string& name);
 

@@ -145,8 +145,8 @@ Result<void> Session::check(std::span<const Feed> feeds) const {
       return fail(Code::ContextFull, "{} tokens do not fit into a context of {} tokens", feed.ids.size(),
                   context_tokens_);
     if (feed.ids.size() > context_tokens_ - length)
-      return fail(Code::ContextFull, "{} tokens do not fit behind {} in a context of {} tokens", feed.ids.size(),
-                  length, context_tokens_);
+      return fail(Code::ContextFull, "{} tokens do not fit after {} in a context of {} tokens", feed.ids.size(), length,
+                  context_tokens_);
     for (const auto& ids : {feed.ids, feed.drafts})
       for (const std::int32_t id : ids)
         if (id < 0 || id >= vocab)

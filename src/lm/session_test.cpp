@@ -18,6 +18,7 @@
 #include "lm/language_model.h"
 #include "lm/peft.h"
 #include "lm/sampling.h"
+#include "support/adapters.h"
 #include "support/divided.h"
 #include "support/null_device.h"
 #include "support/paths.h"
@@ -335,7 +336,7 @@ TEST(Session, snapshot_of_other_settings_is_refused) {  // X-20
   const auto adapted = std::const_pointer_cast<DecoderModel>(loaded());
   ASSERT_TRUE(add_peft(*adapted, {.name = "x", .rank = 2}, 1));
   EXPECT_EQ(session(adapted)->restore(base->snapshot().value()).error().code, Code::ShapeMismatch);
-  ASSERT_TRUE(enable_peft(*adapted, "x", false));
+  ASSERT_GT(test::enable_adapters(*adapted, "x", false), 0u);
   EXPECT_TRUE(session(adapted)->restore(base->snapshot().value()));
 }
 
@@ -366,7 +367,7 @@ TEST(Session, each_session_chooses_the_adapters_that_count_in_it) {  // L-141
     // As a model of which only these are enabled.
     const auto alone = adapted_model();
     for (const char* name : {"x", "y"})
-      ASSERT_TRUE(enable_peft(*alone, name, std::ranges::find(names, name) != names.end()));
+      ASSERT_GT(test::enable_adapters(*alone, name, std::ranges::find(names, name) != names.end()), 0u);
     const auto plain = Session::create(alone, {.threads = 1, .context_tokens = 32}).value();
     const auto wanted = feed(*plain, ids);
     sessions.push_back(Session::create(shared, {.threads = 1, .context_tokens = 32, .adapters = names}).value());

@@ -11,7 +11,7 @@ Result<Shape> merged_shape(Merge merge, const Shape& input, const Shape& fed) {
                 input.text());
   if (merge != Merge::Concat) return merge == Merge::None ? input : fed;
   if (input.rank() != fed.rank() || !(*input.with_cols(1) == *fed.with_cols(1)))
-    return fail(Code::ShapeMismatch, "link: the target's output has shape {}, the input it is put behind {}",
+    return fail(Code::ShapeMismatch, "link: the target's output has shape {}, the input it is appended to {}",
                 fed.text(), input.text());
   return input.with_cols(input.cols() + fed.cols());
 }

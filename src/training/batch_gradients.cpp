@@ -130,6 +130,16 @@ Result<void> BatchGradients::begin(const Samples& batch, const StepCall& call) {
   return status_of_pass(now);
 }
 
+bool BatchGradients::keeps_track_of_passes() const {
+  NetworkSession& session = *workers_[0].session;
+  return session.is_stateful() || !session.metas().empty() || !measures_->statistics().empty();
+}
+
+Result<void> BatchGradients::check(const Samples& batch) {
+  LOOM_TRY_VOID(joint_count(batch));
+  return {};
+}
+
 Result<double> BatchGradients::joint_count(const Samples& batch) {
   LOOM_TRY(const Shape shape, network_->output_shape(batch.inputs.shape, 0, network_->num_cells()));
   LOOM_TRY(const LossCall call, memory().loss_call(*loss_, device(), batch, {nullptr, shape, session().element()}));

@@ -52,6 +52,10 @@ class BatchGradients {
   const std::optional<Shape>& last_part() const { return last_part_; }
   Exec exec() { return {session().pool(), session().kernels(), *scratch_, nullptr, Activations::int16}; }
 
+  // Whether forward passes change more than activations: running statistics, states, histories of metacognition.
+  bool keeps_track_of_passes() const;
+  // Refuses a batch that does not fit the network or the loss, without a pass. ShapeMismatch, IndexOutOfRange.
+  Result<void> check(const Samples& batch);
   // Runs the batch; its gradients are listed in the trained weights.
   Result<void> run(const Samples& batch, const StepCall& call);
   // Brings figures from a device.

@@ -62,7 +62,7 @@ Result<void> ShardTree::check_sums(std::span<const ShardSum> sums) const {
       return fail(Code::ShapeMismatch, "{} bytes of gradients, the network's have {}", sum.gradients.size(),
                   shard_bytes());
     for (std::size_t s = sum.first; s < sum.first + sum.count; ++s) {
-      if (has_shard[s]) return fail(Code::InvalidArgument, "shard {} is there twice", s);
+      if (has_shard[s]) return fail(Code::InvalidArgument, "shard {} is given twice", s);
       has_shard[s] = true;
     }
   }

@@ -107,8 +107,12 @@ Result<void> GradientRule::record_clipping(const Exec& now) {
 }
 
 Result<StepOutcome> LbfgsRule::run(const Samples& batch, const StepCall& call) {
-  const auto before = gradients_.run_and_fetch(batch, call);
-  if (!before && !is_not_finite(before.error())) return tl::make_unexpected(before.error());
+  LOOM_TRY_VOID(gradients_.check(batch));
+  // Where passes leave traces their number is part of the numerics: these networks keep one before the search.
+  if (gradients_.keeps_track_of_passes()) {
+    const auto before = gradients_.run_and_fetch(batch, call);
+    if (!before && !is_not_finite(before.error())) return tl::make_unexpected(before.error());
+  }
   trained_.list(gradients_.exec(), gradients_.session().gradients());
   const auto outcome =
       lbfgs_.step(trained_.masters(), trained_.const_gradients(), call.learning_rate, [&]() -> Result<double> {

@@ -326,6 +326,52 @@ TEST(Trainer, lbfgs_refuses_clipping_and_f16) {  // T-24
   EXPECT_TRUE(Trainer::create(network, config)) << "bf16 has no loss scale";
 }
 
+// Counts the batches that ran backward.
+class CountsBatches final : public PassWatch {
+ public:
+  void begin(PassKind kind, std::uint64_t /*step*/, const Wiring& /*wiring*/) override {
+    batches += kind == PassKind::Backward;
+  }
+  void after_forward(const Layer& /*layer*/, const ConstView& /*x*/, const ConstView& /*y*/) override {}
+  void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override {}
+  std::size_t batches = 0;
+};
+
+// A step whose first try is accepted runs the batch where it begins and where it ends. Running statistics have counted
+// one more pass since the first version of the numerics.
+TEST(Trainer, lbfgs_runs_its_batch_once_for_each_point_of_the_line) {  // T-24
+  const Json batchnorm{{"type", "batchnorm"}, {"input_height", 3}};
+  const std::vector<float> x = {0.5f, -1, 2, 1, 0.25f, -0.5f, -2, 1}, t = {1, 0, 0, 1};
+  const Samples samples{{x.data(), Shape::of({2, 4})}, {}, {t.data(), Shape::of({2, 2})}};
+  const auto batches_of_a_step = [&](const Json& layers) {
+    TrainerConfig config;
+    config.lbfgs_history = 3, config.schedule.learning_rate = 1e-3;
+    Learner run({{"seed", 1}, {"layers", layers}}, Shape::of({2, 4}), config);
+    CountsBatches watch;
+    run.trainer->session().watch(&watch);
+    for (int step = 0; step < 4; ++step) EXPECT_TRUE(run.trainer->step(samples));
+    run.trainer->session().watch(nullptr);
+    EXPECT_EQ(run.trainer->lbfgs_pairs().size(), 3u) << "every step has moved the weights";
+    return static_cast<double>(watch.batches) / 4;
+  };
+  EXPECT_EQ(batches_of_a_step({dense(4, 3), dense(3, 2)}), 2);
+  EXPECT_EQ(batches_of_a_step({dense(4, 3), batchnorm, dense(3, 2)}), 3);
+}
+
+TEST(Trainer, lbfgs_refuses_a_batch_that_does_not_fit) {  // T-24
+  TrainerConfig config;
+  config.lbfgs_history = 3;
+  Json layer = dense(4, 3);
+  layer["dtype"] = "int8";
+  Learner run({{"seed", 1}, {"layers", {layer, dense(3, 2)}}}, Shape::of({2, 4}), config);
+  const std::vector<float> x(8, 1.0f), t(6, 0.0f);
+  const std::string before = run.everything();
+  const auto refused = run.trainer->step({{x.data(), Shape::of({2, 4})}, {}, {t.data(), Shape::of({2, 3})}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::ShapeMismatch);
+  EXPECT_EQ(run.everything(), before);
+}
+
 TEST(Trainer, targets_refuse_what_they_would_not_read) {  // W-63
   Network network = network_of({{"seed", 1}, {"layers", {dense(4, 3), dense(3, 2)}}});
   ASSERT_TRUE(network.prepare(Shape::of({2, 4})));

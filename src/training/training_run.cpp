@@ -53,7 +53,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::create(TrainConfig config, con
                                                          TrainingInput input) {
   if (const HeldInMemory held = input.held();
       held.network != config.held.network || held.samples != config.held.samples)
-    return fail(Code::InvalidArgument, "the config was read for a run whose network and samples lie elsewhere");
+    return fail(Code::InvalidArgument, "the config was read for a run that gets its network and samples elsewhere");
   std::unique_ptr<TrainingRun> run(new TrainingRun(std::move(config), options));
   run->network_ = std::move(input.network);
   LOOM_TRY_VOID(run->open_data(std::move(input.samples)));
@@ -201,7 +201,7 @@ Result<void> TrainingRun::check_output() {
     return fail(Code::ShapeMismatch, "{}: {} class per sample, the network's output {} has {} rows", data.source,
                 data.target.elements(), output.text(), output.rows());
   if (!config_.trainer.loss.ignore_index && output.cols() < data.classes)
-    return fail(Code::ShapeMismatch, "{}: {} classes, the network's output {} tells {} apart", data.source,
+    return fail(Code::ShapeMismatch, "{}: {} classes, the network's output {} distinguishes {}", data.source,
                 data.classes, output.text(), output.cols());
   return {};
 }
@@ -327,7 +327,7 @@ Result<Samples> TrainingRun::batch_at(std::uint64_t epoch, std::uint64_t positio
     LOOM_TRY_VOID(batches_->seek(static_cast<std::uint32_t>(epoch), position));
   Batch batch;
   LOOM_TRY(const bool more, batches_->next(batch));
-  if (!more) return fail(Code::OutOfRange, "epoch {} has no batch behind sample {}", epoch, position);
+  if (!more) return fail(Code::OutOfRange, "epoch {} has no batch after sample {}", epoch, position);
   return samples_of(batch);
 }
 
@@ -371,7 +371,7 @@ Result<void> TrainingRun::begin_journal() {
     if (!lock_) {
       LOOM_TRY_VOID(create_folders(options_.out));
       LOOM_TRY_VOID(take_folder());
-      if (resumed_) return fail(Code::InvalidState, "{}: another process has begun a run there", options_.out);
+      if (resumed_) return fail(Code::InvalidState, "{}: another process has begun a run in this folder", options_.out);
     }
     LOOM_TRY_VOID(remove_older(options_.out, kTrainingRun));
     LOOM_TRY(journal_, Journal::create(file("journal.jsonl")));  // first: the other files are a run's by it

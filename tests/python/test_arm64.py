@@ -35,8 +35,12 @@ print(json.dumps(told))
 def use(command, library, *arguments):
     """What the script tells, run with a library."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("LOOM", "PYTHON"))}
-    env.update(WELVET_LIBRARY=str(library), WELVET_WITHOUT_NUMPY="1", PYTHONPATH=str(ROOT / "python"),
-               PYTHONDONTWRITEBYTECODE="1")
+    env.update(
+        WELVET_LIBRARY=str(library),
+        WELVET_WITHOUT_NUMPY="1",
+        PYTHONPATH=str(ROOT / "python"),
+        PYTHONDONTWRITEBYTECODE="1",
+    )
     done = subprocess.run([*command, "-c", USE, *arguments], capture_output=True, text=True, check=False, env=env)
     if done.returncode != 0:
         raise AssertionError(f"{command[0]}: {done.stderr}")
@@ -44,14 +48,12 @@ def use(command, library, *arguments):
 
 
 class Arm64(unittest.TestCase):
-
     def test_it_computes_what_this_machine_computes(self):
         folder, library = map(pathlib.Path, sys.argv[1:3])
         arm = ["qemu-aarch64-static", "-L", str(folder), str(folder / "usr" / "bin" / "python3")]
         model = pathlib.Path(os.environ.get("LOOM_DATA", "")) / "llm" / "SmolLM2-135M-Instruct.Q4_1.gguf"
         arguments = [str(model)] if os.environ.get("LOOM_OUTSIDE") == "whole" else []
-        self.assertEqual(use(arm, library, *arguments),
-                         use([sys.executable], os.environ["WELVET_LIBRARY"], *arguments))
+        self.assertEqual(use(arm, library, *arguments), use([sys.executable], os.environ["WELVET_LIBRARY"], *arguments))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,14 @@ sys.path.insert(0, str(ROOT / "python"))
 
 import welvet  # noqa: E402
 
-SPEC = {"seed": 5, "input_shape": [40], "layers": [
-    {"type": "dense", "input_height": 40, "output_height": 130, "activation": "tanh", "bias": True},
-    {"type": "dense", "input_height": 130, "output_height": 3, "bias": True}]}
+SPEC = {
+    "seed": 5,
+    "input_shape": [40],
+    "layers": [
+        {"type": "dense", "input_height": 40, "output_height": 130, "activation": "tanh", "bias": True},
+        {"type": "dense", "input_height": 130, "output_height": 3, "bias": True},
+    ],
+}
 
 
 def values(rows, cols, seed=1):
@@ -81,6 +86,7 @@ class OnACard(unittest.TestCase):
                 out.append(plain(tween.forward(x)))
                 tween.step(y, 0.05)
             return out + [net.hash()]
+
         self.same(work)
 
     def test_weights_that_are_set_between_steps(self):
@@ -100,6 +106,7 @@ class OnACard(unittest.TestCase):
                     net.set(name, halved(plain(net.get(name))))
                 out += [trainer.step(x, y).loss for _ in range(2)] + [net.hash()]
             return out
+
         self.same(work)
 
     @unittest.skipUnless(os.environ.get("LOOM_DATA"), "LOOM_DATA names no folder with models")
@@ -116,6 +123,7 @@ class OnACard(unittest.TestCase):
             data = (folder / "vad/silero_vad_half.onnx").read_bytes()
             half = welvet.Graph.from_bytes(data, device=device, threads=3)
             return [*out, plain(half({"input": [sound], "state": state})["output"])]
+
         self.same(work)
         graph = welvet.Graph(folder / "vad/silero_vad_half.onnx", device="auto")  # a software adapter is never taken
         graph({"input": [sound], "state": [[[0.0] * 128]] * 2})
@@ -136,14 +144,25 @@ class OnACard(unittest.TestCase):
                 out.append(plain(state.output()))
                 tween.step(state, y, 0.05)
             return out + [net.hash(), state.hash()]
+
         self.same(work)
 
     def test_evolutions(self):
-        config = {"task": "xor", "population": 10, "generations": 3, "seed": 4, "islands": 2,
-                  "mutation": {"weight_perturb_rate": 0.5, "dtype_rate": 0.3},
-                  "network": {"seed": 1, "layers": [
-                      {"type": "dense", "input_height": 2, "output_height": 40, "activation": "tanh"},
-                      {"type": "dense", "input_height": 40, "output_height": 1}]}}
+        config = {
+            "task": "xor",
+            "population": 10,
+            "generations": 3,
+            "seed": 4,
+            "islands": 2,
+            "mutation": {"weight_perturb_rate": 0.5, "dtype_rate": 0.3},
+            "network": {
+                "seed": 1,
+                "layers": [
+                    {"type": "dense", "input_height": 2, "output_height": 40, "activation": "tanh"},
+                    {"type": "dense", "input_height": 40, "output_height": 1},
+                ],
+            },
+        }
 
         def work(device):
             done = welvet.evolve(config, threads=3, device=device)
@@ -161,13 +180,18 @@ class OnACard(unittest.TestCase):
             net = welvet.Network(SPEC)
             welvet.train(config, net, x, y, progress=False, device=device)
             return net.hash()
+
         self.same(work)
         with tempfile.TemporaryDirectory() as folder:
             rows = "".join(f"{i / 30:.3f},{i % 7 / 7:.3f},{i % 2}\n" for i in range(30))
             pathlib.Path(folder, "x.csv").write_text(rows, encoding="utf-8")
-            config = {"network": {"layers": [{"type": "dense", "input_height": 2, "output_height": 2}]}, "epochs": 2,
-                      "data": {"format": "csv", "path": "x.csv", "header": False, "class_ids": True}, "batch_size": 10,
-                      "loss": "softmax_crossentropy"}
+            config = {
+                "network": {"layers": [{"type": "dense", "input_height": 2, "output_height": 2}]},
+                "epochs": 2,
+                "data": {"format": "csv", "path": "x.csv", "header": False, "class_ids": True},
+                "batch_size": 10,
+                "loss": "softmax_crossentropy",
+            }
             pathlib.Path(folder, "c.json").write_text(json.dumps(config), encoding="utf-8")
             welvet.train(pathlib.Path(folder, "c.json"), out=folder + "/run", progress=False, device="gpu")
             for device in (None, "gpu"):
@@ -198,6 +222,7 @@ class OnACard(unittest.TestCase):
             session = welvet.Network(SPEC).session(device="gpu")
             for _ in range(5):
                 got[i] = plain(session.forward(x))
+
         threads = [threading.Thread(target=work, args=(i,)) for i in range(len(got))]
         for thread in threads:
             thread.start()

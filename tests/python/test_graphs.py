@@ -28,9 +28,14 @@ from welvet import _abi, _native, _tensors  # noqa: E402
 np = _tensors.numpy()
 DATA = pathlib.Path(os.environ["LOOM_DATA"])
 SILERO = DATA / "vad/silero_vad.onnx"
-SPEC = {"seed": 5, "input_shape": [6], "layers": [
-    {"type": "dense", "input_height": 6, "output_height": 40, "activation": "tanh"},
-    {"type": "dense", "input_height": 40, "output_height": 3}]}
+SPEC = {
+    "seed": 5,
+    "input_shape": [6],
+    "layers": [
+        {"type": "dense", "input_height": 6, "output_height": 40, "activation": "tanh"},
+        {"type": "dense", "input_height": 40, "output_height": 3},
+    ],
+}
 
 
 def plain(data):
@@ -61,8 +66,10 @@ def interrupted(test, name, cancel_of):
         ended.append(name)
         return _abi.CANCELLED
 
-    with unittest.mock.patch.object(_native.library, name, slow), \
-            unittest.mock.patch.object(_native.library, "loom_cancel_set", set_it):
+    with (
+        unittest.mock.patch.object(_native.library, name, slow),
+        unittest.mock.patch.object(_native.library, "loom_cancel_set", set_it),
+    ):
         with test.assertRaises(KeyboardInterrupt):
             yield ended
         test.assertEqual(ended, [name])
@@ -73,7 +80,6 @@ def silero():
 
 
 class Graphs(unittest.TestCase):
-
     def setUp(self):
         self.graph = welvet.Graph(SILERO, threads=1)
 
@@ -106,7 +112,9 @@ class Graphs(unittest.TestCase):
         self.assertEqual((address, size, shape), (x.ctypes.data, x.nbytes, x.shape))
         given = {"input": x, "state": state, "sr": np.int64(16000)}
         first = self.graph(given)
-        self.graph({**given, "input": x.astype(np.float64), "sr": np.array(16000, np.int32)})  # other types become these
+        self.graph(
+            {**given, "input": x.astype(np.float64), "sr": np.array(16000, np.int32)}
+        )  # other types become these
         same = self.graph.hash()
         self.graph(given)
         self.assertEqual(self.graph.hash(), same)
@@ -116,7 +124,11 @@ class Graphs(unittest.TestCase):
         del x, state, given  # nothing of a run is read later
         self.graph(silero())
         self.assertEqual(self.graph.hash(), same)
-        for wrong, error in ((np.array([1j]), TypeError), (np.array(["a"]), TypeError), (np.array([[2.0**100]]), ValueError)):
+        for wrong, error in (
+            (np.array([1j]), TypeError),
+            (np.array(["a"]), TypeError),
+            (np.array([[2.0**100]]), ValueError),
+        ):
             with self.subTest(wrong=wrong), self.assertRaises(error):
                 self.graph({**silero(), "input": wrong})
         for wrong in (1.5, np.array([1.0]), [16000.0]):
@@ -172,8 +184,10 @@ class Graphs(unittest.TestCase):
             order.extend(ended)
             return unbind(session)
 
-        with interrupted(self, "loom_graph_session_run", lambda args: args[1]) as ended, \
-                unittest.mock.patch.object(_native.library, "loom_graph_session_unbind", unbound):
+        with (
+            interrupted(self, "loom_graph_session_run", lambda args: args[1]) as ended,
+            unittest.mock.patch.object(_native.library, "loom_graph_session_unbind", unbound),
+        ):
             self.graph(silero())
         self.assertEqual(order, ["loom_graph_session_run"])
         self.assertTrue(0 < plain(self.graph(silero())["output"])[0][0] < 1)
@@ -185,8 +199,10 @@ class Graphs(unittest.TestCase):
             calls.append(call)
             return long_call(call, cancel)
 
-        with unittest.mock.patch("welvet._native.long_call", counted), \
-                unittest.mock.patch("welvet.nn.graph._BRIEF", 60):
+        with (
+            unittest.mock.patch("welvet._native.long_call", counted),
+            unittest.mock.patch("welvet.nn.graph._BRIEF", 60),
+        ):
             for count, expected in ((576, 1), (576, 1), (288, 2), (288, 2), (576, 3)):
                 self.graph({**silero(), "input": [wave(count)]})
                 self.assertEqual(len(calls), expected)
@@ -211,7 +227,6 @@ class Graphs(unittest.TestCase):
 
 
 class LongCalls(unittest.TestCase):
-
     def test_an_interrupted_start_leaves_no_call_behind(self):
         start, ended = threading.Thread.start, []
 
@@ -235,14 +250,14 @@ class LongCalls(unittest.TestCase):
 
 
 class Encoders(unittest.TestCase):
-
     @classmethod
     def setUpClass(cls):
         cls.encoder = welvet.Encoder(DATA / "minilm", threads=2)
 
     def test_cosines_are_those_that_sentence_transformers_publishes(self):
-        vectors = plain(self.encoder.embed(
-            ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]))
+        vectors = plain(
+            self.encoder.embed(["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."])
+        )
 
         def cosine(a, b):
             return sum(x * y for x, y in zip(vectors[a], vectors[b]))  # their lengths are 1
@@ -290,7 +305,6 @@ class Encoders(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
-
     def test_load_finds_out_what_a_file_holds(self):
         net = welvet.Network(SPEC)
         x = [[0.1, -0.2, 0.3, 0.4, -0.5, 0.6]]
@@ -352,19 +366,34 @@ def write_adapter(folder, config, seed):
     tensors, data = {}, b""
     for layer in range(config["num_hidden_layers"]):
         for part, shape in (("A", (2, hidden)), ("B", (hidden, 2))):
-            numbers = array.array("f", [((i * 7919 + seed * 104729) % 201 - 100) / 300 for i in range(shape[0] * shape[1])])
+            numbers = array.array(
+                "f", [((i * 7919 + seed * 104729) % 201 - 100) / 300 for i in range(shape[0] * shape[1])]
+            )
             name = f"base_model.model.model.layers.{layer}.self_attn.q_proj.lora_{part}.weight"
-            tensors[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [len(data), len(data) + 4 * len(numbers)]}
+            tensors[name] = {
+                "dtype": "F32",
+                "shape": list(shape),
+                "data_offsets": [len(data), len(data) + 4 * len(numbers)],
+            }
             data += numbers.tobytes()
     head = json.dumps(tensors).encode()
     folder.mkdir()
     (folder / "adapter_model.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + data)
-    (folder / "adapter_config.json").write_text(json.dumps(
-        {"peft_type": "LORA", "task_type": "CAUSAL_LM", "r": 2, "lora_alpha": 64, "target_modules": ["q_proj"], "bias": "none"}))
+    (folder / "adapter_config.json").write_text(
+        json.dumps(
+            {
+                "peft_type": "LORA",
+                "task_type": "CAUSAL_LM",
+                "r": 2,
+                "lora_alpha": 64,
+                "target_modules": ["q_proj"],
+                "bias": "none",
+            }
+        )
+    )
 
 
 class Adapters(unittest.TestCase):
-
     def test_each_call_chooses_the_adapters_that_count(self):
         base = ROOT / "tests/golden/models/llama2_untied"
         config = json.loads((base / "config.json").read_text())
@@ -393,14 +422,15 @@ class Adapters(unittest.TestCase):
 
 
 class Watches(unittest.TestCase):
-
     def test_a_session_and_a_trainer_are_watched(self):
         net, events = welvet.Network(SPEC), []
         session, x = net.session(), [[0.1] * 6] * 2
         session.watch(events.append)
         y = plain(session.forward(x))
-        self.assertEqual([(e.event, e.path, e.layer, e.count) for e in events],
-                         [("forward", "layers.0", "dense", 80), ("forward", "layers.1", "dense", 6)])
+        self.assertEqual(
+            [(e.event, e.path, e.layer, e.count) for e in events],
+            [("forward", "layers.0", "dense", 80), ("forward", "layers.1", "dense", 6)],
+        )
         self.assertEqual(plain(events[1].values), [v for row in y for v in row])
         self.assertAlmostEqual(events[1].mean, sum(plain(events[1].values)) / 6, places=6)
         session.watch(None)
@@ -438,9 +468,11 @@ class Watches(unittest.TestCase):
             return unittest.mock.patch.object(_native.library, name, lambda *args: call(*args) or _abi.INVALID_STATE)
 
         with welvet.Trainer(net, (2, 6), loss="mse") as trainer, net.session(backward=True) as session:
-            for call, name in ((lambda: trainer.evaluate(x, y), "loom_trainer_evaluate"),
-                               (lambda: trainer.step(x, y), "loom_trainer_step"),
-                               (lambda: session.backward(y), "loom_network_session_backward")):
+            for call, name in (
+                (lambda: trainer.evaluate(x, y), "loom_trainer_evaluate"),
+                (lambda: trainer.step(x, y), "loom_trainer_step"),
+                (lambda: session.backward(y), "loom_network_session_backward"),
+            ):
                 for way in (contextlib.nullcontext(), failing(name)):  # also where the call fails too
                     session.watch(None)
                     session.forward(x)

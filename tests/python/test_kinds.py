@@ -18,9 +18,11 @@ if os.environ.get("WELVET_WITHOUT_NUMPY"):
 import welvet  # noqa: E402
 from welvet._native import library  # noqa: E402
 
-SETTINGS = [{"key": "input_height", "type": "integer", "min": 1, "help": "Required. Features of input and output"},
-            {"key": "output_height", "type": "integer", "min": 1},
-            {"key": "activation", "type": "activation", "default": "silu"}]
+SETTINGS = [
+    {"key": "input_height", "type": "integer", "min": 1, "help": "Required. Features of input and output"},
+    {"key": "output_height", "type": "integer", "min": 1},
+    {"key": "activation", "type": "activation", "default": "silu"},
+]
 
 
 def declare(layer):
@@ -44,10 +46,16 @@ def backward(layer, dy):
 
 
 def spec(kind, dtype="float32"):
-    return {"seed": 3, "input_shape": [4], "default_dtype": dtype, "layers": [
-        {"type": "dense", "input_height": 4, "output_height": 8, "activation": "tanh"},
-        {"type": kind, "input_height": 8, "output_height": 12},
-        {"type": "dense", "input_height": 8, "output_height": 2}]}
+    return {
+        "seed": 3,
+        "input_shape": [4],
+        "default_dtype": dtype,
+        "layers": [
+            {"type": "dense", "input_height": 4, "output_height": 8, "activation": "tanh"},
+            {"type": kind, "input_height": 8, "output_height": 12},
+            {"type": "dense", "input_height": 8, "output_height": 2},
+        ],
+    }
 
 
 X = [[float(i >> k & 1) for k in range(4)] for i in range(16)]
@@ -56,13 +64,13 @@ ODD = [bin(i).count("1") % 2 for i in range(16)]
 
 def trained(kind, dtype):
     net = welvet.Network(spec(kind, dtype))
-    with welvet.Trainer(net, (16, 4), loss="softmax_crossentropy", optimizer="adam", learning_rate=0.02,
-                        threads=2) as trainer:
+    with welvet.Trainer(
+        net, (16, 4), loss="softmax_crossentropy", optimizer="adam", learning_rate=0.02, threads=2
+    ) as trainer:
         return net, [trainer.step(X, classes=ODD).loss for _ in range(120)]
 
 
 class Kinds(unittest.TestCase):
-
     def test_a_kind_has_the_bits_of_the_built_in_one(self):
         welvet.register_kind("py_swiglu", forward, backward, declare, settings=SETTINGS, width_key="input_height")
         with self.assertRaises(welvet.ArgumentError):
@@ -193,6 +201,7 @@ class Kinds(unittest.TestCase):
         with welvet.Network({"layers": [{"type": "py_operators"}]}) as net:
             y = net([[0.5, 3.0]])
             self.assertEqual(y.tolist(), [[2 * v - (1 - v) * v - v + 1 for v in (0.5, 3.0)]])
+
             # Each thread that plans a pass may call back; passes of a known shape do not.
             def elsewhere():
                 with welvet.Session(net) as session:

@@ -27,19 +27,26 @@ from welvet import _tensors  # noqa: E402
 
 np = _tensors.numpy() if not os.environ.get("WELVET_WITHOUT_NUMPY") else None
 
-SPEC = {"seed": 5, "input_shape": [6], "layers": [
-    {"type": "dense", "input_height": 6, "output_height": 40, "activation": "tanh"},
-    {"type": "dense", "input_height": 40, "output_height": 3}]}
+SPEC = {
+    "seed": 5,
+    "input_shape": [6],
+    "layers": [
+        {"type": "dense", "input_height": 6, "output_height": 40, "activation": "tanh"},
+        {"type": "dense", "input_height": 40, "output_height": 3},
+    ],
+}
 
 
 def values(shape, seed=1):
     """Numbers between -1 and 1 as nested lists."""
+
     def fill(extents):
         nonlocal seed
         if not extents:
             seed = (seed * 1664525 + 1013904223) % 2**32
             return seed / 2**31 - 1
         return [fill(extents[1:]) for _ in range(extents[0])]
+
     return fill(list(shape))
 
 
@@ -52,17 +59,23 @@ def plain(data):
 def onnx_file():
     def part(field, data):
         return bytes([field << 3 | 2, len(data)]) + data
+
     def node(op, inputs, output):
         return part(1, b"".join(part(1, i) for i in inputs) + part(2, output) + part(4, op))
+
     w = array.array("f", [1, -1, 2, -2])
     tensor = b"\x08\x02\x08\x02\x10\x01" + part(8, b"w") + part(9, w.tobytes())
-    graph = (node(b"MatMul", [b"x", b"w"], b"m") + node(b"Relu", [b"m"], b"y") + part(5, tensor)
-             + part(11, part(1, b"x")) + part(12, part(1, b"y")))
+    graph = (
+        node(b"MatMul", [b"x", b"w"], b"m")
+        + node(b"Relu", [b"m"], b"y")
+        + part(5, tensor)
+        + part(11, part(1, b"x"))
+        + part(12, part(1, b"y"))
+    )
     return b"\x08\x08" + part(7, graph) + part(8, b"\x10\x11")
 
 
 class Networks(unittest.TestCase):
-
     def setUp(self):
         self.net = welvet.Network(SPEC)
 
@@ -97,7 +110,11 @@ class Networks(unittest.TestCase):
     def test_a_network_is_pickled_and_copied(self):
         self.net.morph("int8")
         y = plain(self.net(values((4, 6))))
-        for again in (pickle.loads(pickle.dumps(self.net)), copy.copy(self.net), copy.deepcopy({"a": [self.net]})["a"][0]):
+        for again in (
+            pickle.loads(pickle.dumps(self.net)),
+            copy.copy(self.net),
+            copy.deepcopy({"a": [self.net]})["a"][0],
+        ):
             self.assertEqual((again.hash(), again.spec), (self.net.hash(), self.net.spec))
             self.assertEqual(plain(again(values((4, 6)))), y)
             again.set("layers.1.weight", values((3, 40)))
@@ -146,8 +163,14 @@ class Networks(unittest.TestCase):
         self.assertEqual(copy.hash(), self.net.hash())
 
     def test_wrong_inputs_are_errors(self):
-        for wrong, error in ((values((4, 5)), ValueError), ([[1, 2], [3]], ValueError), ("abc", (TypeError, ValueError)),
-                             ([["a"] * 6], TypeError), (None, TypeError), (object(), TypeError)):
+        for wrong, error in (
+            (values((4, 5)), ValueError),
+            ([[1, 2], [3]], ValueError),
+            ("abc", (TypeError, ValueError)),
+            ([["a"] * 6], TypeError),
+            (None, TypeError),
+            (object(), TypeError),
+        ):
             with self.subTest(wrong=wrong), self.assertRaises(error):
                 self.net(wrong)
         with self.assertRaises(ValueError):
@@ -259,7 +282,6 @@ class Networks(unittest.TestCase):
 
 @unittest.skipIf(np is None, "numpy's arrays")
 class Arrays(unittest.TestCase):
-
     def test_arrays_of_any_type_and_order_are_taken(self):
         net = welvet.Network(SPEC)
         x = np.arange(24, dtype=np.float64).reshape(4, 6) / 24
@@ -328,12 +350,17 @@ class Arrays(unittest.TestCase):
 
 
 class Learning(unittest.TestCase):
-
     def test_whole_trainings_are_the_same_with_any_threads(self):
         x = values((60, 6))
         classes = [int(row[0] > 0) + int(row[1] > 0) for row in x]
-        config = {"epochs": 8, "batch_size": 20, "shuffle": True, "loss": "softmax_crossentropy", "optimizer": "adam",
-                  "learning_rate": 0.02}
+        config = {
+            "epochs": 8,
+            "batch_size": 20,
+            "shuffle": True,
+            "loss": "softmax_crossentropy",
+            "optimizer": "adam",
+            "learning_rate": 0.02,
+        }
         hashes, told = [], []
         for threads in (1, 2):
             net = welvet.Network(SPEC)
@@ -351,8 +378,13 @@ class Learning(unittest.TestCase):
         lines = "\n".join(",".join(str(v) for v in row) + f",{int(row[0] > 0)}" for row in values((40, 6)))
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "data.csv").write_text("a,b,c,d,e,f,y\n" + lines + "\n")
-            config = {"epochs": 3, "batch_size": 10, "network": SPEC, "loss": "softmax_crossentropy",
-                      "data": {"format": "csv", "path": "data.csv", "target_column": "y"}}
+            config = {
+                "epochs": 3,
+                "batch_size": 10,
+                "network": SPEC,
+                "loss": "softmax_crossentropy",
+                "data": {"format": "csv", "path": "data.csv", "target_column": "y"},
+            }
             out = pathlib.Path(folder, "run")
             run = welvet.train(config, folder=folder, out=out, progress=False)
             again = welvet.replay(out)
@@ -362,8 +394,9 @@ class Learning(unittest.TestCase):
 
     def test_progress_may_end_a_run_or_raise(self):
         x, y = values((20, 6)), values((20, 3))
-        run = welvet.train({"epochs": 50, "batch_size": 20}, welvet.Network(SPEC), x, y,
-                           progress=lambda about: about["epoch"] < 3)
+        run = welvet.train(
+            {"epochs": 50, "batch_size": 20}, welvet.Network(SPEC), x, y, progress=lambda about: about["epoch"] < 3
+        )
         self.assertEqual(run.stop_reason, "stopped")
 
         def fails(_):
@@ -437,9 +470,20 @@ class Learning(unittest.TestCase):
 
     def test_an_evolution_runs_by_a_config(self):
         told = []
-        outcome = welvet.evolve({"task": "xor", "population": 16, "generations": 3, "network": {"layers": [
-            {"type": "dense", "input_height": 2, "output_height": 4, "activation": "tanh"},
-            {"type": "dense", "input_height": 4, "output_height": 1, "activation": "sigmoid"}]}}, progress=told.append)
+        outcome = welvet.evolve(
+            {
+                "task": "xor",
+                "population": 16,
+                "generations": 3,
+                "network": {
+                    "layers": [
+                        {"type": "dense", "input_height": 2, "output_height": 4, "activation": "tanh"},
+                        {"type": "dense", "input_height": 4, "output_height": 1, "activation": "sigmoid"},
+                    ]
+                },
+            },
+            progress=told.append,
+        )
         self.assertEqual(outcome["generations"], len(told))
 
     def test_objects_may_go_in_any_order(self):
@@ -452,13 +496,18 @@ class Learning(unittest.TestCase):
 
 
 class Documentation(unittest.TestCase):
-
     def test_examples_of_docstrings_run(self):
         tried = {}
         for name in ("welvet", *(f"welvet.{p}" for p in ("lm", "nn", "train", "evolve"))):
             package = importlib.import_module(name)
-            modules = [package, *(importlib.import_module(f"{name}.{m.name}") for m in pkgutil.iter_modules(package.__path__)
-                                  if name != "welvet")]
+            modules = [
+                package,
+                *(
+                    importlib.import_module(f"{name}.{m.name}")
+                    for m in pkgutil.iter_modules(package.__path__)
+                    if name != "welvet"
+                ),
+            ]
             for module in modules:
                 failed, tried[module.__name__] = doctest.testmod(module)
                 self.assertEqual(failed, 0, module.__name__)
@@ -476,10 +525,19 @@ class Documentation(unittest.TestCase):
 
     def test_an_import_loads_nothing_that_takes_long(self):
         slow = {"asyncio", "numpy", "tempfile", "typing", "welvet._types", "welvet.bridge"}
-        for used, other in (("", {"welvet.lm", "welvet.nn"}), ("welvet.LM", {"welvet.nn"}), ("welvet.Trainer", {"welvet.lm"})):
+        for used, other in (
+            ("", {"welvet.lm", "welvet.nn"}),
+            ("welvet.LM", {"welvet.nn"}),
+            ("welvet.Trainer", {"welvet.lm"}),
+        ):
             loaded = f"import sys; old = set(sys.modules); import welvet; {used}; print(*set(sys.modules) - old)"
-            done = subprocess.run([sys.executable, "-S", "-c", loaded.replace("; ;", ";")], capture_output=True, text=True,
-                                  check=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+            done = subprocess.run(
+                [sys.executable, "-S", "-c", loaded.replace("; ;", ";")],
+                capture_output=True,
+                text=True,
+                check=True,
+                env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+            )
             modules = set(done.stdout.split())
             self.assertIn("welvet._native", modules)
             self.assertEqual(modules & (slow | other), set(), used)
@@ -536,8 +594,13 @@ class Measurements(unittest.TestCase):
 class Windows(unittest.TestCase):
     """Windowed observers of everything that can be watched."""
 
-    SPEC = {"seed": 1, "layers": [{"type": "dense", "input_height": 3, "output_height": 3, "activation": "tanh"},
-                                  {"type": "dense", "input_height": 3, "output_height": 2}]}
+    SPEC = {
+        "seed": 1,
+        "layers": [
+            {"type": "dense", "input_height": 3, "output_height": 3, "activation": "tanh"},
+            {"type": "dense", "input_height": 3, "output_height": 2},
+        ],
+    }
 
     def watched(self):
         """Pairs of what is watched and a call that runs two layers, forward."""
@@ -567,8 +630,9 @@ class Windows(unittest.TestCase):
                     self.assertEqual(window.least, min(e.least for e in part))
                     self.assertAlmostEqual(window.mean, sum(e.mean for e in part) / 4)
                     self.assertAlmostEqual(window.active, sum(e.active for e in part) / 4)
-                    self.assertAlmostEqual(window.sparsity,
-                                           1 - sum(e.active for e in part) / sum(e.count for e in part))
+                    self.assertAlmostEqual(
+                        window.sparsity, 1 - sum(e.active for e in part) / sum(e.count for e in part)
+                    )
                     self.assertEqual((window.first_step, window.last_step), (part[0].step, part[-1].step))
                 watched.watch_windows(4, None)
                 watched.watch(None)
@@ -675,11 +739,15 @@ class WrongTypes(unittest.TestCase):
             "context": lambda: net.session(context=None),
             "kv_dtype": lambda: net.session(kv_dtype=8),
             "isa": lambda: net.session(isa=2),
-            "device": lambda: net.session(device=0.5)}
+            "device": lambda: net.session(device=0.5),
+        }
 
     def test_wrong_types_are_named(self):
         for name, call in self.wrong_calls().items():
-            with self.subTest(name=name), self.assertRaisesRegex(TypeError, rf"^(a case of )?{name.strip()} must be .*, not \w+$"):
+            with (
+                self.subTest(name=name),
+                self.assertRaisesRegex(TypeError, rf"^(a case of )?{name.strip()} must be .*, not \w+$"),
+            ):
                 call()
 
 
@@ -691,8 +759,10 @@ class DocumentedErrors(unittest.TestCase):
     def calls(self):
         """Pairs of an exception (with the code of a LoomError) and a call."""
         net = welvet.Network(self.SPEC)
-        going, other = (welvet.Network({"layers": [{"type": "rnn", "input_height": 2, "output_height": n}]}).session(context=4)
-                        for n in (3, 4))
+        going, other = (
+            welvet.Network({"layers": [{"type": "rnn", "input_height": 2, "output_height": n}]}).session(context=4)
+            for n in (3, 4)
+        )
         going([[[1, 2]]])
         other([[[1, 2]]])
         plain_session, session = net.session(), net.session(backward=True)
@@ -750,7 +820,10 @@ class DocumentedErrors(unittest.TestCase):
             "member": (ValueError, lambda: people.network(99)),
             "best": ("NoValue", people.best),
             "tell": (ValueError, lambda: people.tell([1])),
-            "population restore": ("CorruptData", lambda: welvet.Population.restore(people.snapshot()[:-1], (1, 2), population=4)),
+            "population restore": (
+                "CorruptData",
+                lambda: welvet.Population.restore(people.snapshot()[:-1], (1, 2), population=4),
+            ),
             "splice": (ValueError, lambda: welvet.splice(net, net, mode="nothing")),
             "mutate": (ValueError, lambda: welvet.mutate(net, (1, 2), nothing=1)),
             "train": (ValueError, train),
@@ -762,11 +835,15 @@ class DocumentedErrors(unittest.TestCase):
             "quantize": (welvet.NotFoundError, lambda: welvet.quantize("nothing", folder + "/n.gguf", "q4_0")),
             "tile_sizes": (ValueError, lambda: welvet.tile_sizes("nothing")),
             "simulate_precision": (ValueError, lambda: welvet.simulate_precision([1], "int9")),
-            "group": (ValueError, lambda: welvet.group([[1, 0], [0, 1]], 3))}
+            "group": (ValueError, lambda: welvet.group([[1, 0], [0, 1]], 3)),
+        }
 
     def test_errors_are_those_of_the_docstrings(self):
         for name, (expected, call) in self.calls().items():
-            with self.subTest(name=name), self.assertRaises(welvet.LoomError if isinstance(expected, str) else expected) as wrong:
+            with (
+                self.subTest(name=name),
+                self.assertRaises(welvet.LoomError if isinstance(expected, str) else expected) as wrong,
+            ):
                 call()
             if isinstance(expected, str):
                 with self.subTest(name=name):
@@ -782,9 +859,14 @@ class Clusters(unittest.TestCase):
             self.assertNotEqual(found["assignment"][0], found["assignment"][1])
             self.assertEqual(found, welvet.cluster(points, 2, plus_plus=plus_plus, seed=5))
         self.assertEqual(welvet.cluster(points, 2, max_iterations=1)["iterations"], 1)
-        for wrong in (lambda: welvet.cluster(points, 5), lambda: welvet.cluster(points, 0),
-                      lambda: welvet.cluster([1, 2], 1), lambda: welvet.silhouette(points, [0, 1]),
-                      lambda: welvet.silhouette(points, [0, 0, 0, 0]), lambda: welvet.group(points, 3)):
+        for wrong in (
+            lambda: welvet.cluster(points, 5),
+            lambda: welvet.cluster(points, 0),
+            lambda: welvet.cluster([1, 2], 1),
+            lambda: welvet.silhouette(points, [0, 1]),
+            lambda: welvet.silhouette(points, [0, 0, 0, 0]),
+            lambda: welvet.group(points, 3),
+        ):
             with self.assertRaises(ValueError):
                 wrong()
         spec = {"layers": [{"type": "dense", "input_height": 2, "output_height": 2}]}

@@ -40,7 +40,7 @@ def imports_of(name, path, names):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in names)
         elif isinstance(node, ast.ImportFrom):
-            base = parts[:len(parts) - node.level + 1] if node.level else []
+            base = parts[: len(parts) - node.level + 1] if node.level else []
             module = ".".join([*base, *((node.module or "").split(".") if node.module else [])])
             inside = {f"{module}.{alias.name}" for alias in node.names}
             yield from inside & names
@@ -54,7 +54,7 @@ def circle(graph):
 
     def visit(name):
         if name in path:
-            return path[path.index(name):] + [name]
+            return path[path.index(name) :] + [name]
         if name in done:
             return None
         path.append(name)
@@ -67,10 +67,11 @@ def circle(graph):
 
 
 class Modules(unittest.TestCase):
-
     def test_no_module_imports_itself_through_others(self):
-        files = {".".join(("welvet", *p.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): p
-                 for p in PACKAGE.rglob("*.py")}
+        files = {
+            ".".join(("welvet", *p.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): p
+            for p in PACKAGE.rglob("*.py")
+        }
         graph = {name: set(imports_of(name, path, set(files))) for name, path in files.items()}
         self.assertIn("welvet.lm.options", graph["welvet.lm.chat"])
         self.assertIsNone(circle(graph))
@@ -100,6 +101,7 @@ class Modules(unittest.TestCase):
     def test_a_module_of_a_functions_name_is_the_function_too(self):
         import welvet.evolve as evolve
         import welvet.train as train
+
         self.assertIs(train, welvet.train)
         self.assertIs(train.Trainer, welvet.Trainer)
         self.assertEqual(inspect.signature(train), inspect.signature(train.train))
@@ -110,10 +112,17 @@ class Modules(unittest.TestCase):
             welvet.evolve("nothing.json")
 
     def test_each_name_imports_from_a_fresh_interpreter(self):
-        program = ("import sys, importlib\nfor name in sys.argv[1:]:\n    import welvet\n    getattr(welvet, name)\n"
-                   "    for key in [k for k in sys.modules if k.partition('.')[0] == 'welvet']: del sys.modules[key]\n")
-        done = subprocess.run([sys.executable, "-B", "-c", program, *NAMES], capture_output=True, text=True, check=False,
-                              env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        program = (
+            "import sys, importlib\nfor name in sys.argv[1:]:\n    import welvet\n    getattr(welvet, name)\n"
+            "    for key in [k for k in sys.modules if k.partition('.')[0] == 'welvet']: del sys.modules[key]\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", program, *NAMES],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
@@ -135,7 +144,9 @@ def public():
             if not base.__module__.startswith("welvet") or base is value and issubclass(value, BaseException):
                 continue
             for member, inner in vars(base).items():
-                if not member.startswith("_") and (callable(inner) or isinstance(inner, (classmethod, staticmethod, property))):
+                if not member.startswith("_") and (
+                    callable(inner) or isinstance(inner, (classmethod, staticmethod, property))
+                ):
                     yield f"{name}.{member}", inner if isinstance(inner, property) else getattr(value, member)
 
 
@@ -156,8 +167,10 @@ def sections_of(docstring):
     return out
 
 
-@unittest.skipIf(importlib.util.find_spec("ray") is None or importlib.util.find_spec("numpy") is None,
-                 "welvet.ray needs ray and numpy")
+@unittest.skipIf(
+    importlib.util.find_spec("ray") is None or importlib.util.find_spec("numpy") is None,
+    "welvet.ray needs ray and numpy",
+)
 class Documentation(unittest.TestCase):
     maxDiff = None
 
@@ -178,7 +191,9 @@ class Documentation(unittest.TestCase):
             sections = sections_of(inspect.getdoc(value))
             own = not inspect.isclass(value) or not issubclass(value, Exception) or "__init__" in vars(value)
             made = name.rpartition(".")[2] in MADE or getattr(value, "__name__", "") in MADE
-            names = [] if made or not own else [n for n in inspect.signature(value).parameters if n not in ("self", "cls")]
+            names = (
+                [] if made or not own else [n for n in inspect.signature(value).parameters if n not in ("self", "cls")]
+            )
             with self.subTest(name=name):
                 described = sections.get("Args", [])
                 if dataclasses.is_dataclass(value):
@@ -196,10 +211,19 @@ class Documentation(unittest.TestCase):
 
     def test_options_of_answers_are_parameters(self):
         from welvet.lm import LM, Chat, Session, Transformer, generation_options
+
         options = set(inspect.signature(generation_options).parameters)
         self.assertGreater(len(options), 15)
-        for function in (LM.generate, LM.stream, LM.chat, Chat, Session.generate, Session.stream, Transformer.generate,
-                         Transformer.generate_stream):
+        for function in (
+            LM.generate,
+            LM.stream,
+            LM.chat,
+            Chat,
+            Session.generate,
+            Session.stream,
+            Transformer.generate,
+            Transformer.generate_stream,
+        ):
             self.assertLessEqual(options, set(inspect.signature(function).parameters), function)
             self.assertNotIn("options", inspect.signature(function).parameters)
             text = pydoc.render_doc(function, renderer=pydoc.plaintext)
@@ -208,23 +232,36 @@ class Documentation(unittest.TestCase):
 
     def test_typed_options_are_the_parameters(self):
         source = (PACKAGE / "lm" / "options.py").read_text(encoding="utf-8")
-        classes = {n.name: [f.target.id for f in n.body if isinstance(f, ast.AnnAssign)]
-                   for n in ast.walk(ast.parse(source)) if isinstance(n, ast.ClassDef)}
-        self.assertEqual(set(classes["Sampling"] + classes["AnswerOptions"]),
-                         set(inspect.signature(welvet.lm.generation_options).parameters))
+        classes = {
+            n.name: [f.target.id for f in n.body if isinstance(f, ast.AnnAssign)]
+            for n in ast.walk(ast.parse(source))
+            if isinstance(n, ast.ClassDef)
+        }
+        self.assertEqual(
+            set(classes["Sampling"] + classes["AnswerOptions"]),
+            set(inspect.signature(welvet.lm.generation_options).parameters),
+        )
 
     def test_sphinx_renders_everything_without_a_warning(self):
         if importlib.util.find_spec("sphinx") is None:
             self.skipTest("sphinx is not installed")
         with tempfile.TemporaryDirectory() as folder:
-            pages = "".join(f".. automodule:: welvet{'.' * bool(m)}{m}\n   :members:\n   :inherited-members: Exception, ndarray\n"
-                            "   :undoc-members:\n\n" for m in MODULES)
+            pages = "".join(
+                f".. automodule:: welvet{'.' * bool(m)}{m}\n   :members:\n   :inherited-members: Exception, ndarray\n"
+                "   :undoc-members:\n\n"
+                for m in MODULES
+            )
             pathlib.Path(folder, "index.rst").write_text("welvet\n======\n\n" + pages)
-            pathlib.Path(folder, "conf.py").write_text("extensions = ['sphinx.ext.autodoc', 'sphinx.ext.napoleon']\n"
-                                                       "napoleon_use_ivar = True\n")
-            done = subprocess.run([sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", folder,
-                                   folder + "/out"], capture_output=True, text=True, check=False,
-                                  env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+            pathlib.Path(folder, "conf.py").write_text(
+                "extensions = ['sphinx.ext.autodoc', 'sphinx.ext.napoleon']\nnapoleon_use_ivar = True\n"
+            )
+            done = subprocess.run(
+                [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", folder, folder + "/out"],
+                capture_output=True,
+                text=True,
+                check=False,
+                env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+            )
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             page = pathlib.Path(folder, "out", "index.html").read_text(encoding="utf-8")
             self.assertIn("stop_ids", page)

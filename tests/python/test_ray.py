@@ -29,7 +29,6 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 
 import numpy  # noqa: E402
 import ray  # noqa: E402
-
 import ray_actors  # noqa: E402
 import welvet  # noqa: E402
 import welvet.ray  # noqa: E402
@@ -61,11 +60,16 @@ def judge_that_dies_once(flag):
 
 
 class Case(unittest.TestCase):
-
     @classmethod
     def setUpClass(cls):
-        ray.init(address="local", num_cpus=5, object_store_memory=200_000_000, include_dashboard=False,
-                 log_to_driver=False, logging_level="ERROR")
+        ray.init(
+            address="local",
+            num_cpus=5,
+            object_store_memory=200_000_000,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="ERROR",
+        )
 
     @classmethod
     def tearDownClass(cls):
@@ -78,7 +82,6 @@ class Case(unittest.TestCase):
 
 
 class Training(Case):
-
     def train(self, workers, given=None, **more):
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
@@ -92,8 +95,9 @@ class Training(Case):
             self.assertEqual((run.hash, run.losses), (whole.hash, whole.losses), workers)
             journal = self.folder / str(workers) / "journal.jsonl"
             self.assertEqual(journal.read_text(), (self.folder / "whole" / "journal.jsonl").read_text())
-        self.assertEqual({p.name for p in (self.folder / "5").iterdir()},
-                         {p.name for p in (self.folder / "whole").iterdir()})
+        self.assertEqual(
+            {p.name for p in (self.folder / "5").iterdir()}, {p.name for p in (self.folder / "whole").iterdir()}
+        )
         self.assertEqual(welvet.replay(self.folder / "2", progress=False)["hash"], whole.hash)
 
     def test_a_worker_that_exits_in_a_step_is_replaced(self):
@@ -182,7 +186,6 @@ class Training(Case):
 
         @ray.remote(num_cpus=4)
         class Full:
-
             def stand(self):
                 return True
 
@@ -190,8 +193,9 @@ class Training(Case):
         ray.get(full.stand.remote())
         said, heard = io.StringIO(), []
         with contextlib.redirect_stderr(said):
-            crew = _crew.Crew(2, _training.Replica, json.dumps(config()), str(SPIRALS.parent), patience=4,
-                              tell=heard.append)
+            crew = _crew.Crew(
+                2, _training.Replica, json.dumps(config()), str(SPIRALS.parent), patience=4, tell=heard.append
+            )
             self.addCleanup(crew.close)
             while not heard:
                 infos = crew.run("info", [()] * 3)
@@ -209,7 +213,6 @@ class Training(Case):
 
 
 class Populations(Case):
-
     def population(self, seed):
         base = welvet.Network({"seed": 1, "layers": [{"type": "dense", "input_height": 2, "output_height": 1}]})
         return welvet.Population(base, (1, 2), population=6, seed=seed, mutation={"node_rate": 0})
@@ -232,13 +235,22 @@ class Populations(Case):
 
 
 class Evolutions(Case):
-
     CONFIG = {
-        "task": {"name": "spirals", "points": 24, "score": "squared_error"}, "population": 12, "islands": 3,
-        "migrate_every": 2, "generations": 4, "seed": 3, "novelty": {"weight": 0.2},
-        "network": {"seed": 1, "layers": [
-            {"type": "dense", "input_height": 2, "output_height": 8, "bias": True, "activation": "tanh"},
-            {"type": "dense", "input_height": 8, "output_height": 1, "bias": True, "activation": "sigmoid"}]}}
+        "task": {"name": "spirals", "points": 24, "score": "squared_error"},
+        "population": 12,
+        "islands": 3,
+        "migrate_every": 2,
+        "generations": 4,
+        "seed": 3,
+        "novelty": {"weight": 0.2},
+        "network": {
+            "seed": 1,
+            "layers": [
+                {"type": "dense", "input_height": 2, "output_height": 8, "bias": True, "activation": "tanh"},
+                {"type": "dense", "input_height": 8, "output_height": 1, "bias": True, "activation": "sigmoid"},
+            ],
+        },
+    }
 
     def test_islands_of_a_config_become_what_they_become_in_one_process(self):
         whole = welvet.evolve(self.CONFIG, out=self.folder / "whole")
@@ -247,8 +259,9 @@ class Evolutions(Case):
             self.assertEqual((outcome["hash"], outcome["best"]), (whole["hash"], whole["best"]), workers)
             self.assertEqual((outcome["workers"], outcome["lost_workers"]), (workers, 0))
             for name in ("lineage.jsonl", "best.entity"):
-                self.assertEqual((self.folder / str(workers) / name).read_bytes(),
-                                 (self.folder / "whole" / name).read_bytes())
+                self.assertEqual(
+                    (self.folder / str(workers) / name).read_bytes(), (self.folder / "whole" / name).read_bytes()
+                )
 
     def test_a_judge_that_exits_is_replaced_and_told(self):
         whole = welvet.evolve(self.CONFIG)
@@ -259,7 +272,7 @@ class Evolutions(Case):
         with contextlib.redirect_stderr(said):
             outcome = welvet.ray.evolve(self.CONFIG, 2, out=self.folder / "run")
         self.assertEqual((outcome["hash"], outcome["lost_workers"]), (whole["hash"], 1))
-        line, = [json.loads(text) for text in (self.folder / "run" / "workers.jsonl").read_text().splitlines()]
+        (line,) = [json.loads(text) for text in (self.folder / "run" / "workers.jsonl").read_text().splitlines()]
         self.assertEqual((line["event"], line["judged"]), ("lost", 0))
         self.assertIn("is lost; a new one does its work again", said.getvalue())
 
@@ -276,7 +289,6 @@ class Evolutions(Case):
 
 
 class Datasets(Case):
-
     def test_outputs_are_those_of_one_process(self):
         if importlib.util.find_spec("pyarrow") is None or importlib.util.find_spec("pandas") is None:
             self.skipTest("no ray[data]")
@@ -293,10 +305,15 @@ class Datasets(Case):
 
 
 class Program(unittest.TestCase):
-
     def run_it(self, *arguments, **more):
-        return subprocess.run([sys.executable, "-m", "welvet.ray", *arguments], capture_output=True, text=True,
-                              check=False, timeout=300, **more)
+        return subprocess.run(
+            [sys.executable, "-m", "welvet.ray", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            **more,
+        )
 
     def test_it_starts_a_cluster_and_says_what_loom_train_says(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -328,8 +345,9 @@ class Program(unittest.TestCase):
             path = pathlib.Path(folder, "spirals.json")
             path.write_text(json.dumps(config(epochs=2000)))
             pathlib.Path(folder, "spirals.csv").write_bytes((SPIRALS.parent / "spirals.csv").read_bytes())
-            with subprocess.Popen([sys.executable, "-m", "welvet.ray", "train", str(path)], stderr=subprocess.PIPE,
-                                  text=True) as process:
+            with subprocess.Popen(
+                [sys.executable, "-m", "welvet.ray", "train", str(path)], stderr=subprocess.PIPE, text=True
+            ) as process:
                 line = process.stderr.readline()
                 self.assertIn("epoch 1 of 2000", line)
                 process.send_signal(signal.SIGINT)
@@ -341,7 +359,6 @@ class Program(unittest.TestCase):
 
 
 class Checks(unittest.TestCase):
-
     def test_what_cannot_be_divided_is_refused_before_a_cluster_starts(self):
         with unittest.mock.patch.object(_training, "connect", side_effect=AssertionError("a cluster starts")):
             for more in ({"shards": 1}, {"tween": {}}):
@@ -355,7 +372,6 @@ class Checks(unittest.TestCase):
 
 
 class Tutorial(Case):
-
     def test_every_block_runs(self):
         text = (ROOT / "docs" / "guide" / "tutorial-ray.md").read_text()
         blocks = re.findall(r"```python\n(.*?)```", text, re.S)

@@ -18,7 +18,6 @@ MINILM = pathlib.Path(os.environ["LOOM_DATA"], "minilm")
 
 
 class Tutorial(unittest.TestCase):
-
     def test_every_block_runs_and_prints_what_it_says(self):
         text = (ROOT / "docs" / "guide" / "tutorial-python.md").read_text()
         blocks = re.findall(r"```python\n(.*?)```", text, re.S)
@@ -30,8 +29,14 @@ class Tutorial(unittest.TestCase):
             for number, block in enumerate(blocks):
                 with self.subTest(block=number):
                     exec(compile(block, f"block {number} of the tutorial", "exec"), names)
-        for said in ("<welvet.Network network: grid 1 x 1 x 1 x 2, 82 weights>", "The capital of France is Paris. 99554f0d",
-                     "/layers/0/type", "cosine 0.6660", "forward layers.1 dense", "<welvet.Graph (input: float32) -> "):
+        for said in (
+            "<welvet.Network network: grid 1 x 1 x 1 x 2, 82 weights>",
+            "The capital of France is Paris. 99554f0d",
+            "/layers/0/type",
+            "cosine 0.6660",
+            "forward layers.1 dense",
+            "<welvet.Graph (input: float32) -> ",
+        ):
             self.assertIn(said, printed.getvalue())
 
     def test_every_block_of_a_guide_prints_the_text_after_it(self):

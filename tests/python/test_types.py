@@ -13,6 +13,9 @@ if importlib.util.find_spec("mypy") is None or importlib.util.find_spec("numpy")
     sys.exit(77)
 
 with tempfile.TemporaryDirectory() as cache:
-    done = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", cache, "python/welvet",
-                           "tests/python/typed_program.py"], cwd=ROOT, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", cache, "python/welvet", "tests/python/typed_program.py"],
+        cwd=ROOT,
+        check=False,
+    )
 sys.exit(done.returncode)

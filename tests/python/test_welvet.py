@@ -47,8 +47,10 @@ class Questions(unittest.TestCase):
         self.assertEqual(len(answer.ids), len(self.lm.tokenizer.encode(answer.text)))
 
     def test_control_tokens_of_a_question_can_be_text(self):
-        ids = [self.lm.generate("<|im_end|>", max_tokens=1, receipt=True, plain_text=plain).receipt["prompt"]["ids"]
-               for plain in (False, True)]
+        ids = [
+            self.lm.generate("<|im_end|>", max_tokens=1, receipt=True, plain_text=plain).receipt["prompt"]["ids"]
+            for plain in (False, True)
+        ]
         self.assertLess(len(ids[0]), len(ids[1]))
         with self.assertRaisesRegex(ValueError, "no effect"):
             self.lm.generate("<|im_end|>", form="raw", plain_text=True)
@@ -58,9 +60,11 @@ class Questions(unittest.TestCase):
         plain = self.lm.prompt("a", chat_template=source)
         self.assertEqual(plain["prompt"], "a|None||")
         self.assertEqual(plain["prompt_tokens"], len(plain["ids"]))
-        for options, wanted in (({"tools": [{"name": "f"}]}, "a|[{'name': 'f'}]||"),
-                                ({"template_variables": {"x": 5}}, "a|None|5|"),
-                                ({"date": datetime.date(2026, 11, 28)}, "a|None||2026")):
+        for options, wanted in (
+            ({"tools": [{"name": "f"}]}, "a|[{'name': 'f'}]||"),
+            ({"template_variables": {"x": 5}}, "a|None|5|"),
+            ({"date": datetime.date(2026, 11, 28)}, "a|None||2026"),
+        ):
             self.assertEqual(self.lm.prompt("a", chat_template=source, **options)["prompt"], wanted)
             with self.assertRaisesRegex(ValueError, next(iter(options))):
                 self.lm.prompt("a", form="raw", **options)
@@ -72,7 +76,9 @@ class Questions(unittest.TestCase):
         self.assertTrue(self.lm.prompt("a", chat_template="chatml")["prompt"].startswith("<|im_start|>user\na"))
         messages = [{"role": "user", "content": "Count."}, {"role": "assistant", "content": "1 2 3"}]
         self.assertTrue(self.lm.prompt(messages, continue_final_message=True)["prompt"].endswith("1 2 3"))
-        self.assertTrue(self.lm.generate(messages, continue_final_message=True, max_tokens=4).text.strip().startswith("4"))
+        self.assertTrue(
+            self.lm.generate(messages, continue_final_message=True, max_tokens=4).text.strip().startswith("4")
+        )
 
     def test_a_prompt_of_more_than_four_contexts_is_refused_before_all_of_it_is_encoded(self):
         with welvet.LM(MODEL, context=16) as small, self.assertRaisesRegex(welvet.LoomError, "more than 64 tokens"):
@@ -213,8 +219,9 @@ class Questions(unittest.TestCase):
             names = os.listdir(folder + "/model")
             files = {name: pathlib.Path(folder, "model", name).read_bytes() for name in names}
             with welvet.LM(folder + "/model") as on_disk, welvet.LM.from_bytes(files) as in_memory:
-                self.assertEqual(in_memory.generate(QUESTION, max_tokens=4).hash,
-                                 on_disk.generate(QUESTION, max_tokens=4).hash)
+                self.assertEqual(
+                    in_memory.generate(QUESTION, max_tokens=4).hash, on_disk.generate(QUESTION, max_tokens=4).hash
+                )
         self.assertIn("config.json", files)
         for extra in ("pytorch_model.bin", "model-00002-of-00002.safetensors"):
             with self.assertRaisesRegex(ValueError, extra):
@@ -224,10 +231,23 @@ class Questions(unittest.TestCase):
                 welvet.LM.from_bytes({name: content for name, content in files.items() if name != missing})
 
     def test_wrong_arguments_are_exceptions(self):
-        for options in ({"temperature": -1.0}, {"top_p": 2.0}, {"form": "poem"}, {"stop": [""]}, {"top_k": 2**32},
-                        {"max_tokens": -1}, {"logit_bias": {-1: 1}}, {"logit_bias": {2**30: 1}},
-                        {"stop_ids": [-1]},
-                        {"stop_ids": [2**30]}, {"logit_bias": {1: float("nan")}}, {"logprobs": -1}, {"seed": -1}, {"top_p": 0}, {"repetition_window": 0}):
+        for options in (
+            {"temperature": -1.0},
+            {"top_p": 2.0},
+            {"form": "poem"},
+            {"stop": [""]},
+            {"top_k": 2**32},
+            {"max_tokens": -1},
+            {"logit_bias": {-1: 1}},
+            {"logit_bias": {2**30: 1}},
+            {"stop_ids": [-1]},
+            {"stop_ids": [2**30]},
+            {"logit_bias": {1: float("nan")}},
+            {"logprobs": -1},
+            {"seed": -1},
+            {"top_p": 0},
+            {"repetition_window": 0},
+        ):
             with self.assertRaises(ValueError, msg=str(options)):
                 self.lm.generate(QUESTION, **options)
         with self.assertRaises(TypeError):
@@ -243,42 +263,46 @@ class Questions(unittest.TestCase):
                 self.lm.generate(prompt)
         with self.assertRaises(ValueError):
             self.lm.tokenizer.decode([2**32 + 300])
-        for options, line in (({"temperature": "hot"}, "temperature must be a number, not str"),
-                              ({"max_tokens": 1.5}, "max_tokens must be a whole number, not float")):
+        for options, line in (
+            ({"temperature": "hot"}, "temperature must be a number, not str"),
+            ({"max_tokens": 1.5}, "max_tokens must be a whole number, not float"),
+        ):
             with self.assertRaisesRegex(TypeError, line):
                 self.lm.generate(QUESTION, **options)
         for options, line in (
-                ({"stop_ids": 3}, "stop_ids must be a list of token ids, not int"),
-                ({"stop_ids": "eos"}, "stop_ids must be a list of token ids, not str"),
-                ({"stop": 3}, "stop must be a text or a list of texts, not int"),
-                ({"logit_bias": [1]}, "logit_bias must be a dict from token id to number, not list"),
-                ({"logit_bias": {1: "x"}}, "a logit_bias must be a number, not str"),
-                ({"adapters": 0}, "adapters must be a list of numbers or names, not int"),
-                ({"adapters": "0"}, "adapters must be a list of numbers or names, not str"),
-                ({"ignore_eos": "no"}, "ignore_eos must be True or False, not str"),
-                ({"plain_text": []}, "plain_text must be True or False, not list"),
-                ({"chat_template": 3}, "chat_template must be a text, not int"),
-                ({"tools": 3}, "tools must be a list of dicts, not int"),
-                ({"template_variables": [1]}, "template_variables must be a dict from name to value, not list"),
-                ({"date": 20261128}, "date must be a datetime.date or a text, as 2026-11-28, not int"),
-                ({"continue_final_message": "no"}, "continue_final_message must be True or False, not str"),
-                ({"seed": None}, "seed must be a whole number, not NoneType")):
+            ({"stop_ids": 3}, "stop_ids must be a list of token ids, not int"),
+            ({"stop_ids": "eos"}, "stop_ids must be a list of token ids, not str"),
+            ({"stop": 3}, "stop must be a text or a list of texts, not int"),
+            ({"logit_bias": [1]}, "logit_bias must be a dict from token id to number, not list"),
+            ({"logit_bias": {1: "x"}}, "a logit_bias must be a number, not str"),
+            ({"adapters": 0}, "adapters must be a list of numbers or names, not int"),
+            ({"adapters": "0"}, "adapters must be a list of numbers or names, not str"),
+            ({"ignore_eos": "no"}, "ignore_eos must be True or False, not str"),
+            ({"plain_text": []}, "plain_text must be True or False, not list"),
+            ({"chat_template": 3}, "chat_template must be a text, not int"),
+            ({"tools": 3}, "tools must be a list of dicts, not int"),
+            ({"template_variables": [1]}, "template_variables must be a dict from name to value, not list"),
+            ({"date": 20261128}, "date must be a datetime.date or a text, as 2026-11-28, not int"),
+            ({"continue_final_message": "no"}, "continue_final_message must be True or False, not str"),
+            ({"seed": None}, "seed must be a whole number, not NoneType"),
+        ):
             with self.assertRaisesRegex(TypeError, line):
                 self.lm.generate(QUESTION, **options)
         for call, line in (
-                (lambda: self.lm.generate(3), "prompt must be a text or a list of token ids, not int"),
-                (lambda: self.lm.prompt([1, 2]), "prompt must be a text or a list of dicts with role and content"),
-                (lambda: self.lm.logits(3), "prompt must be a text or a list of token ids, not int"),
-                (lambda: self.lm.chat().say(None), "text must be a text or bytes, not NoneType"),
-                (lambda: self.lm.chat(3), "system must be a text, not int"),
-                (lambda: self.lm.render_chat("Hi"), "messages must be a list of dicts with role and content, not str"),
-                (lambda: setattr(self.lm.chat(), "messages", "Hi"), "messages must be a list of dicts"),
-                (lambda: self.lm.tokenizer.decode(3), "ids must be a list of token ids, not int"),
-                (lambda: self.lm.tokenizer.decode("3"), "ids must be a list of token ids, not str"),
-                (lambda: self.lm.session(int8_activations="no"), "int8_activations must be True or False, not str"),
-                (lambda: self.lm.session(sequences=1.5), "sequences must be a whole number, not float"),
-                (lambda: welvet.LM(MODEL, adapters="folder"), "adapters must be a list of folders, not str"),
-                (lambda: welvet.LM(MODEL, progress=3), "progress must be a function or None, not int")):
+            (lambda: self.lm.generate(3), "prompt must be a text or a list of token ids, not int"),
+            (lambda: self.lm.prompt([1, 2]), "prompt must be a text or a list of dicts with role and content"),
+            (lambda: self.lm.logits(3), "prompt must be a text or a list of token ids, not int"),
+            (lambda: self.lm.chat().say(None), "text must be a text or bytes, not NoneType"),
+            (lambda: self.lm.chat(3), "system must be a text, not int"),
+            (lambda: self.lm.render_chat("Hi"), "messages must be a list of dicts with role and content, not str"),
+            (lambda: setattr(self.lm.chat(), "messages", "Hi"), "messages must be a list of dicts"),
+            (lambda: self.lm.tokenizer.decode(3), "ids must be a list of token ids, not int"),
+            (lambda: self.lm.tokenizer.decode("3"), "ids must be a list of token ids, not str"),
+            (lambda: self.lm.session(int8_activations="no"), "int8_activations must be True or False, not str"),
+            (lambda: self.lm.session(sequences=1.5), "sequences must be a whole number, not float"),
+            (lambda: welvet.LM(MODEL, adapters="folder"), "adapters must be a list of folders, not str"),
+            (lambda: welvet.LM(MODEL, progress=3), "progress must be a function or None, not int"),
+        ):
             with self.assertRaisesRegex(TypeError, line):
                 call()
         for name in (3, None, b"model.gguf"):
@@ -389,18 +413,23 @@ class Questions(unittest.TestCase):
     def test_errors_are_those_of_the_docstrings(self):
         chat, session = self.lm.chat(max_tokens=1), self.lm.session(context=16)
         for expected, call in (
-                (ValueError, lambda: chat.edit(9, "x")), (ValueError, lambda: chat.rewind(9)),
-                (welvet.NotFoundError, lambda: chat.load("nothing")), ("CorruptData", lambda: chat.load(__file__)),
-                ("InvalidState", chat.receipt), ("InvalidState", self.lm.stream(QUESTION).receipt),
-                ("ContextFull", lambda: session.generate("a b " * 20, form="raw")),
-                (ValueError, lambda: session.rewind(4)), ("CorruptData", lambda: session.restore(b"nothing")),
-                (welvet.NotFoundError, lambda: session.choose_adapters([3])),
-                ("CorruptData", lambda: welvet.replay_receipt({})),
-                (welvet.NotFoundError, lambda: welvet.content_hash("nothing")),
-                (welvet.NotFoundError, lambda: welvet.Tokenizer.open("nothing")),
-                ("CorruptData", lambda: welvet.Tokenizer.open(__file__)),
-                ("Unsupported", lambda: welvet.convert(__file__, "nothing.entity")),
-                ("CorruptData", lambda: welvet.Graph(__file__))):
+            (ValueError, lambda: chat.edit(9, "x")),
+            (ValueError, lambda: chat.rewind(9)),
+            (welvet.NotFoundError, lambda: chat.load("nothing")),
+            ("CorruptData", lambda: chat.load(__file__)),
+            ("InvalidState", chat.receipt),
+            ("InvalidState", self.lm.stream(QUESTION).receipt),
+            ("ContextFull", lambda: session.generate("a b " * 20, form="raw")),
+            (ValueError, lambda: session.rewind(4)),
+            ("CorruptData", lambda: session.restore(b"nothing")),
+            (welvet.NotFoundError, lambda: session.choose_adapters([3])),
+            ("CorruptData", lambda: welvet.replay_receipt({})),
+            (welvet.NotFoundError, lambda: welvet.content_hash("nothing")),
+            (welvet.NotFoundError, lambda: welvet.Tokenizer.open("nothing")),
+            ("CorruptData", lambda: welvet.Tokenizer.open(__file__)),
+            ("Unsupported", lambda: welvet.convert(__file__, "nothing.entity")),
+            ("CorruptData", lambda: welvet.Graph(__file__)),
+        ):
             with self.assertRaises(welvet.LoomError if isinstance(expected, str) else expected) as wrong:
                 call()
             if isinstance(expected, str):
@@ -423,7 +452,7 @@ class Questions(unittest.TestCase):
             expected = self.lm.generate(text + " the", form="raw", max_tokens=6, receipt=True)
             answer = session.generate(" the", form="raw", max_tokens=6)
             self.assertEqual((answer.ids, answer.hash), (expected.ids, expected.hash))
-            self.assertEqual(session.tokens()[:len(ids)], ids)
+            self.assertEqual(session.tokens()[: len(ids)], ids)
             session.rewind(len(ids))
             self.assertEqual("".join(session.stream(self.lm.tokenizer.encode(" the"), max_tokens=6)), expected.text)
             session.reset(0)
@@ -462,8 +491,9 @@ class Questions(unittest.TestCase):
     def test_options_of_a_session_are_read(self):
         with self.lm.session(threads=1, context=32, kv_dtype="int8", int8_activations=True, isa="scalar") as session:
             info = session.info
-            self.assertEqual((info["threads"], info["context_tokens"], info["activations"], info["isa"]),
-                             (1, 32, "int8", "scalar"))
+            self.assertEqual(
+                (info["threads"], info["context_tokens"], info["activations"], info["isa"]), (1, 32, "int8", "scalar")
+            )
             with self.lm.session() as plain:
                 self.assertLess(info["token_bytes"], plain.info["token_bytes"])
                 self.assertNotEqual(list(session.feed("Once upon")), list(plain.feed("Once upon")))
@@ -480,8 +510,15 @@ class Questions(unittest.TestCase):
                 self.lm.session(**wrong)
         with self.assertRaises(welvet.NotFoundError):
             self.lm.session(adapters=[0])
-        for options in ({"form": "chat"}, {"plain_text": True}, {"tools": [{}]}, {"date": "2026-11-28"},
-                        {"chat_template": "chatml"}, {"template_variables": {"x": 1}}, {"continue_final_message": True}):
+        for options in (
+            {"form": "chat"},
+            {"plain_text": True},
+            {"tools": [{}]},
+            {"date": "2026-11-28"},
+            {"chat_template": "chatml"},
+            {"template_variables": {"x": 1}},
+            {"continue_final_message": True},
+        ):
             with self.assertRaisesRegex(ValueError, f"^{next(iter(options))} has no effect on token ids"):
                 self.lm.session().generate([1, 2], **options)
 
@@ -498,7 +535,9 @@ class Questions(unittest.TestCase):
             self.lm.render_chat([{"role": "user"}])
 
     def test_speculation_gives_the_same_answer(self):
-        prompt = "Repeat this sentence: The old clock of the tower struck twelve, and the old clock of the church answered."
+        prompt = (
+            "Repeat this sentence: The old clock of the tower struck twelve, and the old clock of the church answered."
+        )
         plain, told = (self.lm.generate(prompt, max_tokens=40, speculate=s) for s in (None, "ngram"))
         self.assertEqual((told.ids, told.hash, str(told)), (plain.ids, plain.hash, str(plain)))
         self.assertEqual((plain.drafted, plain.accepted, plain.passes), (0, 0, 0))
@@ -521,7 +560,9 @@ class Snippets(unittest.TestCase):
 
     def run_program(self, text, folder):
         environment = {**os.environ, "HF_HUB_CACHE": folder, "PYTHONPATH": str(ROOT / "python")}
-        return subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, timeout=300)
+        return subprocess.run(
+            [sys.executable, "-c", text], env=environment, capture_output=True, text=True, timeout=300
+        )
 
     def test_a_hub_id_is_found_in_the_cache(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -530,7 +571,9 @@ class Snippets(unittest.TestCase):
             (snapshot / "model.gguf").symlink_to(MODEL)
             done = self.run_program(
                 'import welvet\nwelvet.Transformer.load_model("HuggingFaceTB/SmolLM2-360M-Instruct")\n'
-                'welvet.Transformer.generate("Once upon a time")\n', folder)
+                'welvet.Transformer.generate("Once upon a time")\n',
+                folder,
+            )
             self.assertEqual(done.returncode, 0, done.stderr)
             done = self.run_program(
                 "from welvet import Transformer\n"
@@ -538,19 +581,33 @@ class Snippets(unittest.TestCase):
                 'Transformer.load_model("HuggingFaceTB/SmolLM2-360M-Instruct")\n'
                 f'result = Transformer.generate("{QUESTION}", max_tokens=50)\nprint(result.text)\n'
                 'for token in Transformer.generate_stream("Once upon a time", max_tokens=10):\n'
-                "    print(token, end='', flush=True)\n", folder)
+                "    print(token, end='', flush=True)\n",
+                folder,
+            )
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertTrue(done.stdout.startswith("The capital of France is Paris.\n"), done.stdout)
 
     def test_the_example_tells_another_package_of_the_name(self):
         example = ROOT / "examples" / "python" / "ask.py"
-        done = subprocess.run([sys.executable, str(example), MODEL], capture_output=True, text=True, check=False,
-                              env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, timeout=300)
+        done = subprocess.run(
+            [sys.executable, str(example), MODEL],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+            timeout=300,
+        )
         self.assertIn(f"The capital of France is Paris.\nhash {README_HASH}", done.stdout, done.stderr)
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "welvet.py").write_text("")
-            done = subprocess.run([sys.executable, str(example), MODEL], capture_output=True, text=True, check=False,
-                                  env={**os.environ, "PYTHONPATH": folder}, timeout=300)
+            done = subprocess.run(
+                [sys.executable, str(example), MODEL],
+                capture_output=True,
+                text=True,
+                check=False,
+                env={**os.environ, "PYTHONPATH": folder},
+                timeout=300,
+            )
         self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (1, "", 1))
         self.assertIn("is another project named welvet", done.stderr)
 
@@ -560,7 +617,8 @@ class Snippets(unittest.TestCase):
 
     def test_a_program_may_end_in_the_middle_of_an_answer(self):
         done = self.run_program(
-            f"import welvet\ns = welvet.LM({MODEL!r}).stream('Once upon a time')\nprint(next(s))\n", "/")
+            f"import welvet\ns = welvet.LM({MODEL!r}).stream('Once upon a time')\nprint(next(s))\n", "/"
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
 
 

@@ -15,9 +15,14 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIBRARY = os.environ["WELVET_LIBRARY"]
 PROGRAM = os.environ["LOOM_PROGRAM"]
-NETWORK = {"seed": 7, "input_shape": [6, 10], "layers": [
-    {"type": "lstm", "input_height": 10, "output_height": 24},
-    {"type": "dense", "input_height": 24, "output_height": 5, "activation": "tanh"}]}
+NETWORK = {
+    "seed": 7,
+    "input_shape": [6, 10],
+    "layers": [
+        {"type": "lstm", "input_height": 10, "output_height": 24},
+        {"type": "dense", "input_height": 24, "output_height": 5, "activation": "tanh"},
+    ],
+}
 
 USE = """
 import hashlib, json, pathlib, sys, welvet
@@ -60,8 +65,10 @@ class Wheel(unittest.TestCase):
                         self.assertEqual(bytes.fromhex(hashlib.sha256(data).hexdigest()), _bytes_of(digest), name)
                 self.assertIn("welvet/libloom.so", names)
                 self.assertIn("welvet/py.typed", names)
-                self.assertIn('Requires-Dist: ray[data]>=2.9; extra == "ray"',
-                              file.read(record.replace("RECORD", "METADATA")).decode())
+                self.assertIn(
+                    'Requires-Dist: ray[data]>=2.9; extra == "ray"',
+                    file.read(record.replace("RECORD", "METADATA")).decode(),
+                )
 
     def test_the_same_files_give_the_same_bytes(self):
         with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:

@@ -39,8 +39,9 @@ def networks(x: numpy.typing.NDArray[numpy.float32]) -> None:
 
 
 def learning(net: welvet.Network, x: numpy.typing.NDArray[numpy.float32]) -> None:
-    run = welvet.train({"epochs": 3}, net, x, classes=[0, 1], validation=(x, [0, 1]),
-                       progress=lambda about: about["loss"] > 0)
+    run = welvet.train(
+        {"epochs": 3}, net, x, classes=[0, 1], validation=(x, [0, 1]), progress=lambda about: about["loss"] > 0
+    )
     assert_type(run.losses, list[float])
     welvet.train({"epochs": 3}, start="again")  # type: ignore[arg-type]
     trainer = welvet.Trainer(net, (2, 2), {"loss": "mse"}, learning_rate=0.1)

@@ -165,7 +165,7 @@ def main():
     network = scratch / "net.json"
     network.write_text(json.dumps({"input_shape": [1, 4], "layers": [
         {"type": "halving"}, {"type": "dense", "input_height": 4, "output_height": 2, "bias": True}]}))
-    one, four = scratch / "one.json", scratch / "four.json"
+    one = scratch / "one.json"
     one.write_text("[[2, 4, 6, 8]]")
     cells = json.loads(run(loom, "run", network, "-i", one, "--json", "--cells"))["cells"]
     assert cells[0]["type"] == "halving" and cells[0]["largest"] == 4 and cells[0]["least"] == 1, cells

@@ -100,7 +100,7 @@ template <class T>
 using Result = T;
 #endif
 
-// Values that lie one behind the other in memory of somebody else.
+// Contiguous values in memory that the view does not own.
 template <class T>
 class View {{
  public:
@@ -350,7 +350,7 @@ def library(api):
         out += [definition(method(api, f, name, ""), camel(name)) + "\n" for f in members[name]]
     skipped = {"retain", "release", "last_error"}
     out += [method(api, f, None, "") + "\n" for f in api.functions() if owner_of(api, f) is None and f["name"] not in skipped]
-    out.append("// The words of the mission (engine C-14), for those that are there.\n")
+    out.append("// Names of the specification (engine C-14) whose functions exist.\n")
     for word, target, kind in aliases(api):
         if kind == "class" and target:
             out.append(f"using {word} = {target};\n")
@@ -416,7 +416,7 @@ def glossary(api, text):
 
 def test_program(api):
     """A program that names each alias, so that one which resolves to nothing does not compile."""
-    out = [f"// Every word of the mission that loom.hpp resolves is named here. {MADE}\n#include <loom/loom.hpp>\n\n"
+    out = [f"// Names every word of the specification that loom.hpp resolves. {MADE}\n#include <loom/loom.hpp>\n\n"
            "template <class T>\nvoid exists() {\n  static_assert(sizeof(T) > 0);\n}\n\nint main() {\n"]
     for word, target, kind in aliases(api):
         if target:

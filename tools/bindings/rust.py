@@ -58,7 +58,7 @@ def structs(api):
 def checks(api):
     """The compiler compares the layout with the one of the C compilers."""
     out = []
-    for model, pointer in MODELS.items():
+    for pointer in MODELS.values():
         out.append(f'\n#[cfg(target_pointer_width = "{pointer * 8}")]\nconst _: () = {{\n')
         for struct in api.json["structs"]:
             name = camel(struct["name"])

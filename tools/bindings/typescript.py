@@ -26,7 +26,7 @@ def kind_of(part):
 
 
 def module(api):
-    out = [f"// The C ABI of Loom: constants, and where the fields of structs lie. {MADE}\n"]
+    out = [f"// The C ABI of Loom: constants, and offsets of the fields of structs. {MADE}\n"]
     for enum in api.json["enums"]:
         out.append(f"\n// {enum['help']}\n")
         out += [f"export const {enum['prefix'] + value} = {number};\n" for value, number, _ in enum["values"]]

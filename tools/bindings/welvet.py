@@ -15,7 +15,7 @@ HEAD = f"""/* The names of Loom 0.8x over loom.h. {MADE}
 
    A handle is positive and of one kind; one that was released or is of another kind is an error, never a crash.
    Constructors return -1 when they fail, and LoomLastError() says why. Texts that are returned are freed by
-   FreeLoomString(); one that begins {{"error": is an error. What a name does here stands in api/welvet_compat.json. */
+   FreeLoomString(); one that begins {{"error": is an error. api/welvet_compat.json describes each name. */
 #ifndef LOOM_WELVET_COMPAT_H
 #define LOOM_WELVET_COMPAT_H
 

@@ -19,7 +19,6 @@ import numpy as np
 from planetbridging import bedrocks, engines, stream
 from planetbridging._binary import repo_root
 from planetbridging._fixtures import load_fixture_arrays
-from planetbridging.bedrock_smoke import _load_bedrock_module
 
 GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "tests/golden/bridge"
 SAMPLES = 3

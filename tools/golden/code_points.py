@@ -11,7 +11,7 @@ import os
 import sys
 
 import tokenizers
-from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
+from tokenizers import Regex, Tokenizer, pre_tokenizers
 
 OUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "golden", "tokenizers", "code_points.tsv")
 MASK = (1 << 64) - 1

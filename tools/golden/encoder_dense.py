@@ -10,7 +10,6 @@ Versions: the file's "made_with".
 """
 import json
 import shutil
-import tempfile
 from pathlib import Path
 
 import safetensors.torch

@@ -91,7 +91,7 @@ def main():
             row[2] += name in kept
             if not result[name][0]:
                 row[3].add(result[name][1])
-        for name, (op, why) in unwritten.items():
+        for op, why in unwritten.values():
             table[op][0] += 1
             table[op][3].add(why)
         lines = ["# " + head, "operation\tcases\tpass\tin nodes.bin\twhy the others do not"]

@@ -56,7 +56,7 @@ def main():
     tokenizers, cases = {}, []
     for base in ("llama", "gpt2", "qwen2", "gemma", "t5"):
         tokenizers[base] = tokenizer_file(base)
-        for title, template in (("chatml", CHATML), ("torn", TORN)):
+        for template in (CHATML, TORN):
             for control in (None, [], ["<tool>"]):
                 for text in TEXTS:
                     cases.append({"base": base, "template": template, "control": control, "text": text,

@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "python" / "bridge"))
 
-import test_frameworks  # noqa: E402
+import test_frameworks
 
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3):

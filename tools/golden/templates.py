@@ -19,7 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 assert jinja2.__version__ == "3.1.6", jinja2.__version__
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from template_cases import CASES, CASES_IF_GOOD, CASE_CONTEXT  # noqa: E402
+from template_cases import CASES, CASES_IF_GOOD, CASE_CONTEXT
 
 NOW = datetime.datetime(2025, 3, 7, 14, 5, 9)
 

@@ -15,11 +15,11 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "python" / "bridge"), str(ROOT / "python")]
 
-import models_torch  # noqa: E402
-import numpy  # noqa: E402
-import torch  # noqa: E402
-from welvet import bridge  # noqa: E402
-from welvet.bridge import torch_reader  # noqa: E402
+import models_torch
+import numpy
+import torch
+from welvet import bridge
+from welvet.bridge import torch_reader
 
 arrays = {}
 

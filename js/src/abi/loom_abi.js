@@ -1,4 +1,4 @@
-// The C ABI of Loom: constants, and where the fields of structs lie. Made by tools/gen_bindings.py from api/loom.json.
+// The C ABI of Loom: constants, and offsets of the fields of structs. Made by tools/gen_bindings.py from api/loom.json.
 
 // Version of this interface. Libraries of an equal version serve programs of older headers, whose structs may be smaller.
 export const ABI_VERSION = 1;

@@ -140,7 +140,7 @@ def to_model(graph, kind, parts, call):
     """The answer of the model for the sample; what it raises is refused by name, and None is returned."""
     try:
         return call()
-    except Exception as error:  # noqa: BLE001, a framework may raise anything
+    except Exception as error:
         given = ", ".join(f"{list(p.shape)} {str(p.dtype).rpartition('.')[2]}" for p in parts)
         lines = str(error).strip().splitlines() or [""]
         why = f"it does not take the sample ({given}): {type(error).__name__}: {lines[0]}"

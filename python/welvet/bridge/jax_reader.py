@@ -220,7 +220,7 @@ def _place(op):
 
     try:
         return source_info_util.summarize(op.eqn.source_info).rpartition("/")[2]
-    except Exception:  # noqa: BLE001, a name for a message alone
+    except Exception:
         return ""
 
 
@@ -855,7 +855,7 @@ def _values(reader, sample):
         return reader.trace.evaluate(x, wanted)
 
     values = jax.vmap(all_of)(sample) if reader.shift else all_of(sample)
-    for (node, var), value in zip([pair for pair, depends in zip(reader.vars, known) if depends], values):
+    for node, value in zip([node for (node, _), depends in zip(reader.vars, known) if depends], values):
         if value is not None and tuple(value.shape) == node.shape:
             node.value = numpy.asarray(value)
 

@@ -42,9 +42,7 @@ class Reader:
 
     def call(self, layer, inputs, value, kwargs, path):
         """The node of a layer that reads nodes; value is what the framework computed, or None."""
-        found = (
-            rule.of(type(layer).__name__) if type(layer).__module__.split(".")[0] in ("keras", "tf_keras") else None
-        )
+        found = rule.of(type(layer).__name__) if type(layer).__module__.split(".")[0] in ("keras", "tf_keras") else None
         shape = value.shape if value is not None else None
         if found is not None:
             _check_settings(self, layer, path)
@@ -198,7 +196,7 @@ def _traced(reader, layer, inputs, values, path, prefix):
         else:
             answer = layer.call(*stand_ins, **_inference(layer, {}))
         model = keras.Model(stand_ins, answer)
-    except Exception as error:  # noqa: BLE001, whatever stands in the call
+    except Exception as error:
         why = (str(error).strip().splitlines() or [type(error).__name__])[0]
         return reader.graph.refuse(path, type(layer).__name__, f"its call() cannot be traced: {why}", inputs)
     return _functional(reader, model, inputs, values, prefix)

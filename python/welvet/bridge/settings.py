@@ -92,28 +92,44 @@ TORCH: dict[str, dict[str, str]] = {
     **_each("Linear NonDynamicallyQuantizableLinear", _of("in_features out_features bias") | _STORED),
     **_each("Conv1d Conv2d Conv3d", _CONVOLUTION | _STORED),
     **_each("ConvTranspose1d ConvTranspose2d ConvTranspose3d", _CONVOLUTION | _of("output_padding") | _STORED),
-    **_each("MaxPool1d MaxPool2d MaxPool3d", _of("kernel_size stride padding dilation ceil_mode",
-                                                 checked="return_indices")),
-    **_each("AvgPool1d AvgPool2d AvgPool3d", _of("kernel_size stride padding ceil_mode count_include_pad",
-                                                 checked="divisor_override")),
+    **_each(
+        "MaxPool1d MaxPool2d MaxPool3d", _of("kernel_size stride padding dilation ceil_mode", checked="return_indices")
+    ),
+    **_each(
+        "AvgPool1d AvgPool2d AvgPool3d",
+        _of("kernel_size stride padding ceil_mode count_include_pad", checked="divisor_override"),
+    ),
     **_each("AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d", _of("output_size")),
     **_each("AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d", _of("output_size", checked="return_indices")),
-    **_each("BatchNorm1d BatchNorm2d BatchNorm3d", _of("num_features eps",
-                                                       checked="momentum affine bias track_running_stats") | _STORED),
+    **_each(
+        "BatchNorm1d BatchNorm2d BatchNorm3d",
+        _of("num_features eps", checked="momentum affine bias track_running_stats") | _STORED,
+    ),
     "LayerNorm": _of("normalized_shape eps elementwise_affine bias") | _STORED,
     "RMSNorm": _of("normalized_shape eps elementwise_affine") | _STORED,
     "GroupNorm": _of("num_groups num_channels eps", checked="affine bias") | _STORED,
-    **_each("InstanceNorm1d InstanceNorm2d InstanceNorm3d", _of("num_features eps affine", harmless="momentum",
-                                                                checked="track_running_stats bias") | _STORED),
-    "Embedding": _of("num_embeddings embedding_dim", checked="max_norm", training="padding_idx scale_grad_by_freq",
-                     harmless="norm_type sparse _weight _freeze") | _STORED,
+    **_each(
+        "InstanceNorm1d InstanceNorm2d InstanceNorm3d",
+        _of("num_features eps affine", harmless="momentum", checked="track_running_stats bias") | _STORED,
+    ),
+    "Embedding": _of(
+        "num_embeddings embedding_dim",
+        checked="max_norm",
+        training="padding_idx scale_grad_by_freq",
+        harmless="norm_type sparse _weight _freeze",
+    )
+    | _STORED,
     "RNN": _RECURRENT | _of("nonlinearity") | _STORED,
     "LSTM": _RECURRENT | _of(checked="proj_size") | _STORED,
     "GRU": _RECURRENT | _STORED,
-    "MultiheadAttention": _of("embed_dim num_heads bias dropout",
-                              checked="batch_first add_bias_kv add_zero_attn kdim vdim") | _STORED,
-    "TransformerEncoderLayer": _of("d_model nhead dim_feedforward dropout activation layer_norm_eps norm_first "
-                                   "bias", checked="batch_first") | _STORED,
+    "MultiheadAttention": _of(
+        "embed_dim num_heads bias dropout", checked="batch_first add_bias_kv add_zero_attn kdim vdim"
+    )
+    | _STORED,
+    "TransformerEncoderLayer": _of(
+        "d_model nhead dim_feedforward dropout activation layer_norm_eps norm_first bias", checked="batch_first"
+    )
+    | _STORED,
     "TransformerEncoder": _of("encoder_layer num_layers norm", harmless="enable_nested_tensor mask_check"),
     "Dropout": _of("p") | _INPLACE,
     **_each("Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout", _of(checked="p") | _INPLACE),
@@ -140,10 +156,12 @@ def _trained(*names: str) -> dict[str, str]:
 # Arguments of keras.Layer itself.
 _LAYER = _of(rounding="dtype autocast", training="trainable activity_regularizer", harmless="name")
 _KERAS_CONVOLUTION = _of("kernel_size strides padding dilation_rate activation use_bias", harmless="data_format")
-_KERAS_RECURRENT = _of("units use_bias return_sequences",
-                       refused="return_state go_backwards stateful unroll",
-                       checked="activation dropout recurrent_dropout",
-                       harmless="seed") | _trained("kernel", "recurrent", "bias")
+_KERAS_RECURRENT = _of(
+    "units use_bias return_sequences",
+    refused="return_state go_backwards stateful unroll",
+    checked="activation dropout recurrent_dropout",
+    harmless="seed",
+) | _trained("kernel", "recurrent", "bias")
 _ADAPTED = _of(refused="lora_rank lora_alpha quantization_config")
 
 KERAS: dict[str, dict[str, str]] = {
@@ -155,37 +173,55 @@ KERAS: dict[str, dict[str, str]] = {
     "Dense": _of("units activation use_bias") | _ADAPTED | _trained("kernel", "bias"),
     "TimeDistributed": _of(harmless="layer"),
     **_each("Conv1D Conv2D Conv3D", _KERAS_CONVOLUTION | _of("filters groups") | _trained("kernel", "bias")),
-    **_each("DepthwiseConv1D DepthwiseConv2D",
-            _KERAS_CONVOLUTION | _of("depth_multiplier") | _trained("depthwise", "bias")),
-    **_each("SeparableConv1D SeparableConv2D", _KERAS_CONVOLUTION | _of("filters depth_multiplier")
-            | _trained("depthwise", "pointwise", "bias")),
-    **_each("Conv1DTranspose Conv2DTranspose Conv3DTranspose",
-            _KERAS_CONVOLUTION | _of("filters", checked="output_padding dilation_rate") | _trained("kernel", "bias")),
-    **_each("MaxPooling1D MaxPooling2D MaxPooling3D AveragePooling1D AveragePooling2D AveragePooling3D",
-            _of("pool_size strides padding", harmless="data_format")),
-    **_each("GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D GlobalMaxPooling1D "
-            "GlobalMaxPooling2D GlobalMaxPooling3D", _of("keepdims", harmless="data_format")),
-    "BatchNormalization": _of("axis momentum epsilon center scale", refused="renorm",
-                              training="synchronized", harmless="renorm_clipping renorm_momentum "
-                              "moving_mean_initializer moving_variance_initializer") | _trained("beta", "gamma"),
+    **_each(
+        "DepthwiseConv1D DepthwiseConv2D", _KERAS_CONVOLUTION | _of("depth_multiplier") | _trained("depthwise", "bias")
+    ),
+    **_each(
+        "SeparableConv1D SeparableConv2D",
+        _KERAS_CONVOLUTION | _of("filters depth_multiplier") | _trained("depthwise", "pointwise", "bias"),
+    ),
+    **_each(
+        "Conv1DTranspose Conv2DTranspose Conv3DTranspose",
+        _KERAS_CONVOLUTION | _of("filters", checked="output_padding dilation_rate") | _trained("kernel", "bias"),
+    ),
+    **_each(
+        "MaxPooling1D MaxPooling2D MaxPooling3D AveragePooling1D AveragePooling2D AveragePooling3D",
+        _of("pool_size strides padding", harmless="data_format"),
+    ),
+    **_each(
+        "GlobalAveragePooling1D GlobalAveragePooling2D GlobalAveragePooling3D GlobalMaxPooling1D "
+        "GlobalMaxPooling2D GlobalMaxPooling3D",
+        _of("keepdims", harmless="data_format"),
+    ),
+    "BatchNormalization": _of(
+        "axis momentum epsilon center scale",
+        refused="renorm",
+        training="synchronized",
+        harmless="renorm_clipping renorm_momentum moving_mean_initializer moving_variance_initializer",
+    )
+    | _trained("beta", "gamma"),
     "LayerNormalization": _of("axis epsilon center scale", refused="rms_scaling") | _trained("beta", "gamma"),
     "RMSNormalization": _of("axis epsilon"),
     "GroupNormalization": _of("groups axis epsilon center scale") | _trained("beta", "gamma"),
-    "Embedding": _of("input_dim output_dim", refused="mask_zero", harmless="weights") | _ADAPTED
+    "Embedding": _of("input_dim output_dim", refused="mask_zero", harmless="weights")
+    | _ADAPTED
     | _trained("embeddings"),
     "SimpleRNN": _KERAS_RECURRENT,
     "LSTM": _KERAS_RECURRENT | _of(checked="recurrent_activation", harmless="unit_forget_bias use_cudnn"),
     "GRU": _KERAS_RECURRENT | _of(checked="recurrent_activation reset_after", harmless="use_cudnn"),
     "Bidirectional": _of("merge_mode", harmless="layer weights backward_layer"),
-    "MultiHeadAttention": _of("num_heads key_dim value_dim use_bias output_shape attention_axes",
-                              refused="use_gate sliding_window", checked="dropout", harmless="flash_attention seed")
+    "MultiHeadAttention": _of(
+        "num_heads key_dim value_dim use_bias output_shape attention_axes",
+        refused="use_gate sliding_window",
+        checked="dropout",
+        harmless="flash_attention seed",
+    )
     | _trained("kernel", "bias"),
     "Flatten": _of("data_format"),
     "Reshape": _of("target_shape"),
     "Permute": _of("dims"),
     "Dropout": _of("rate noise_shape", harmless="seed"),
-    **_each("SpatialDropout1D SpatialDropout2D SpatialDropout3D",
-            _of(checked="rate", harmless="data_format seed")),
+    **_each("SpatialDropout1D SpatialDropout2D SpatialDropout3D", _of(checked="rate", harmless="data_format seed")),
     "GaussianNoise": _of(checked="stddev", harmless="seed"),
     "GaussianDropout": _of(checked="rate", harmless="seed"),
     "AlphaDropout": _of(checked="rate", harmless="seed noise_shape"),
@@ -197,28 +233,40 @@ KERAS: dict[str, dict[str, str]] = {
 }
 KERAS = {name: {**_LAYER, **table} for name, table in KERAS.items()}
 
-_FLAX = _of(rounding="dtype param_dtype promote_dtype",
-            harmless="parent name rngs bias_init scale_init bias_metadata scale_metadata")
-_FLAX_NORM = _FLAX | _of("epsilon use_bias use_scale", refused="axis_name axis_index_groups",
-                         rounding="use_fast_variance force_float32_reductions")
-_FLAX_CELL = _FLAX | _of("features in_features hidden_features activation_fn", refused="carry_init", harmless=(
-    "kernel_init recurrent_kernel_init kernel_metadata recurrent_kernel_metadata keep_rngs"))
+_FLAX = _of(
+    rounding="dtype param_dtype promote_dtype",
+    harmless="parent name rngs bias_init scale_init bias_metadata scale_metadata",
+)
+_FLAX_NORM = _FLAX | _of(
+    "epsilon use_bias use_scale",
+    refused="axis_name axis_index_groups",
+    rounding="use_fast_variance force_float32_reductions",
+)
+_FLAX_CELL = _FLAX | _of(
+    "features in_features hidden_features activation_fn",
+    refused="carry_init",
+    harmless=("kernel_init recurrent_kernel_init kernel_metadata recurrent_kernel_metadata keep_rngs"),
+)
 _FLAX_ATTENTION = _FLAX | _of(
     "num_heads in_features qkv_features out_features use_bias",
     refused="attention_fn normalize_qk qkv_dot_general out_dot_general qkv_dot_general_cls "
-            "out_dot_general_cls qk_attn_weights_einsum_cls attn_weights_value_einsum_cls",
+    "out_dot_general_cls qk_attn_weights_einsum_cls attn_weights_value_einsum_cls",
     checked="decode num_kv_heads dropout_rate broadcast_dropout deterministic",
     rounding="precision force_fp32_for_softmax qkv_promote_dtype out_promote_dtype ln_promote_dtype",
     harmless="in_kv_features keep_rngs kernel_init out_kernel_init out_bias_init kernel_metadata out_kernel_metadata "
-             "out_bias_metadata query_ln_scale_metadata key_ln_scale_metadata")
-_FLAX_LOOPS = _FLAX | _of(checked="reverse", refused="time_major return_carry", harmless=(
-    "keep_order unroll variable_axes variable_broadcast variable_carry split_rngs state_axes broadcast_rngs"))
+    "out_bias_metadata query_ln_scale_metadata key_ln_scale_metadata",
+)
+_FLAX_LOOPS = _FLAX | _of(
+    checked="reverse",
+    refused="time_major return_carry",
+    harmless=("keep_order unroll variable_axes variable_broadcast variable_carry split_rngs state_axes broadcast_rngs"),
+)
 
 FLAX: dict[str, dict[str, str]] = {
     "LayerNorm": _FLAX_NORM | _of("num_features reduction_axes", refused="feature_axes"),
     "RMSNorm": _FLAX_NORM | _of("num_features reduction_axes", refused="feature_axes"),
-    "BatchNorm": _FLAX_NORM | _of("num_features use_running_average momentum axis",
-                                  harmless="axis_name axis_index_groups"),
+    "BatchNorm": _FLAX_NORM
+    | _of("num_features use_running_average momentum axis", harmless="axis_name axis_index_groups"),
     "GroupNorm": _FLAX_NORM | _of("num_features num_groups group_size", refused="reduction_axes"),
     "InstanceNorm": _FLAX_NORM | _of("num_features", refused="feature_axes"),
     "RNN": _FLAX_LOOPS | _of("cell"),
@@ -236,21 +284,27 @@ EQUINOX: dict[str, dict[str, str]] = {
     "RMSNorm": _EQX | _of("shape eps use_weight use_bias"),
     "GroupNorm": _EQX | _of("groups channels eps channelwise_affine"),
     **_each("LSTMCell GRUCell", _EQX | _of("input_size hidden_size use_bias", harmless="key")),
-    "MultiheadAttention": _EQX | _of("num_heads query_size key_size value_size output_size qk_size vo_size "
-                                     "use_query_bias use_key_bias use_value_bias use_output_bias", checked="dropout_p",
-                                     harmless="inference key"),
+    "MultiheadAttention": _EQX
+    | _of(
+        "num_heads query_size key_size value_size output_size qk_size vo_size "
+        "use_query_bias use_key_bias use_value_bias use_output_bias",
+        checked="dropout_p",
+        harmless="inference key",
+    ),
     "Embedding": _EQX | _of("num_embeddings embedding_size", harmless="key") | {"weight": "read"},
     "BatchNorm": _EQX | _of(checked="input_size axis_name eps channelwise_affine momentum inference mode"),
     "Dropout": _of("p", harmless="deterministic inference"),
 }
 
 # Arguments that decide how fit() finds the numbers that are read afterwards.
-_FIT = _of(fit="alpha batch_size learning_rate learning_rate_init power_t max_iter shuffle random_state tol "
-                    "warm_start momentum nesterovs_momentum early_stopping validation_fraction beta_1 beta_2 epsilon "
-                    "n_iter_no_change max_fun solver l1_ratio precompute positive selection penalty eta0 average dual "
-                    "C class_weight intercept_scaling max_iter n_components svd_solver iterated_power n_oversamples "
-                    "power_iteration_normalizer algorithm n_iter quantile_range unit_variance feature_range",
-           harmless="copy copy_X n_jobs verbose")
+_FIT = _of(
+    fit="alpha batch_size learning_rate learning_rate_init power_t max_iter shuffle random_state tol "
+    "warm_start momentum nesterovs_momentum early_stopping validation_fraction beta_1 beta_2 epsilon "
+    "n_iter_no_change max_fun solver l1_ratio precompute positive selection penalty eta0 average dual "
+    "C class_weight intercept_scaling max_iter n_components svd_solver iterated_power n_oversamples "
+    "power_iteration_normalizer algorithm n_iter quantile_range unit_variance feature_range",
+    harmless="copy copy_X n_jobs verbose",
+)
 _LINEAR = _FIT | _of("fit_intercept")
 
 SKLEARN: dict[str, dict[str, str]] = {

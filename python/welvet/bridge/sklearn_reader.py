@@ -82,7 +82,7 @@ class _Reader:
             self.graph.chosen = self.output
         return name
 
-    def _Pipeline(self, model, x, path):  # noqa: N802, the name of the class that is read
+    def _Pipeline(self, model, x, path):
         value = self.sample if x is self.graph.input else x.value
         for name, step in model.steps:
             if step is None or step == "passthrough":
@@ -108,7 +108,7 @@ class _Reader:
 
         return self.graph.features(x, Derived(read, write, parameter.name), None, path)
 
-    def _StandardScaler(self, model, x, path):  # noqa: N802
+    def _StandardScaler(self, model, x, path):
         if model.with_mean:
             x = self._shifted(x, _attribute(model, "mean_", path), path, -1)
         if model.with_std:
@@ -120,24 +120,24 @@ class _Reader:
         x = self.graph.scale(x, 1 / half, -middle / half, path)
         return self.graph.scale(self.graph.activation(x, "hard_tanh", path), half, middle, path)
 
-    def _MinMaxScaler(self, model, x, path):  # noqa: N802
+    def _MinMaxScaler(self, model, x, path):
         x = self._scaled(x, _attribute(model, "scale_", path), path, False)
         x = self._shifted(x, _attribute(model, "min_", path), path, 1)
         return self._clipped(x, *model.feature_range, path) if model.clip else x
 
-    def _MaxAbsScaler(self, model, x, path):  # noqa: N802
+    def _MaxAbsScaler(self, model, x, path):
         return self._scaled(x, _attribute(model, "scale_", path), path, True)
 
-    def _RobustScaler(self, model, x, path):  # noqa: N802
+    def _RobustScaler(self, model, x, path):
         if model.with_centering:
             x = self._shifted(x, _attribute(model, "center_", path), path, -1)
         return self._scaled(x, _attribute(model, "scale_", path), path, True) if model.with_scaling else x
 
-    def _TruncatedSVD(self, model, x, path):  # noqa: N802
+    def _TruncatedSVD(self, model, x, path):
         components = View(_attribute(model, "components_", path))
         return self.graph.dense(x, components, None, model.components_.shape[0], path, frozen=True)
 
-    def _PCA(self, model, x, path):  # noqa: N802
+    def _PCA(self, model, x, path):
         x = self._shifted(x, _attribute(model, "mean_", path), path, -1)
         components = View(_attribute(model, "components_", path))
         x = self.graph.dense(x, components, None, model.components_.shape[0], path, frozen=True)
@@ -171,7 +171,7 @@ class _Reader:
     # Their fit() differs, their predict() is the same.
     _LinearRegression = _Ridge = _Lasso = _ElasticNet = _SGDRegressor = _affine
 
-    def _LogisticRegression(self, model, x, path):  # noqa: N802
+    def _LogisticRegression(self, model, x, path):
         count, scores = len(model.classes_), self._affine(model, x, path)
         if self._answers(model, x, path) == "decision_function":
             return scores
@@ -181,7 +181,7 @@ class _Reader:
             return self._refused(model, x, path, why)
         return self._classes(scores, count, path)
 
-    def _SGDClassifier(self, model, x, path):  # noqa: N802
+    def _SGDClassifier(self, model, x, path):
         scores, name = self._affine(model, x, path), self._answers(model, x, path)
         if name == "decision_function" or name is None:
             return scores
@@ -190,7 +190,7 @@ class _Reader:
             return self._refused(model, x, path, f'{what}; output="decision_function" reads the scores')
         return self._classes(scores, 2, path)
 
-    def _RidgeClassifier(self, model, x, path):  # noqa: N802
+    def _RidgeClassifier(self, model, x, path):
         self._answers(model, x, path)
         return self._affine(model, x, path)
 
@@ -224,10 +224,10 @@ class _Reader:
             return self._refused(model, x, path, why)
         return self.graph.activation(x, _ACTIVATIONS[name], path) if _ACTIVATIONS[name] else x
 
-    def _MLPRegressor(self, model, x, path):  # noqa: N802
+    def _MLPRegressor(self, model, x, path):
         return self._activated(model, self._perceptron(model, x, path), path, ("identity", "logistic", "tanh", "relu"))
 
-    def _MLPClassifier(self, model, x, path):  # noqa: N802
+    def _MLPClassifier(self, model, x, path):
         x = self._perceptron(model, x, path)
         if model.out_activation_ == "logistic" and x.shape[-1] == 1:
             return self._classes(x, 2, path)

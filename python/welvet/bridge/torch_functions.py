@@ -638,7 +638,7 @@ def _recurrent(call):
     names = {"lstm": ("i.", "f.", "g.", "o."), "gru": ("r.", "z.", "n.")}.get(kind, ("",))
     flat = [w.parameter for w in flat]
     steps = []
-    for layer in range(layers):
+    for _ in range(layers):
         weights = {}
         for direction in ("", "reverse.")[: 2 if both else 1]:
             mine = [flat.pop(0) for _ in range(4 if has_bias else 2)]

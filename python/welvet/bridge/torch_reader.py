@@ -188,7 +188,7 @@ def _traced(reader, tensors, expected):
 
     try:
         traced = torch_trace.trace(reader.model, tensors, is_leaf)
-    except Exception as error:  # noqa: BLE001, whatever its code raised because tensors of a trace have no values
+    except Exception as error:
         return _exported(reader, tensors, error)
     given = fx.Interpreter(traced).run(*[t.clone() for t in tensors])
     wanted = {path: as_array(v) for path, v, _ in _tensors(reader, expected, expected)}
@@ -239,7 +239,7 @@ def _exported(reader, tensors, error):
             warnings.simplefilter("ignore")
             program = torch.export.export(reader.model, tuple(t.clone() for t in tensors))
         traced = program.module()
-    except Exception as second:  # noqa: BLE001, whatever it could not trace
+    except Exception as second:
         what = type(reader.model).__name__
         reader.graph.refuse("", what, f"torch.fx cannot trace it ({_line(error)}), nor torch.export ({_line(second)})")
         return None

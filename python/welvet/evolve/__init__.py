@@ -14,6 +14,7 @@ make_callable(__name__, evolve)
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
+
     class Module:
         """The type of this module."""
 
@@ -33,5 +34,19 @@ if TYPE_CHECKING:
         splice = staticmethod(splice)
         weight_groups = staticmethod(weight_groups)
 
-__all__ = ["Population", "cluster", "compare", "compare_dna", "dna", "dna_points", "draw_dna", "evolve", "group",
-           "mutate", "silhouette", "splice", "weight_groups"]
+
+__all__ = [
+    "Population",
+    "cluster",
+    "compare",
+    "compare_dna",
+    "dna",
+    "dna_points",
+    "draw_dna",
+    "evolve",
+    "group",
+    "mutate",
+    "silhouette",
+    "splice",
+    "weight_groups",
+]

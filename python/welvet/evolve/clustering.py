@@ -7,8 +7,8 @@ import json
 
 from .. import _native, _tensors
 from .._native import library
-from .population import dna
 from ..nn.network import Network, handle_of
+from .population import dna
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
@@ -53,8 +53,14 @@ def _points(given: Numbers | Sequence[Network]) -> _tensors.Given:
     return data
 
 
-def cluster(points: Numbers | Sequence[Network], clusters: int, *, plus_plus: bool = False, max_iterations: int = 100,
-            seed: int = 0) -> Json:
+def cluster(
+    points: Numbers | Sequence[Network],
+    clusters: int,
+    *,
+    plus_plus: bool = False,
+    max_iterations: int = 100,
+    seed: int = 0,
+) -> Json:
     """Groups points around centres (k-means). The result is equal on every machine.
 
     Args:
@@ -74,10 +80,16 @@ def cluster(points: Numbers | Sequence[Network], clusters: int, *, plus_plus: bo
     [[9.0, 8.5], [0.0, 0.5]]
     """
     data = _points(points)
-    return _native.record(library.loom_points_cluster, data.pointer, data.count, data.shape[0],
-                          _native.whole(clusters, "clusters", 1, data.shape[0]),
-                          _native.whole(max_iterations, "max_iterations", 1, 2**40),
-                          _native.truth(plus_plus, "plus_plus"), _native.whole(seed, "seed", 0, 2**64 - 1))
+    return _native.record(
+        library.loom_points_cluster,
+        data.pointer,
+        data.count,
+        data.shape[0],
+        _native.whole(clusters, "clusters", 1, data.shape[0]),
+        _native.whole(max_iterations, "max_iterations", 1, 2**40),
+        _native.truth(plus_plus, "plus_plus"),
+        _native.whole(seed, "seed", 0, 2**64 - 1),
+    )
 
 
 def silhouette(points: Numbers | Sequence[Network], assignment: Sequence[int]) -> float:
@@ -97,12 +109,21 @@ def silhouette(points: Numbers | Sequence[Network], assignment: Sequence[int]) -
     0.917
     """
     data = _points(points)
-    numbers = [_native.whole(number, "a cluster", 0, 2**32 - 1) for number in _native.items(
-        assignment, "assignment", "a list of whole numbers")]
+    numbers = [
+        _native.whole(number, "a cluster", 0, 2**32 - 1)
+        for number in _native.items(assignment, "assignment", "a list of whole numbers")
+    ]
     value = ctypes.c_double()
-    _native.check(library.loom_points_silhouette(data.pointer, data.count, data.shape[0],
-                                          (ctypes.c_uint64 * len(numbers))(*numbers), len(numbers),
-                                          ctypes.byref(value)))
+    _native.check(
+        library.loom_points_silhouette(
+            data.pointer,
+            data.count,
+            data.shape[0],
+            (ctypes.c_uint64 * len(numbers))(*numbers),
+            len(numbers),
+            ctypes.byref(value),
+        )
+    )
     return value.value
 
 
@@ -123,8 +144,13 @@ def group(points: Numbers | Sequence[Network], threshold: float) -> list[list[in
     [[0, 2], [1, 3]]
     """
     data = _points(points)
-    return list(json.loads(_native.blob(library.loom_points_group, data.pointer, data.count, data.shape[0],
-                                        _native.real(threshold, "threshold"))))
+    return list(
+        json.loads(
+            _native.blob(
+                library.loom_points_group, data.pointer, data.count, data.shape[0], _native.real(threshold, "threshold")
+            )
+        )
+    )
 
 
 def weight_groups(network: Network) -> Json:

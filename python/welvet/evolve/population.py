@@ -46,8 +46,12 @@ def compare_dna(first: Network, second: Network, *, nested: bool = False) -> Jso
     Returns:
         A dict: overlaps, logic shifts, layers of one network alone.
     """
-    return _native.record(library.loom_dna_compare, handle_of(first, "first"), handle_of(second, "second"),
-                          _native.truth(nested, "nested"))
+    return _native.record(
+        library.loom_dna_compare,
+        handle_of(first, "first"),
+        handle_of(second, "second"),
+        _native.truth(nested, "nested"),
+    )
 
 
 def draw_dna(first: Network, second: Network, *, nested: bool = False) -> str:
@@ -61,8 +65,9 @@ def draw_dna(first: Network, second: Network, *, nested: bool = False) -> str:
     Returns:
         The picture, SVG.
     """
-    return _native.blob(library.loom_dna_draw, handle_of(first, "first"), handle_of(second, "second"),
-                        _native.truth(nested, "nested")).decode()
+    return _native.blob(
+        library.loom_dna_draw, handle_of(first, "first"), handle_of(second, "second"), _native.truth(nested, "nested")
+    ).decode()
 
 
 def compare(first: Network, second: Network) -> Json:
@@ -93,8 +98,11 @@ def splice(first: Network, second: Network, **config: Any) -> Network:
     Raises:
         ValueError: If a key of the config is unknown or wrong.
     """
-    return Network._of(_native.make(library.loom_network_splice, handle_of(first, "first"), handle_of(second, "second"),
-                                    *_config(None, config)))
+    return Network._of(
+        _native.make(
+            library.loom_network_splice, handle_of(first, "first"), handle_of(second, "second"), *_config(None, config)
+        )
+    )
 
 
 def mutate(network: Network, shape: Shape, config: Json | None = None, **more: Any) -> Json:
@@ -114,8 +122,9 @@ def mutate(network: Network, shape: Shape, config: Json | None = None, **more: A
         ValueError: If a key of the config is unknown or wrong.
     """
     extents = _tensors.shape_of(shape, "shape")
-    return _native.record(library.loom_network_mutate, handle_of(network), extents, len(extents),
-                          *_config(config, more))
+    return _native.record(
+        library.loom_network_mutate, handle_of(network), extents, len(extents), *_config(config, more)
+    )
 
 
 class Population(_native.Owner):
@@ -140,8 +149,9 @@ class Population(_native.Owner):
     True
     """
 
-    def __init__(self, base: Network, shape: Shape, config: Json | None = None, *, threads: int | None = None,
-                 **more: Any) -> None:
+    def __init__(
+        self, base: Network, shape: Shape, config: Json | None = None, *, threads: int | None = None, **more: Any
+    ) -> None:
         _native.instance(base, Network, "base", "a Network")
         self._make(base, shape, _config(config, more), threads)
 
@@ -149,16 +159,19 @@ class Population(_native.Owner):
         extents, (data, size) = _tensors.shape_of(shape, "shape"), config
         workers = _native.compute(threads)
         if isinstance(source, Network):
-            self._handle = _native.make(library.loom_population_create, source._handle.value, extents, len(extents),
-                                        data, size, workers)
+            self._handle = _native.make(
+                library.loom_population_create, source._handle.value, extents, len(extents), data, size, workers
+            )
         else:
             saved = _native.data_of(source, "snapshot")
-            self._handle = _native.make(library.loom_population_restore, saved, len(saved), extents, len(extents),
-                                        data, size, workers)
+            self._handle = _native.make(
+                library.loom_population_restore, saved, len(saved), extents, len(extents), data, size, workers
+            )
 
     @classmethod
-    def restore(cls, snapshot: Text, shape: Shape, config: Json | None = None, *, threads: int | None = None,
-                **more: Any) -> Self:
+    def restore(
+        cls, snapshot: Text, shape: Shape, config: Json | None = None, *, threads: int | None = None, **more: Any
+    ) -> Self:
         """Continues from a snapshot.
 
         Args:
@@ -186,7 +199,7 @@ class Population(_native.Owner):
         """
         places, count = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
         _native.check(library.loom_population_ask(self._handle.value, ctypes.byref(places), ctypes.byref(count)))
-        return places[:count.value]
+        return places[: count.value]
 
     def network(self, place: int) -> Network:
         """Copies a member.
@@ -200,8 +213,9 @@ class Population(_native.Owner):
         Raises:
             ValueError: If there is no such member.
         """
-        return Network._of(_native.make(library.loom_population_network, self._handle.value,
-                                        _native.whole(place, "place", 0, 2**32)))
+        return Network._of(
+            _native.make(library.loom_population_network, self._handle.value, _native.whole(place, "place", 0, 2**32))
+        )
 
     def tell(self, fitness: Numbers) -> Json:
         """Takes the fitness of every member of ask(), and breeds the next generation.
@@ -261,9 +275,18 @@ class Population(_native.Owner):
         return _native.blob(library.loom_population_snapshot, self._handle.value)
 
 
-def evolve(config: Json | Path, *, out: Path | None = None, folder: Path | None = None, start: Start = "fresh",
-           generations: int | None = None, threads: int | None = None, isa: str | None = None,
-           progress: Tick | None = None, device: str | None = None) -> Json:
+def evolve(
+    config: Json | Path,
+    *,
+    out: Path | None = None,
+    folder: Path | None = None,
+    start: Start = "fresh",
+    generations: int | None = None,
+    threads: int | None = None,
+    isa: str | None = None,
+    progress: Tick | None = None,
+    device: str | None = None,
+) -> Json:
     """Runs a whole evolution. Ctrl-C ends it after a generation.
 
     Args:
@@ -288,9 +311,18 @@ def evolve(config: Json | Path, *, out: Path | None = None, folder: Path | None 
     return _run(config, out, folder, start, generations, threads, isa, progress, None, device)
 
 
-def _run(config: Json | Path, out: Path | None, folder: Path | None, start: str, generations: int | None,
-         threads: int | None, isa: str | None, progress: Tick | None, judging: Any,
-         device: str | None = None) -> Json:
+def _run(
+    config: Json | Path,
+    out: Path | None,
+    folder: Path | None,
+    start: str,
+    generations: int | None,
+    threads: int | None,
+    isa: str | None,
+    progress: Tick | None,
+    judging: Any,
+    device: str | None = None,
+) -> Json:
     """Like evolve(); `judging` is the callback that judges networks in place of the library, or None."""
     _native.callback(progress, "progress")
     starts = {"fresh": _abi.RUN_FRESH, "resume": _abi.RUN_RESUME, "overwrite": _abi.RUN_OVERWRITE}
@@ -307,10 +339,14 @@ def _run(config: Json | Path, out: Path | None, folder: Path | None, start: str,
 
     cancel, callback = _native.make(library.loom_cancel_create), _abi.OnGeneration(tell)
     options = _abi.EvolutionOptions(
-        out=_native.utf8(out, "out") if out else None, folder=_native.utf8(folder, "folder") if folder else None,
+        out=_native.utf8(out, "out") if out else None,
+        folder=_native.utf8(folder, "folder") if folder else None,
         start=starts[start],
         generations=0 if generations is None else _native.whole(generations, "generations", 1, 2**30),
-        compute=_native.compute(threads, isa, device), cancel=cancel.value, progress=callback)
+        compute=_native.compute(threads, isa, device),
+        cancel=cancel.value,
+        progress=callback,
+    )
     if judging is not None:
         options.judging = judging
     args: tuple[object, ...]

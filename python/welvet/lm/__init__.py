@@ -20,5 +20,20 @@ from .session import Session
 from .tokenizer import Tokenizer
 from .transformer import Transformer
 
-__all__ = ["LM", "Answer", "Chat", "ChatStream", "Encoder", "Generation", "Model", "Session", "Stream", "Tokenizer",
-           "Transformer", "content_hash", "find_model", "generation_options", "replay_receipt"]
+__all__ = [
+    "LM",
+    "Answer",
+    "Chat",
+    "ChatStream",
+    "Encoder",
+    "Generation",
+    "Model",
+    "Session",
+    "Stream",
+    "Tokenizer",
+    "Transformer",
+    "content_hash",
+    "find_model",
+    "generation_options",
+    "replay_receipt",
+]

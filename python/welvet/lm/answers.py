@@ -103,11 +103,17 @@ class Answer(_native.Owner):
             best = None if self._logprobs is None else _native.records(self._logprobs, self._handle.value)
             return Generation(
                 text=ctypes.string_at(out.text, out.text_size).decode("utf-8", "replace"),
-                ids=out.ids[:out.ids_count], stop_reason=library.loom_stop_name(out.stop).decode(),
+                ids=out.ids[: out.ids_count],
+                stop_reason=library.loom_stop_name(out.stop).decode(),
                 hash=bytes(out.hash).hex(),
-                prompt_tokens=out.prompt_tokens, prefill_seconds=out.prefill_seconds,
-                decode_seconds=out.decode_seconds, drafted=out.drafted, accepted=out.accepted, passes=out.passes,
-                logprobs=best)
+                prompt_tokens=out.prompt_tokens,
+                prefill_seconds=out.prefill_seconds,
+                decode_seconds=out.decode_seconds,
+                drafted=out.drafted,
+                accepted=out.accepted,
+                passes=out.passes,
+                logprobs=best,
+            )
 
     def receipt(self) -> Json:
         """Returns the receipt of a complete answer, which proves it on another machine (docs/guide/audit.md).
@@ -129,8 +135,12 @@ class Stream(Answer):
     """
 
     def __init__(self, handle: _native.Handle, has_logprobs: bool = False) -> None:
-        super().__init__(library.loom_generator_next, library.loom_generator_result, library.loom_generator_receipt,
-                         library.loom_generator_logprobs if has_logprobs else None)
+        super().__init__(
+            library.loom_generator_next,
+            library.loom_generator_result,
+            library.loom_generator_receipt,
+            library.loom_generator_logprobs if has_logprobs else None,
+        )
         self._handle = handle
 
     def close(self) -> None:

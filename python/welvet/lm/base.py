@@ -39,22 +39,39 @@ class Model(_native.Owner):
         LoomError: If the file is not a language model (Unsupported) or damaged (CorruptData).
     """
 
-    def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None,
-                 context: int | None = None, adapters: Sequence[Path] = (),
-                 progress: Told | bool | None = None, device: str | None = None,
-                 precision: Precision | None = None) -> None:
+    def __init__(
+        self,
+        model: Path,
+        *,
+        dtype: str | None = None,
+        threads: int | None = None,
+        context: int | None = None,
+        adapters: Sequence[Path] = (),
+        progress: Told | bool | None = None,
+        device: str | None = None,
+        precision: Precision | None = None,
+    ) -> None:
         self._take(_native.Handle(), find_model(model), threads, context, device, precision)
         path = _native.utf8(self.path, "model")
         self._load(dtype, adapters, progress, library.loom_model_open, path)
 
-    def _load(self, dtype: str | None, adapters: Sequence[Path], progress: Told | bool | None, function: Function,
-              *source: object) -> None:
+    def _load(
+        self,
+        dtype: str | None,
+        adapters: Sequence[Path],
+        progress: Told | bool | None,
+        function: Function,
+        *source: object,
+    ) -> None:
         """Makes the handle by function(*source, options, handle)."""
-        folders = [_native.utf8(folder, "a folder of adapters")
-                   for folder in _native.items(adapters, "adapters", "a list of folders")]
+        folders = [
+            _native.utf8(folder, "a folder of adapters")
+            for folder in _native.items(adapters, "adapters", "a list of folders")
+        ]
         names = (ctypes.c_char_p * len(folders))(*folders)
-        options = _abi.ModelOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None, adapters=names,
-                                    adapters_count=len(names))
+        options = _abi.ModelOptions(
+            dtype=_native.utf8(dtype, "dtype") if dtype else None, adapters=names, adapters_count=len(names)
+        )
         cancel = _native.make(library.loom_cancel_create)
         options.cancel = cancel.value
         with _native.Progress(progress) as told:
@@ -62,9 +79,18 @@ class Model(_native.Owner):
             _native.long_call(lambda: self._handle.make(function, *source, ctypes.byref(options)), cancel)
 
     @classmethod
-    def from_bytes(cls, data: Buffer | dict[str, Buffer], *, dtype: str | None = None, threads: int | None = None,
-                   context: int | None = None, adapters: Sequence[Path] = (), progress: Told | bool | None = None,
-                   device: str | None = None, precision: Precision | None = None) -> Self:
+    def from_bytes(
+        cls,
+        data: Buffer | dict[str, Buffer],
+        *,
+        dtype: str | None = None,
+        threads: int | None = None,
+        context: int | None = None,
+        adapters: Sequence[Path] = (),
+        progress: Told | bool | None = None,
+        device: str | None = None,
+        precision: Precision | None = None,
+    ) -> Self:
         """Loads a model from memory. Its answers have no receipt, since no file can be named.
 
         Args:
@@ -92,15 +118,32 @@ class Model(_native.Owner):
             names = (ctypes.c_char_p * len(contents))(*[_native.utf8(name, "the name of a file") for name in data])
             ends = (ctypes.c_uint64 * len(contents))(*itertools.accumulate(map(len, contents)))
             joined = b"".join(contents)
-            out._load(dtype, adapters, progress, library.loom_model_from_files, names, len(names), joined, len(joined),
-                      ends, len(ends))
+            out._load(
+                dtype,
+                adapters,
+                progress,
+                library.loom_model_from_files,
+                names,
+                len(names),
+                joined,
+                len(joined),
+                ends,
+                len(ends),
+            )
         else:
             content = _native.content_of(data, "data")
             out._load(dtype, adapters, progress, library.loom_model_from_memory, content, len(content))
         return out
 
-    def _take(self, handle: _native.Handle, path: str, threads: int | None, context: int | None,
-              device: str | None = None, precision: Precision | None = None) -> None:
+    def _take(
+        self,
+        handle: _native.Handle,
+        path: str,
+        threads: int | None,
+        context: int | None,
+        device: str | None = None,
+        precision: Precision | None = None,
+    ) -> None:
         self._handle, self.path = handle, path
         self._threads = 0 if threads is None else _native.whole(threads, "threads", 1, 256)
         self._context = 0 if context is None else _native.whole(context, "context", 1, 2**24)

@@ -45,15 +45,20 @@ class Chat(_native.Owner):
     >>> print(chat.say("Who was Ada Lovelace?"))  # doctest: +SKIP
     """
 
-    def __init__(self, model: Model, system: str | None = None, *, adapters: Adapters = None,
-                 **options: Unpack[AnswerOptions]) -> None:
+    def __init__(
+        self, model: Model, system: str | None = None, *, adapters: Adapters = None, **options: Unpack[AnswerOptions]
+    ) -> None:
         self.model = model
         self._answer: weakref.ref[ChatStream] | None = None  # the last one, which may still run
         values, self._keeps = generation_options(**options)
         self._has_logprobs = values.logprobs != 0
         session = Session(model, adapters)
-        self._handle = _native.make(library.loom_chat_create, session._handle.value,
-                                    _native.utf8(system, "system") if system else None, ctypes.byref(values))
+        self._handle = _native.make(
+            library.loom_chat_create,
+            session._handle.value,
+            _native.utf8(system, "system") if system else None,
+            ctypes.byref(values),
+        )
 
     def say(self, text: Text) -> Generation:
         """Adds a message of the user and answers it.
@@ -144,8 +149,9 @@ class Chat(_native.Owner):
             ValueError: If there is no such message.
         """
         data = _native.data_of(text, "text")
-        _native.check(library.loom_chat_edit(self._handle.value, _native.whole(index, "index", 0, 2**40), data,
-                                             len(data)))
+        _native.check(
+            library.loom_chat_edit(self._handle.value, _native.whole(index, "index", 0, 2**40), data, len(data))
+        )
 
     def receipt(self) -> Json:
         """Returns the receipt of the last complete answer, which proves it on another machine (docs/guide/audit.md).
@@ -183,8 +189,12 @@ class ChatStream(Answer):
     """An answer of a chat that is being written: an iterator over pieces of text. Made by Chat.stream()."""
 
     def __init__(self, chat: Chat) -> None:
-        super().__init__(library.loom_chat_next, library.loom_chat_result, library.loom_chat_receipt,
-                         library.loom_chat_logprobs if chat._has_logprobs else None)
+        super().__init__(
+            library.loom_chat_next,
+            library.loom_chat_result,
+            library.loom_chat_receipt,
+            library.loom_chat_logprobs if chat._has_logprobs else None,
+        )
         self._chat, self._handle, self._open = chat, chat._handle, True
 
     def close(self) -> None:

@@ -37,17 +37,29 @@ class Encoder(_native.Owner):
     (2, 384)
     """
 
-    def __init__(self, model: Path, *, dtype: str | None = None, threads: int | None = None,
-                 device: str | None = None, precision: Precision | None = None, prompt: str | None = None,
-                 prompt_name: str | None = None) -> None:
+    def __init__(
+        self,
+        model: Path,
+        *,
+        dtype: str | None = None,
+        threads: int | None = None,
+        device: str | None = None,
+        precision: Precision | None = None,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+    ) -> None:
         def given(text: str | None, what: str) -> bytes | None:
             return None if text is None else _native.utf8(text, what)
 
-        options = _abi.EncoderOptions(dtype=_native.utf8(dtype, "dtype") if dtype else None,
-                                      compute=_native.compute(threads, None, device, precision),
-                                      prompt=given(prompt, "prompt"), prompt_name=given(prompt_name, "prompt_name"))
-        self._take(_native.make(library.loom_encoder_open, _native.utf8(find_model(model), "model"),
-                                ctypes.byref(options)))
+        options = _abi.EncoderOptions(
+            dtype=_native.utf8(dtype, "dtype") if dtype else None,
+            compute=_native.compute(threads, None, device, precision),
+            prompt=given(prompt, "prompt"),
+            prompt_name=given(prompt_name, "prompt_name"),
+        )
+        self._take(
+            _native.make(library.loom_encoder_open, _native.utf8(find_model(model), "model"), ctypes.byref(options))
+        )
 
     @classmethod
     def _of(cls, handle: _native.Handle) -> Self:
@@ -97,8 +109,10 @@ class Encoder(_native.Owner):
         Returns:
             An array [texts, dimensions]; of a single text [dimensions].
         """
-        given = [_native.utf8(t, "a text") for t in ([texts] if isinstance(texts, str) else _native.items(
-            texts, "texts", "a text or a list of texts"))]
+        given = [
+            _native.utf8(t, "a text")
+            for t in ([texts] if isinstance(texts, str) else _native.items(texts, "texts", "a text or a list of texts"))
+        ]
         pointers = (ctypes.c_char_p * len(given))(*given)
         vectors, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
         shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
@@ -106,11 +120,22 @@ class Encoder(_native.Owner):
         cancel = _native.make(library.loom_cancel_create)
 
         def run() -> None:
-            _native.check(library.loom_encoder_embed(
-                self._handle.value, pointers, len(given), cancel.value, ctypes.byref(vectors), ctypes.byref(count),
-                ctypes.byref(shape), ctypes.byref(rank), ctypes.byref(tokens), ctypes.byref(texts_count)))
+            _native.check(
+                library.loom_encoder_embed(
+                    self._handle.value,
+                    pointers,
+                    len(given),
+                    cancel.value,
+                    ctypes.byref(vectors),
+                    ctypes.byref(count),
+                    ctypes.byref(shape),
+                    ctypes.byref(rank),
+                    ctypes.byref(tokens),
+                    ctypes.byref(texts_count),
+                )
+            )
 
         with self._turns:  # the vectors last until the next call
             _native.long_call(run, cancel)
-            extents = tuple(shape[:rank.value])
+            extents = tuple(shape[: rank.value])
             return _tensors.copied(vectors, count.value, extents[1:] if isinstance(texts, str) else extents)

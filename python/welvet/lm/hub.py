@@ -18,7 +18,8 @@ _FILES = (".gguf", ".entity", ".safetensors", ".json", ".onnx", ".bin", ".pt", "
 
 def _cache() -> pathlib.Path:
     home = os.environ.get("HF_HOME") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface")
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface"
+    )
     return pathlib.Path(os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub"))
 
 
@@ -62,5 +63,6 @@ def find_model(name: Path) -> str:
             raise ValueError(f"{name}: {snapshot} has {len(files)} GGUF files: give the path of one")
         if files:
             return str(files[0])
-    raise NotFoundError("NotFound", f"{name}: no such file or folder, and it is not in {_cache()}; "
-                                    f"to fetch it: hf download {name}")
+    raise NotFoundError(
+        "NotFound", f"{name}: no such file or folder, and it is not in {_cache()}; to fetch it: hf download {name}"
+    )

@@ -50,8 +50,9 @@ class LM(Model):
     """
 
     @takes_options
-    def prompt(self, prompt: Text | Sequence[Json], *, form: PromptForm = "auto",
-               **options: Unpack[AnswerOptions]) -> Json:
+    def prompt(
+        self, prompt: Text | Sequence[Json], *, form: PromptForm = "auto", **options: Unpack[AnswerOptions]
+    ) -> Json:
         """Returns the tokens that generate() would read.
 
         Args:
@@ -70,15 +71,24 @@ class LM(Model):
         values, _keeps = generation_options(**options)
         encoded = encoded_prompt(prompt, form, options)
         if encoded is None:
-            raise TypeError("prompt must be a text or a list of dicts with role and content, not "
-                            f"{type(prompt).__name__}")
+            raise TypeError(
+                f"prompt must be a text or a list of dicts with role and content, not {type(prompt).__name__}"
+            )
         data, kind = encoded
-        return _native.record(library.loom_model_prompt, self._handle.value, data, len(data), kind,
-                              ctypes.byref(values))
+        return _native.record(
+            library.loom_model_prompt, self._handle.value, data, len(data), kind, ctypes.byref(values)
+        )
 
     @takes_options
-    def generate(self, prompt: Prompt, *, form: PromptForm = "auto", adapters: Adapters = None,
-                 receipt: bool = False, **options: Unpack[AnswerOptions]) -> Generation:
+    def generate(
+        self,
+        prompt: Prompt,
+        *,
+        form: PromptForm = "auto",
+        adapters: Adapters = None,
+        receipt: bool = False,
+        **options: Unpack[AnswerOptions],
+    ) -> Generation:
         """Answers or continues a prompt.
 
         Args:
@@ -102,8 +112,9 @@ class LM(Model):
         return self.session(adapters).generate(prompt, form=form, receipt=receipt, **options)
 
     @takes_options
-    def stream(self, prompt: Prompt, *, form: PromptForm = "auto", adapters: Adapters = None,
-               **options: Unpack[AnswerOptions]) -> Stream:
+    def stream(
+        self, prompt: Prompt, *, form: PromptForm = "auto", adapters: Adapters = None, **options: Unpack[AnswerOptions]
+    ) -> Stream:
         """Answers or continues a prompt, piece by piece.
 
         Args:
@@ -170,8 +181,9 @@ class LM(Model):
         """
         return self.session(adapters).feed(prompt)
 
-    def perplexity(self, text: Text, *, window: int = 512, max_windows: int | None = None,
-                   adapters: Adapters = None) -> Json:
+    def perplexity(
+        self, text: Text, *, window: int = 512, max_windows: int | None = None, adapters: Adapters = None
+    ) -> Json:
         """Scores a text.
 
         Args:

@@ -59,15 +59,33 @@ if TYPE_CHECKING:
         max_tokens: int | None
 
 
-def generation_options(*, max_tokens: int | None = None, temperature: float = 0.0, top_k: int = 0, top_p: float = 1.0,
-                       min_p: float = 0.0, typical_p: float = 1.0, repetition_penalty: float = 1.0,
-                       repetition_window: int = 64, frequency_penalty: float = 0.0, presence_penalty: float = 0.0,
-                       min_tokens: int = 0, ignore_eos: bool = False, stop: str | Sequence[str] | None = (),
-                       stop_ids: Sequence[int] = (), logit_bias: Mapping[int, float] | None = None, logprobs: int = 0,
-                       seed: int = 0, speculate: Speculate = None,
-                       plain_text: bool = False, chat_template: str | None = None, tools: Sequence[Json] | None = None,
-                       template_variables: Json | None = None, date: object = None,
-                       continue_final_message: bool = False) -> tuple[_abi.GenerationOptions, object]:
+def generation_options(
+    *,
+    max_tokens: int | None = None,
+    temperature: float = 0.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    min_p: float = 0.0,
+    typical_p: float = 1.0,
+    repetition_penalty: float = 1.0,
+    repetition_window: int = 64,
+    frequency_penalty: float = 0.0,
+    presence_penalty: float = 0.0,
+    min_tokens: int = 0,
+    ignore_eos: bool = False,
+    stop: str | Sequence[str] | None = (),
+    stop_ids: Sequence[int] = (),
+    logit_bias: Mapping[int, float] | None = None,
+    logprobs: int = 0,
+    seed: int = 0,
+    speculate: Speculate = None,
+    plain_text: bool = False,
+    chat_template: str | None = None,
+    tools: Sequence[Json] | None = None,
+    template_variables: Json | None = None,
+    date: object = None,
+    continue_final_message: bool = False,
+) -> tuple[_abi.GenerationOptions, object]:
     """Converts the options of an answer to the structure of the C library.
 
     Args:
@@ -108,44 +126,67 @@ def generation_options(*, max_tokens: int | None = None, temperature: float = 0.
         TypeError: If an option has another type; the message names the type that it takes.
         ValueError: If an option is out of range.
     """
-    stops = [_native.utf8(s, "stop") for s in ([stop] if isinstance(stop, str) else _native.items(
-        stop or (), "stop", "a text or a list of texts"))]
-    for name, value in (("top_p", top_p), ("typical_p", typical_p), ("repetition_penalty", repetition_penalty),
-                        ("repetition_window", repetition_window)):
+    stops = [
+        _native.utf8(s, "stop")
+        for s in ([stop] if isinstance(stop, str) else _native.items(stop or (), "stop", "a text or a list of texts"))
+    ]
+    for name, value in (
+        ("top_p", top_p),
+        ("typical_p", typical_p),
+        ("repetition_penalty", repetition_penalty),
+        ("repetition_window", repetition_window),
+    ):
         if value == 0:  # which means the default in C
             raise ValueError(f"{name} is 0: it must not be")
     if speculate is not None and speculate != "ngram" and not isinstance(speculate, Model):
         raise ValueError(f"speculate is {speculate!r}: expected 'ngram', an LM or None")
     largest, texts = 2**63 - 1, (ctypes.c_char_p * len(stops))(*stops)
-    biased = [(_native.whole(i, "an id of logit_bias", 0, 2**31 - 1), _native.real(bias, "a logit_bias"))
-              for i, bias in _native.mapping(logit_bias or {}, "logit_bias", "a dict from token id to number").items()]
+    biased = [
+        (_native.whole(i, "an id of logit_bias", 0, 2**31 - 1), _native.real(bias, "a logit_bias"))
+        for i, bias in _native.mapping(logit_bias or {}, "logit_bias", "a dict from token id to number").items()
+    ]
     bias_ids = (ctypes.c_int32 * len(biased))(*[i for i, _ in biased])
     biases = (ctypes.c_float * len(biased))(*[bias for _, bias in biased])
-    ids = [_native.whole(i, "a stop_id", 0, 2**31 - 1) for i in _native.items(
-        stop_ids, "stop_ids", "a list of token ids")]
+    ids = [
+        _native.whole(i, "a stop_id", 0, 2**31 - 1) for i in _native.items(stop_ids, "stop_ids", "a list of token ids")
+    ]
     ends = (ctypes.c_int32 * len(ids))(*ids)
     most = None if max_tokens is None else _native.whole(max_tokens, "max_tokens", 0, largest)
     values = _abi.GenerationOptions(
-        max_tokens=most or 0, prompt_only=most == 0,
+        max_tokens=most or 0,
+        prompt_only=most == 0,
         min_tokens=_native.whole(min_tokens, "min_tokens", 0, largest),
-        seed=_native.whole(seed, "seed", 0, 2**64 - 1), temperature=_native.real(temperature, "temperature"),
-        top_k=_native.whole(top_k, "top_k", 0, 2**31 - 1), top_p=_native.real(top_p, "top_p"),
-        min_p=_native.real(min_p, "min_p"), typical_p=_native.real(typical_p, "typical_p"),
+        seed=_native.whole(seed, "seed", 0, 2**64 - 1),
+        temperature=_native.real(temperature, "temperature"),
+        top_k=_native.whole(top_k, "top_k", 0, 2**31 - 1),
+        top_p=_native.real(top_p, "top_p"),
+        min_p=_native.real(min_p, "min_p"),
+        typical_p=_native.real(typical_p, "typical_p"),
         repetition_penalty=_native.real(repetition_penalty, "repetition_penalty"),
         repetition_window=_native.whole(repetition_window, "repetition_window", -1, 2**31 - 1),
         frequency_penalty=_native.real(frequency_penalty, "frequency_penalty"),
         presence_penalty=_native.real(presence_penalty, "presence_penalty"),
-        ignore_eos=_native.truth(ignore_eos, "ignore_eos"), stop=texts, stop_count=len(stops),
-        speculate=speculate is not None, draft_model=speculate._handle.value if isinstance(speculate, Model) else 0,
-        bias_ids=bias_ids, bias_ids_count=len(bias_ids), biases=biases, biases_count=len(biases), stop_ids=ends,
-        stop_ids_count=len(ends), logprobs=_native.whole(logprobs, "logprobs", 0, 2**31 - 1),
+        ignore_eos=_native.truth(ignore_eos, "ignore_eos"),
+        stop=texts,
+        stop_count=len(stops),
+        speculate=speculate is not None,
+        draft_model=speculate._handle.value if isinstance(speculate, Model) else 0,
+        bias_ids=bias_ids,
+        bias_ids_count=len(bias_ids),
+        biases=biases,
+        biases_count=len(biases),
+        stop_ids=ends,
+        stop_ids_count=len(ends),
+        logprobs=_native.whole(logprobs, "logprobs", 0, 2**31 - 1),
         plain_text=_native.truth(plain_text, "plain_text"),
         chat_template=None if chat_template is None else _native.utf8(chat_template, "chat_template"),
         tools=None if tools is None else _native.to_json(_native.items(tools, "tools", "a list of dicts")),
-        template_variables=None if template_variables is None else _native.to_json(_native.mapping(
-            template_variables, "template_variables", "a dict from name to value")),
+        template_variables=None
+        if template_variables is None
+        else _native.to_json(_native.mapping(template_variables, "template_variables", "a dict from name to value")),
         date=None if date is None else _native.utf8(_day(date), "date", "a datetime.date or a text, as 2026-11-28"),
-        continue_final_message=_native.truth(continue_final_message, "continue_final_message"))
+        continue_final_message=_native.truth(continue_final_message, "continue_final_message"),
+    )
     return values, (texts, speculate, bias_ids, biases, ends)
 
 

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from .._types import Json, Path
 
 
-def replay_receipt(receipt: Json | Path, *, model: Path | None = None, folder: Path | None = None,
-                   device: str | None = None) -> Json:
+def replay_receipt(
+    receipt: Json | Path, *, model: Path | None = None, folder: Path | None = None, device: str | None = None
+) -> Json:
     """Computes the result that a receipt names again, and compares it bit by bit.
 
     Args:
@@ -39,11 +40,16 @@ def replay_receipt(receipt: Json | Path, *, model: Path | None = None, folder: P
         _native.utf8(receipt, "receipt")
         with open(receipt, "rb") as file:
             data = file.read()
-    where = [_native.utf8(path, name) if path is not None else None
-             for path, name in ((model, "model"), (folder, "folder"))]
+    where = [
+        _native.utf8(path, name) if path is not None else None for path, name in ((model, "model"), (folder, "folder"))
+    ]
     cancel = _native.make(library.loom_cancel_create)
-    return _native.long_call(lambda: _native.record(library.loom_receipt_replay, data, len(data), *where,
-                                                    _native.device_name(device), cancel.value), cancel)
+    return _native.long_call(
+        lambda: _native.record(
+            library.loom_receipt_replay, data, len(data), *where, _native.device_name(device), cancel.value
+        ),
+        cancel,
+    )
 
 
 def content_hash(path: Path) -> str:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         precision: Precision | None
 
 
-
 class Session(_native.Owner):
     """Sequences of tokens that a language model has read, with their caches. LM.session() makes one.
 
@@ -66,18 +65,31 @@ class Session(_native.Owner):
     ...     print(session.generate(" the city of", form="raw", max_tokens=4))
     """
 
-    def __init__(self, model: Model, adapters: Adapters = None, *, sequences: int = 1, context: int | None = None,
-                 kv_dtype: str | None = None, int8_activations: bool = False, isa: str | None = None,
-                 threads: int | None = None, device: str | None = None, precision: Precision | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        adapters: Adapters = None,
+        *,
+        sequences: int = 1,
+        context: int | None = None,
+        kv_dtype: str | None = None,
+        int8_activations: bool = False,
+        isa: str | None = None,
+        threads: int | None = None,
+        device: str | None = None,
+        precision: Precision | None = None,
+    ) -> None:
         _native.instance(model, Model, "model", "an LM")
         compute = _native.compute((model._threads or None) if threads is None else threads, isa, device, precision)
         if device is None and precision is None:
             compute.contents.device = model._device
         options = _abi.SessionOptions(
-            compute=compute, sequences=_native.whole(sequences, "sequences", 1, 2**31),
+            compute=compute,
+            sequences=_native.whole(sequences, "sequences", 1, 2**31),
             context_tokens=model._context if context is None else _native.whole(context, "context", 1, 2**24),
             kv_dtype=_native.utf8(kv_dtype, "kv_dtype") if kv_dtype else None,
-            int8_activations=_native.truth(int8_activations, "int8_activations"))
+            int8_activations=_native.truth(int8_activations, "int8_activations"),
+        )
         self.model = model
         self._turns = _native.Turns()  # logits and tokens last until the next call
         self._handle = _native.make(library.loom_session_create, model._handle.value, ctypes.byref(options))
@@ -88,8 +100,10 @@ class Session(_native.Owner):
         numbers: Any = prompt
         if isinstance(prompt, (str, bytes, bytearray, memoryview)):
             numbers = self.model.tokenizer.encode(prompt)
-        ids = [_native.whole(i, "an id", 0, 2**31 - 1) for i in _native.items(
-            numbers, "prompt", "a text or a list of token ids")]
+        ids = [
+            _native.whole(i, "an id", 0, 2**31 - 1)
+            for i in _native.items(numbers, "prompt", "a text or a list of token ids")
+        ]
         return (ctypes.c_int32 * len(ids))(*ids)
 
     def feed(self, prompt: Text | Sequence[int], sequence: int = 0) -> Array:
@@ -110,8 +124,11 @@ class Session(_native.Owner):
         cancel, out, count = _native.make(library.loom_cancel_create), _tensors.pointer_to("f"), ctypes.c_size_t()
 
         def run() -> None:
-            _native.check(library.loom_session_feed(self._handle.value, place, ids, len(ids), cancel.value,
-                                                    ctypes.byref(out), ctypes.byref(count)))
+            _native.check(
+                library.loom_session_feed(
+                    self._handle.value, place, ids, len(ids), cancel.value, ctypes.byref(out), ctypes.byref(count)
+                )
+            )
 
         with self._turns:
             _native.long_call(run, cancel)
@@ -147,9 +164,12 @@ class Session(_native.Owner):
         """
         ids, count = ctypes.POINTER(ctypes.c_int32)(), ctypes.c_size_t()
         with self._turns:
-            _native.check(library.loom_session_tokens(self._handle.value, _sequence(sequence), ctypes.byref(ids),
-                                                      ctypes.byref(count)))
-            return ids[:count.value]
+            _native.check(
+                library.loom_session_tokens(
+                    self._handle.value, _sequence(sequence), ctypes.byref(ids), ctypes.byref(count)
+                )
+            )
+            return ids[: count.value]
 
     def rewind(self, length: int, sequence: int = 0) -> None:
         """Drops the tokens of a sequence after the first ones.
@@ -161,8 +181,11 @@ class Session(_native.Owner):
         Raises:
             ValueError: If the sequence has fewer tokens, or they have left a sliding window.
         """
-        _native.check(library.loom_session_rewind(self._handle.value, _sequence(sequence),
-                                                  _native.whole(length, "length", 0, 2**40)))
+        _native.check(
+            library.loom_session_rewind(
+                self._handle.value, _sequence(sequence), _native.whole(length, "length", 0, 2**40)
+            )
+        )
 
     def reset(self, sequence: int | None = None) -> None:
         """Empties a sequence.
@@ -249,14 +272,24 @@ class Session(_native.Owner):
         Raises:
             NotFoundError: If the model has no such adapter.
         """
-        chosen = [] if adapters is None else [_native.utf8(str(a), "an adapter") for a in _native.items(
-            adapters, "adapters", "a list of numbers or names")]
-        _native.check(library.loom_session_choose_adapters(self._handle.value, (ctypes.c_char_p * len(chosen))(*chosen),
-                                                           len(chosen), adapters is None))
+        chosen = (
+            []
+            if adapters is None
+            else [
+                _native.utf8(str(a), "an adapter")
+                for a in _native.items(adapters, "adapters", "a list of numbers or names")
+            ]
+        )
+        _native.check(
+            library.loom_session_choose_adapters(
+                self._handle.value, (ctypes.c_char_p * len(chosen))(*chosen), len(chosen), adapters is None
+            )
+        )
 
     @takes_options
-    def generate(self, prompt: Prompt, *, form: PromptForm = "auto", receipt: bool = False,
-                 **options: Unpack[AnswerOptions]) -> Generation:
+    def generate(
+        self, prompt: Prompt, *, form: PromptForm = "auto", receipt: bool = False, **options: Unpack[AnswerOptions]
+    ) -> Generation:
         """Continues sequence 0 with a prompt and an answer to it.
 
         The sequence then holds the prompt and the answer, but for the token that was drawn last.
@@ -280,8 +313,7 @@ class Session(_native.Owner):
             return stream.finish(receipt)
 
     @takes_options
-    def stream(self, prompt: Prompt, *, form: PromptForm = "auto",
-               **options: Unpack[AnswerOptions]) -> Stream:
+    def stream(self, prompt: Prompt, *, form: PromptForm = "auto", **options: Unpack[AnswerOptions]) -> Stream:
         """Continues sequence 0 with a prompt and an answer to it, piece by piece.
 
         Args:
@@ -303,12 +335,14 @@ class Session(_native.Owner):
         encoded = encoded_prompt(prompt, form, options)
         if encoded is None:
             ids = self._ids(prompt)
-            handle = _native.make(library.loom_generator_create, self._handle.value, ids, len(ids),
-                                  ctypes.byref(values))
+            handle = _native.make(
+                library.loom_generator_create, self._handle.value, ids, len(ids), ctypes.byref(values)
+            )
         else:
             data, kind = encoded
-            handle = _native.make(library.loom_generator_from_text, self._handle.value, data, len(data), kind,
-                                  ctypes.byref(values))
+            handle = _native.make(
+                library.loom_generator_from_text, self._handle.value, data, len(data), kind, ctypes.byref(values)
+            )
         return Stream(handle, values.logprobs != 0)
 
     def perplexity(self, text: Text, *, window: int = 512, max_windows: int | None = None) -> Json:
@@ -325,8 +359,12 @@ class Session(_native.Owner):
         data, cancel = _native.data_of(text, "text"), _native.make(library.loom_cancel_create)
         most = 0 if max_windows is None else _native.whole(max_windows, "max_windows", 1, 2**40)
         size = _native.whole(window, "window", 1, 2**24)
-        return _native.long_call(lambda: _native.record(
-            library.loom_session_perplexity, self._handle.value, data, len(data), size, most, cancel.value), cancel)
+        return _native.long_call(
+            lambda: _native.record(
+                library.loom_session_perplexity, self._handle.value, data, len(data), size, most, cancel.value
+            ),
+            cancel,
+        )
 
     @property
     def info(self) -> Json:

@@ -51,8 +51,9 @@ class Tokenizer(_native.Owner):
             The ids, a list of int.
         """
         data = _native.data_of(text, "text")
-        out = _native.blob(library.loom_tokenizer_encode, self._handle.value, data, len(data), add_special_tokens,
-                           parse_special)
+        out = _native.blob(
+            library.loom_tokenizer_encode, self._handle.value, data, len(data), add_special_tokens, parse_special
+        )
         return list(memoryview(out).cast("i")) if out else []
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True) -> str:
@@ -68,7 +69,7 @@ class Tokenizer(_native.Owner):
         Raises:
             ValueError: If a number does not fit into 32 bits.
         """
-        ids = [_native.whole(i, "an id", -2**31, 2**31 - 1) for i in _native.items(ids, "ids", "a list of token ids")]
+        ids = [_native.whole(i, "an id", -(2**31), 2**31 - 1) for i in _native.items(ids, "ids", "a list of token ids")]
         array = (ctypes.c_int32 * len(ids))(*ids)
         out = _native.blob(library.loom_tokenizer_decode, self._handle.value, array, len(ids), skip_special_tokens)
         return out.decode("utf-8", "replace")
@@ -98,7 +99,7 @@ class Tokenizer(_native.Owner):
         Returns:
             The text; empty for an unknown id.
         """
-        token_id = _native.whole(token_id, "an id", -2**31, 2**31 - 1)
+        token_id = _native.whole(token_id, "an id", -(2**31), 2**31 - 1)
         return _native.blob(library.loom_tokenizer_token, self._handle.value, token_id).decode("utf-8", "replace")
 
     def __len__(self) -> int:

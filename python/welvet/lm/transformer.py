@@ -62,8 +62,15 @@ class Transformer:
 
     @classmethod
     @takes_options
-    def generate(cls, prompt: Text, max_tokens: int | None = None, *, form: PromptForm = "auto",
-                 adapters: Adapters = None, **options: Unpack[Sampling]) -> Generation:
+    def generate(
+        cls,
+        prompt: Text,
+        max_tokens: int | None = None,
+        *,
+        form: PromptForm = "auto",
+        adapters: Adapters = None,
+        **options: Unpack[Sampling],
+    ) -> Generation:
         """Answers or continues a prompt, as LM.generate().
 
         Args:
@@ -83,8 +90,15 @@ class Transformer:
 
     @classmethod
     @takes_options
-    def generate_stream(cls, prompt: Text, max_tokens: int | None = None, *, form: PromptForm = "auto",
-                        adapters: Adapters = None, **options: Unpack[Sampling]) -> Stream:
+    def generate_stream(
+        cls,
+        prompt: Text,
+        max_tokens: int | None = None,
+        *,
+        form: PromptForm = "auto",
+        adapters: Adapters = None,
+        **options: Unpack[Sampling],
+    ) -> Stream:
         """Answers or continues a prompt piece by piece, as LM.stream().
 
         Args:

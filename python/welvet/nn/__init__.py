@@ -14,6 +14,22 @@ from .mesh import MeshTween, StepMesh, StepState
 from .network import Network, Session
 from .watch import LayerEvent, Window
 
-__all__ = ["AdaptationTracker", "Graph", "Layer", "LayerEvent", "MeshTween", "Network", "Session", "StepMesh",
-           "StepState", "Tensor", "Window", "complementary_matches", "performance_similarity", "register_kind",
-           "simulate_precision", "tile_sizes", "unregister_kind"]
+__all__ = [
+    "AdaptationTracker",
+    "Graph",
+    "Layer",
+    "LayerEvent",
+    "MeshTween",
+    "Network",
+    "Session",
+    "StepMesh",
+    "StepState",
+    "Tensor",
+    "Window",
+    "complementary_matches",
+    "performance_similarity",
+    "register_kind",
+    "simulate_precision",
+    "tile_sizes",
+    "unregister_kind",
+]

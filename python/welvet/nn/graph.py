@@ -42,15 +42,30 @@ class Graph(_native.Owner):
     >>> graph({"input": sound, "state": state, "sr": 16000})["output"]  # doctest: +SKIP
     """
 
-    def __init__(self, path: Path, *, threads: int | None = None, max_bytes: int | None = None,
-                 device: str | None = None, precision: Precision | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        threads: int | None = None,
+        max_bytes: int | None = None,
+        device: str | None = None,
+        precision: Precision | None = None,
+    ) -> None:
         options, place = _abi.GraphOptions(max_bytes=_bytes(max_bytes)), _native.device_name(device, precision)
-        self._take(_native.make(library.loom_graph_open, _native.utf8(path, "path"), ctypes.byref(options)), threads,
-                   place)
+        self._take(
+            _native.make(library.loom_graph_open, _native.utf8(path, "path"), ctypes.byref(options)), threads, place
+        )
 
     @classmethod
-    def from_bytes(cls, data: Text, *, threads: int | None = None, max_bytes: int | None = None,
-                   device: str | None = None, precision: Precision | None = None) -> Self:
+    def from_bytes(
+        cls,
+        data: Text,
+        *,
+        threads: int | None = None,
+        max_bytes: int | None = None,
+        device: str | None = None,
+        precision: Precision | None = None,
+    ) -> Self:
         """Reads the contents of a file. Tensors in other files cannot be read.
 
         Args:
@@ -68,8 +83,9 @@ class Graph(_native.Owner):
         """
         content, options = _native.data_of(data, "data"), _abi.GraphOptions(max_bytes=_bytes(max_bytes))
         place = _native.device_name(device, precision)
-        return cls._of(_native.make(library.loom_graph_from_memory, content, len(content), ctypes.byref(options)),
-                       threads, place)
+        return cls._of(
+            _native.make(library.loom_graph_from_memory, content, len(content), ctypes.byref(options)), threads, place
+        )
 
     @classmethod
     def _of(cls, handle: _native.Handle, threads: int | None = None, device: bytes | None = None) -> Self:
@@ -147,15 +163,17 @@ class Graph(_native.Owner):
         element, address, size, shape, keeps = _tensors.tensor(value, name, expected)
         extents = (ctypes.c_uint64 * len(shape))(*shape)
         given = _abi.Tensor(element=element, data=address, data_size=size, shape=extents, shape_count=len(extents))
-        _native.check(library.loom_graph_session_bind(self._session.value, _native.utf8(name, "input"),
-                                                      ctypes.byref(given)))
+        _native.check(
+            library.loom_graph_session_bind(self._session.value, _native.utf8(name, "input"), ctypes.byref(given))
+        )
         return keeps, shape
 
     def _output(self, name: str) -> AnyArray:
         y = _abi.Tensor()
-        _native.check(library.loom_graph_session_output(self._session.value, _native.utf8(name, "output"),
-                                                        ctypes.byref(y)))
-        return _tensors.copied_tensor(y.element, y.data or 0, y.data_size, tuple(y.shape[:y.shape_count]))
+        _native.check(
+            library.loom_graph_session_output(self._session.value, _native.utf8(name, "output"), ctypes.byref(y))
+        )
+        return _tensors.copied_tensor(y.element, y.data or 0, y.data_size, tuple(y.shape[: y.shape_count]))
 
     def hash(self) -> str:
         """Hashes all outputs of the last run, as `loom run` does. The hash is equal on every machine.

@@ -35,7 +35,7 @@ class Tensor:
         """The extents, samples first."""
         extents, rank = (ctypes.c_uint64 * 8)(), ctypes.c_uint64()
         _native.check(library.loom_layer_shape(self._layer._handle, self._ref, extents, 8, ctypes.byref(rank)))
-        return tuple(extents[:rank.value])
+        return tuple(extents[: rank.value])
 
     def _filled(self, value: float) -> Tensor:
         return self._layer._op(library.loom_layer_fill, self._ref, value)
@@ -84,11 +84,17 @@ class Layer:
             init: Initialiser of its values, as "xavier"; None: that of the network.
             size: Number that the initialiser takes.
         """
-        given = [extents] if isinstance(extents, int) else _native.items(
-            extents, "extents", "a whole number or a list of them")
+        given = (
+            [extents]
+            if isinstance(extents, int)
+            else _native.items(extents, "extents", "a whole number or a list of them")
+        )
         numbers = (ctypes.c_uint64 * len(given))(*(_native.whole(n, "an extent", 0, 2**63) for n in given))
-        _native.check(library.loom_layer_declare_weight(self._handle, _native.utf8(name, "name"), numbers, len(given),
-                                                        _text(init), size))
+        _native.check(
+            library.loom_layer_declare_weight(
+                self._handle, _native.utf8(name, "name"), numbers, len(given), _text(init), size
+            )
+        )
 
     def keep(self, *tensors: Tensor) -> None:
         """Keeps tensors for the backward pass.
@@ -202,8 +208,11 @@ class Layer:
             The gradients of `gate` and `up`.
         """
         dgate, dup = ctypes.c_uint64(), ctypes.c_uint64()
-        _native.check(library.loom_layer_gated_gradient(self._handle, gate._ref, up._ref, dy._ref, _text(activation),
-                                                        ctypes.byref(dgate), ctypes.byref(dup)))
+        _native.check(
+            library.loom_layer_gated_gradient(
+                self._handle, gate._ref, up._ref, dy._ref, _text(activation), ctypes.byref(dgate), ctypes.byref(dup)
+            )
+        )
         return Tensor(self, dgate.value), Tensor(self, dup.value)
 
     def softmax(self, x: Tensor, temperature: float = 1) -> Tensor:
@@ -272,8 +281,9 @@ class Layer:
         """
         return self._op(library.loom_layer_layer_norm, x._ref, _text(gamma), _text(beta), eps)
 
-    def layer_norm_gradient(self, x: Tensor, dy: Tensor, gamma: str | None = None, beta: str | None = None,
-                            eps: float = 1e-5) -> Tensor:
+    def layer_norm_gradient(
+        self, x: Tensor, dy: Tensor, gamma: str | None = None, beta: str | None = None, eps: float = 1e-5
+    ) -> Tensor:
         """Computes the gradient of layer_norm(), and adds to those of gamma and beta.
 
         Args:
@@ -439,9 +449,18 @@ def _callback(run: Callable[[Layer], None] | None) -> Any:
     return _abi.LayerRule(called)
 
 
-def register_kind(name: str, forward: Forward, backward: Forward | None = None,
-                  declare: Callable[[Layer], None] | None = None, *, settings: Sequence[Json] = (), help: str = "",
-                  shapes: str = "", width_key: str = "", sample_axes: int = 0) -> None:
+def register_kind(
+    name: str,
+    forward: Forward,
+    backward: Forward | None = None,
+    declare: Callable[[Layer], None] | None = None,
+    *,
+    settings: Sequence[Json] = (),
+    help: str = "",
+    shapes: str = "",
+    width_key: str = "",
+    sample_axes: int = 0,
+) -> None:
     """Adds a layer kind to those of this process.
 
     The functions run once for each shape, not in every pass. An exception in one is the cause of the error that the
@@ -474,11 +493,21 @@ def register_kind(name: str, forward: Forward, backward: Forward | None = None,
 
         return call
 
-    description = json.dumps({"name": name, "help": help, "shapes": shapes, "width_key": width_key,
-                              "sample_axes": sample_axes,
-                              "settings": _native.items(settings, "settings", "a list of dicts")}).encode()
-    callbacks = _abi.KindCallbacks(declare=_callback(declare), forward=_callback(passed(forward)),
-                                   backward=_callback(passed(backward) if backward else None))
+    description = json.dumps(
+        {
+            "name": name,
+            "help": help,
+            "shapes": shapes,
+            "width_key": width_key,
+            "sample_axes": sample_axes,
+            "settings": _native.items(settings, "settings", "a list of dicts"),
+        }
+    ).encode()
+    callbacks = _abi.KindCallbacks(
+        declare=_callback(declare),
+        forward=_callback(passed(forward)),
+        backward=_callback(passed(backward) if backward else None),
+    )
     with _lock:
         # Before the call: an exception right after it, as that of Ctrl-C, must not free callbacks that C holds.
         _callbacks.append((_folded(name), callbacks))

@@ -34,8 +34,12 @@ class AdaptationTracker(_native.Owner):
     """
 
     def __init__(self, window_ms: float, total_ms: float, task: str = "") -> None:
-        self._handle = _native.make(library.loom_adaptation_create, _native.real(window_ms, "window_ms"),
-                                    _native.real(total_ms, "total_ms"), _native.utf8(task, "task"))
+        self._handle = _native.make(
+            library.loom_adaptation_create,
+            _native.real(window_ms, "window_ms"),
+            _native.real(total_ms, "total_ms"),
+            _native.utf8(task, "task"),
+        )
 
     def record(self, correct: bool) -> None:
         """Counts an output.
@@ -81,8 +85,9 @@ def simulate_precision(values: Numbers, dtype: str) -> Array:
     taken = _tensors.given(values, "values")
     out, pointer, count = _tensors.room(taken.shape)
     columns = taken.shape[-1] if taken.shape else 0
-    _native.check(library.loom_dtype_simulate(taken.pointer, taken.count, columns, _native.utf8(dtype, "dtype"),
-                                                  pointer, count))
+    _native.check(
+        library.loom_dtype_simulate(taken.pointer, taken.count, columns, _native.utf8(dtype, "dtype"), pointer, count)
+    )
     return out
 
 
@@ -107,8 +112,13 @@ def complementary_matches(right: Sequence[Sequence[bool]], min_coverage: float =
     if any(len(row) != len(rows[0]) for row in rows):
         raise ValueError(f"right: expected as many cases of each model, got {sorted({len(row) for row in rows})}")
     data = b"".join(rows)
-    return list(json.loads(_native.blob(library.loom_matches_find, data, len(data), len(rows),
-                                        _native.real(min_coverage, "min_coverage"))))
+    return list(
+        json.loads(
+            _native.blob(
+                library.loom_matches_find, data, len(data), len(rows), _native.real(min_coverage, "min_coverage")
+            )
+        )
+    )
 
 
 def performance_similarity(first: Sequence[bool], second: Sequence[bool]) -> float:
@@ -156,5 +166,9 @@ def tile_sizes(kind: str, dtype: DType = "float32", *, isa: str | None = None) -
     >>> tile_sizes("dense", "int8")["cpu"]
     {'rows': 16, 'outputs': 16}
     """
-    return _native.record(library.loom_layer_kind_tiles, _native.utf8(kind, "kind"), _native.utf8(dtype, "dtype"),
-                          _native.utf8(isa, "isa") if isa else None)
+    return _native.record(
+        library.loom_layer_kind_tiles,
+        _native.utf8(kind, "kind"),
+        _native.utf8(dtype, "dtype"),
+        _native.utf8(isa, "isa") if isa else None,
+    )

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 def _handles(states: StepState | Iterable[StepState]) -> ctypes.Array[ctypes.c_uint64]:
     """The handles of a state or of several, as the library takes them."""
-    several = [states] if isinstance(states, StepState) else _native.items(
-        states, "states", "a StepState or a list of them")
+    several = (
+        [states] if isinstance(states, StepState) else _native.items(states, "states", "a StepState or a list of them")
+    )
     for each in several:
         _native.instance(each, StepState, "states", "a StepState or a list of them")
     numbers = [s._handle.value for s in several]
@@ -51,18 +52,31 @@ class StepMesh(_native.Owner):
         ValueError: If the shape does not fit, or an option is out of range.
     """
 
-    def __init__(self, network: Network, shape: Shape, *, threads: int | None = None, history: int = 0,
-                 backward: bool = False, keep_inputs: bool = False, isa: str | None = None,
-                 device: str | None = None, precision: Precision | None = None) -> None:
+    def __init__(
+        self,
+        network: Network,
+        shape: Shape,
+        *,
+        threads: int | None = None,
+        history: int = 0,
+        backward: bool = False,
+        keep_inputs: bool = False,
+        isa: str | None = None,
+        device: str | None = None,
+        precision: Precision | None = None,
+    ) -> None:
         network_handle = handle_of(network)
         options = _abi.StepMeshOptions(
             compute=_native.compute(threads, isa, device, precision),
-            history=_native.whole(history, "history", 0, 65536), backward=_native.truth(backward, "backward"),
-            keep_inputs=_native.truth(keep_inputs, "keep_inputs"))
+            history=_native.whole(history, "history", 0, 65536),
+            backward=_native.truth(backward, "backward"),
+            keep_inputs=_native.truth(keep_inputs, "keep_inputs"),
+        )
         extents = _tensors.shape_of(shape, "shape")
         self.network, self._shape = network, tuple(extents)
-        self._handle = _native.make(library.loom_step_mesh_create, network_handle, extents, len(extents),
-                                    ctypes.byref(options))
+        self._handle = _native.make(
+            library.loom_step_mesh_create, network_handle, extents, len(extents), ctypes.byref(options)
+        )
         self._watches = Watches()
         self._turns = _native.Turns()  # its states' too: a tick writes the outputs of all that it moves
 
@@ -74,8 +88,9 @@ class StepMesh(_native.Owner):
         """
         return StepState(self, _native.make(library.loom_step_state_create, self._handle.value))
 
-    def step(self, states: StepState | Iterable[StepState], ticks: int = 1, *, capture: bool = False,
-             training: bool = False) -> None:
+    def step(
+        self, states: StepState | Iterable[StepState], ticks: int = 1, *, capture: bool = False, training: bool = False
+    ) -> None:
         """Moves states by some ticks.
 
         Args:
@@ -85,9 +100,11 @@ class StepMesh(_native.Owner):
             training: True drops in dropout layers, and uses the statistics of the batch.
         """
         handles = _handles(states)
-        options = _abi.TickOptions(ticks=_native.whole(ticks, "ticks", 1, 2**40),
-                                   capture=_native.truth(capture, "capture"),
-                                   training=_native.truth(training, "training"))
+        options = _abi.TickOptions(
+            ticks=_native.whole(ticks, "ticks", 1, 2**40),
+            capture=_native.truth(capture, "capture"),
+            training=_native.truth(training, "training"),
+        )
         with self._turns:
             status = library.loom_step_mesh_step(self._handle.value, handles, len(handles), ctypes.byref(options))
             if self._watches.is_set:
@@ -142,9 +159,17 @@ class StepMesh(_native.Owner):
         pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
         most = _native.whole(ticks, "ticks", 0, 65536)
         with self._turns:
-            _native.check(library.loom_step_mesh_backward(
-                self._handle.value, state._handle.value, data.pointer, data.count, most, ctypes.byref(pointer),
-                ctypes.byref(count)))
+            _native.check(
+                library.loom_step_mesh_backward(
+                    self._handle.value,
+                    state._handle.value,
+                    data.pointer,
+                    data.count,
+                    most,
+                    ctypes.byref(pointer),
+                    ctypes.byref(count),
+                )
+            )
             return _tensors.copied(pointer, count.value, self._shape) if count.value else None
 
     def gradient(self, weight: str) -> Array:
@@ -160,8 +185,9 @@ class StepMesh(_native.Owner):
             KeyError: If the network has no such weight.
         """
         out, pointer, count = _tensors.room(self.network._about(weight)["shape"])
-        _native.check(library.loom_step_mesh_gradient(self._handle.value, _native.utf8(weight, "weight"), pointer,
-                                                      count))
+        _native.check(
+            library.loom_step_mesh_gradient(self._handle.value, _native.utf8(weight, "weight"), pointer, count)
+        )
         return out
 
     def clear_gradients(self) -> None:
@@ -191,8 +217,15 @@ class StepMesh(_native.Owner):
             ValueError: If an option is unknown or out of range.
         """
         data = _native.config_of(config, more)
-        return MeshTween(_native.make(library.loom_mesh_tween_create, self._handle.value, data, len(data),
-                                      _native.whole(ticks, "ticks", 0, 65536)))
+        return MeshTween(
+            _native.make(
+                library.loom_mesh_tween_create,
+                self._handle.value,
+                data,
+                len(data),
+                _native.whole(ticks, "ticks", 0, 65536),
+            )
+        )
 
 
 class StepState(_native.Owner):
@@ -216,8 +249,9 @@ class StepState(_native.Owner):
             ValueError: If the shape is another one.
         """
         data = _tensors.given(x, "x")
-        _native.check(library.loom_step_state_set_input(self._handle.value, data.pointer, data.count,
-                                                          _native.truth(hold, "hold")))
+        _native.check(
+            library.loom_step_state_set_input(self._handle.value, data.pointer, data.count, _native.truth(hold, "hold"))
+        )
 
     def clear_input(self) -> None:
         """Removes the input."""
@@ -239,12 +273,18 @@ class StepState(_native.Owner):
         pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
         shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
         with self._turns:  # the output lasts until the next tick
-            status = library.loom_step_state_output(self._handle.value, place, ctypes.byref(pointer),
-                                                    ctypes.byref(count), ctypes.byref(shape), ctypes.byref(rank))
+            status = library.loom_step_state_output(
+                self._handle.value,
+                place,
+                ctypes.byref(pointer),
+                ctypes.byref(count),
+                ctypes.byref(shape),
+                ctypes.byref(rank),
+            )
             if status == _abi.NO_VALUE:
                 return None
             _native.check(status)
-            return _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
+            return _tensors.copied(pointer, count.value, tuple(shape[: rank.value]))
 
     def reset(self) -> None:
         """Resets the state to its beginning: no input, no outputs, no history, tick 0."""
@@ -316,5 +356,13 @@ class MeshTween(_native.Owner):
         """
         handles = _handles(states)
         data = _tensors.given(targets, "targets")
-        _native.check(library.loom_mesh_tween_step(self._handle.value, handles, len(handles), data.pointer,
-                                                   data.count, _native.real(learning_rate, "learning_rate")))
+        _native.check(
+            library.loom_mesh_tween_step(
+                self._handle.value,
+                handles,
+                len(handles),
+                data.pointer,
+                data.count,
+                _native.real(learning_rate, "learning_rate"),
+            )
+        )

@@ -16,8 +16,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Literal
 
-    from .._types import (Array, DType, ForwardOptions, Joined, Json, Kind, Memory, Numbers, Path, Precision, Self,
-                         SessionOptions, Shape, Text, Unpack)
+    from .._types import (
+        Array,
+        DType,
+        ForwardOptions,
+        Joined,
+        Json,
+        Kind,
+        Memory,
+        Numbers,
+        Path,
+        Precision,
+        Self,
+        SessionOptions,
+        Shape,
+        Text,
+        Unpack,
+    )
 
 
 def _json(value: Json | Text, what: str) -> bytes:
@@ -137,8 +152,15 @@ class Network(_native.Owner):
             ValueError: If the outputs cannot be joined.
         """
         handles = [handle_of(n, "networks") for n in _native.items(networks, "networks", "a list of networks")]
-        return cls._of(_native.make(library.loom_network_graft, (ctypes.c_uint64 * len(handles))(*handles),
-                                    len(handles), _native.utf8(mode, "mode"), share))
+        return cls._of(
+            _native.make(
+                library.loom_network_graft,
+                (ctypes.c_uint64 * len(handles))(*handles),
+                len(handles),
+                _native.utf8(mode, "mode"),
+                share,
+            )
+        )
 
     def clone(self) -> Self:
         """Copies the network.
@@ -246,8 +268,9 @@ class Network(_native.Owner):
         data = _tensors.given(values, name, "d" if wide else "f")
         if list(data.shape) != about["shape"]:
             raise ValueError(f"{name} has the shape {tuple(about['shape'])}, the values {data.shape}")
-        _native.check(library.loom_network_set_weight(self._handle.value, _native.utf8(name, "name"),
-                                                      ctypes.byref(data.tensor())))
+        _native.check(
+            library.loom_network_set_weight(self._handle.value, _native.utf8(name, "name"), ctypes.byref(data.tensor()))
+        )
 
     def _about(self, name: str) -> Json:
         about = self.weights().get(name)
@@ -308,9 +331,12 @@ class Network(_native.Owner):
         """
         extents = _tensors.shape_of(shape, "shape")
         output, count = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
-        _native.check(library.loom_network_prepare(self._handle.value, extents, len(extents), ctypes.byref(output),
-                                                   ctypes.byref(count)))
-        return tuple(output[:count.value])
+        _native.check(
+            library.loom_network_prepare(
+                self._handle.value, extents, len(extents), ctypes.byref(output), ctypes.byref(count)
+            )
+        )
+        return tuple(output[: count.value])
 
     def place(self, address: Sequence[int], layer: Json | Text | None) -> None:
         """Puts a layer into a cell of the grid.
@@ -341,8 +367,11 @@ class Network(_native.Owner):
             ValueError: If there is no such type; the message lists the types.
             NotFoundError: If there is no such layer.
         """
-        _native.check(library.loom_network_morph(self._handle.value, _native.utf8(path, "path") if path else None,
-                                                 _native.utf8(dtype, "dtype")))
+        _native.check(
+            library.loom_network_morph(
+                self._handle.value, _native.utf8(path, "path") if path else None, _native.utf8(dtype, "dtype")
+            )
+        )
         return self
 
     def freeze(self, path: str | None = None, *, frozen: bool = True) -> None:
@@ -355,8 +384,9 @@ class Network(_native.Owner):
         Raises:
             NotFoundError: If there is no such layer.
         """
-        _native.check(library.loom_network_freeze(self._handle.value, _native.utf8(path, "path") if path else None,
-                                                  frozen))
+        _native.check(
+            library.loom_network_freeze(self._handle.value, _native.utf8(path, "path") if path else None, frozen)
+        )
 
     def release_masters(self) -> None:
         """Frees the exact masters of weights whose type holds their values."""
@@ -459,15 +489,27 @@ class Session(_native.Owner):
         ValueError: If an option is out of range.
     """
 
-    def __init__(self, network: Network, *, threads: int | None = None, backward: bool = False, context: int = 0,
-                 kv_dtype: str | None = None, isa: str | None = None, checkpoint_every: int = 0,
-                 device: str | None = None, precision: Precision | None = None) -> None:
+    def __init__(
+        self,
+        network: Network,
+        *,
+        threads: int | None = None,
+        backward: bool = False,
+        context: int = 0,
+        kv_dtype: str | None = None,
+        isa: str | None = None,
+        checkpoint_every: int = 0,
+        device: str | None = None,
+        precision: Precision | None = None,
+    ) -> None:
         network_handle = handle_of(network)
         options = _abi.NetworkSessionOptions(
-            compute=_native.compute(threads, isa, device, precision), backward=_native.truth(backward, "backward"),
+            compute=_native.compute(threads, isa, device, precision),
+            backward=_native.truth(backward, "backward"),
             context=_native.whole(context, "context", 0, 2**24),
             kv_dtype=_native.utf8(kv_dtype, "kv_dtype") if kv_dtype else None,
-            checkpoint_every=_native.whole(checkpoint_every, "checkpoint_every", 0, 2**24))
+            checkpoint_every=_native.whole(checkpoint_every, "checkpoint_every", 0, 2**24),
+        )
         self.network = network
         self._bound: object = None
         self._watches = Watches()
@@ -483,8 +525,16 @@ class Session(_native.Owner):
         self._forward = library["loom_network_session_forward"]
         self._forward.argtypes = [ctypes.c_uint64, *[ctypes.c_void_p] * 3]
 
-    def forward(self, x: Numbers, *, training: bool = False, step: int = 0, lengths: Sequence[int] | None = None,
-                external: Numbers | None = None, mask: Numbers | None = None) -> Array:
+    def forward(
+        self,
+        x: Numbers,
+        *,
+        training: bool = False,
+        step: int = 0,
+        lengths: Sequence[int] | None = None,
+        external: Numbers | None = None,
+        mask: Numbers | None = None,
+    ) -> Array:
         """Runs the network.
 
         Args:
@@ -511,24 +561,29 @@ class Session(_native.Owner):
             x.data, x.data_size = data.address, data.count * self._size
             if data.shape != self._last:
                 x.shape, x.shape_count, self._last = data.extents(), len(data.shape), data.shape
-            status = self._forward(self._number, self._places[0],
-                                   None if options is None else ctypes.addressof(options), self._places[1])
+            status = self._forward(
+                self._number, self._places[0], None if options is None else ctypes.addressof(options), self._places[1]
+            )
             if self._watches.is_set:
                 self._watches.raise_again()
             if status:
                 _native.check(status)
             self._input = data.shape
-            return _tensors.copied(y.data or 0, y.data_size // self._size, tuple(y.shape[:y.shape_count]), self._kind)
+            return _tensors.copied(y.data or 0, y.data_size // self._size, tuple(y.shape[: y.shape_count]), self._kind)
 
-    def _pass(self, training: bool, step: int, lengths: Sequence[int] | None, external: Numbers | None,
-              mask: Numbers | None) -> tuple[_abi.Pass, list[object]]:
+    def _pass(
+        self, training: bool, step: int, lengths: Sequence[int] | None, external: Numbers | None, mask: Numbers | None
+    ) -> tuple[_abi.Pass, list[object]]:
         """Returns the options of a forward, and the objects that its pointers need alive."""
-        options = _abi.Pass(training=_native.truth(training, "training"),
-                            step=_native.whole(step, "step", 0, 2**63 - 1))
+        options = _abi.Pass(
+            training=_native.truth(training, "training"), step=_native.whole(step, "step", 0, 2**63 - 1)
+        )
         keeps: list[object] = []
         if lengths is not None:
-            given = [_native.whole(n, "lengths", 0, 2**40) for n in _native.items(
-                lengths, "lengths", "a list of whole numbers")]
+            given = [
+                _native.whole(n, "lengths", 0, 2**40)
+                for n in _native.items(lengths, "lengths", "a list of whole numbers")
+            ]
             steps = (ctypes.c_uint64 * len(given))(*given)
             options.lengths, options.lengths_count = steps, len(steps)
             keeps.append(steps)
@@ -557,8 +612,9 @@ class Session(_native.Owner):
         data = _tensors.given(output_gradient, "output_gradient", self._kind)
         dx = _abi.Tensor()
         with self._turns:
-            status = library.loom_network_session_backward(self._handle.value, ctypes.byref(data.tensor()), 0,
-                                                           ctypes.byref(dx))
+            status = library.loom_network_session_backward(
+                self._handle.value, ctypes.byref(data.tensor()), 0, ctypes.byref(dx)
+            )
             if self._watches.is_set:
                 self._watches.raise_again()
             _native.check(status)
@@ -608,8 +664,9 @@ class Session(_native.Owner):
         """
         out, pointer, count = _tensors.room(self.network._about(weight)["shape"])
         to = _tensors.tensor_at(pointer, count, "f")
-        _native.check(library.loom_network_session_gradient(self._handle.value, _native.utf8(weight, "weight"),
-                                                            ctypes.byref(to)))
+        _native.check(
+            library.loom_network_session_gradient(self._handle.value, _native.utf8(weight, "weight"), ctypes.byref(to))
+        )
         return out
 
     def clear_gradients(self) -> None:
@@ -660,8 +717,9 @@ class Session(_native.Owner):
             ValueError: If the sequences have fewer positions.
             LoomError: If there was no run (InvalidState).
         """
-        _native.check(library.loom_network_session_rewind(self._handle.value,
-                                                          _native.whole(length, "length", 0, 2**40)))
+        _native.check(
+            library.loom_network_session_rewind(self._handle.value, _native.whole(length, "length", 0, 2**40))
+        )
 
     def snapshot(self) -> bytes:
         """Returns the state that the next call depends on.

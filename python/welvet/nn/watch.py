@@ -112,9 +112,23 @@ class Watch(_Heard):
             kind: Kind = "d" if values.element == _abi.ELEMENT_FLOAT64 else "f"
             count = values.data_size // (8 if kind == "d" else 4)
             kept = _tensors.copied(values.data or 0, count, (count,), kind)
-            return self._told(LayerEvent(_PASSES[getattr(e, "pass")], e.path.decode(), e.layer.decode(),
-                                         e.dtype.decode(), e.cell, e.step, e.mean, e.deviation, e.greatest, e.least, e.active, count,
-                                         kept))
+            return self._told(
+                LayerEvent(
+                    _PASSES[getattr(e, "pass")],
+                    e.path.decode(),
+                    e.layer.decode(),
+                    e.dtype.decode(),
+                    e.cell,
+                    e.step,
+                    e.mean,
+                    e.deviation,
+                    e.greatest,
+                    e.least,
+                    e.active,
+                    count,
+                    kept,
+                )
+            )
 
         return self._hear(tell)
 
@@ -147,8 +161,9 @@ class Watches:
         self._by_layer = watch
         self.is_set = self._by_layer is not None or self._by_window is not None
 
-    def set_windows(self, function: Function, handle: int, layers: int,
-                    told: Callable[[Window], object] | None) -> None:
+    def set_windows(
+        self, function: Function, handle: int, layers: int, told: Callable[[Window], object] | None
+    ) -> None:
         """Calls a function as loom_network_session_watch_windows(), and keeps the callback alive."""
         _native.callback(told, "callback")
         count = _native.whole(layers, "layers", 1, 2**40)

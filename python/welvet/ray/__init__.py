@@ -22,8 +22,14 @@ if TYPE_CHECKING:
     from ._populations import evaluate
     from ._training import train
 else:
-    _MODULES = {"LostWorkersError": "_crew", "connect": "_crew", "map": "_datasets", "evolve": "_evolution",
-                "evaluate": "_populations", "train": "_training"}
+    _MODULES = {
+        "LostWorkersError": "_crew",
+        "connect": "_crew",
+        "map": "_datasets",
+        "evolve": "_evolution",
+        "evaluate": "_populations",
+        "train": "_training",
+    }
 
     def __getattr__(name):
         """Imports Ray at the first use: the program's --help and its hint do without."""

@@ -76,8 +76,15 @@ class Crew:
     without it then. tell: called with a dict whenever a worker is lost, replaced or given up.
     """
 
-    def __init__(self, workers: int, actor: Any, *args: object, cpus: float = 1, patience: float = PATIENCE,
-                 tell: Callable[[Json], None] | None = None) -> None:
+    def __init__(
+        self,
+        workers: int,
+        actor: Any,
+        *args: object,
+        cpus: float = 1,
+        patience: float = PATIENCE,
+        tell: Callable[[Json], None] | None = None,
+    ) -> None:
         _native.whole(workers, "workers", 1, 4096)
         room = ray.cluster_resources().get("CPU", 0)
         if room < workers * cpus:
@@ -91,8 +98,9 @@ class Crew:
         for worker in range(workers)[::-1]:
             self._start(worker)
 
-    def run(self, method: str, jobs: Sequence[tuple[Any, ...]],
-            done: Callable[[int, Any], None] | None = None) -> list[Any]:
+    def run(
+        self, method: str, jobs: Sequence[tuple[Any, ...]], done: Callable[[int, Any], None] | None = None
+    ) -> list[Any]:
         """Calls a method once for each tuple of arguments, on whichever worker is free; returns the answers in order.
 
         done: called with the place of an answer and the answer as it comes.
@@ -111,8 +119,14 @@ class Crew:
             raise
         return answers
 
-    def _run(self, method: str, jobs: Sequence[tuple[Any, ...]], done: Callable[[int, Any], None] | None,
-             running: dict[Any, tuple[int, int]], answers: list[Any]) -> None:
+    def _run(
+        self,
+        method: str,
+        jobs: Sequence[tuple[Any, ...]],
+        done: Callable[[int, Any], None] | None,
+        running: dict[Any, tuple[int, int]],
+        answers: list[Any],
+    ) -> None:
         waiting, lost = list(range(len(jobs)))[::-1], 0
         while waiting or running:
             while waiting and self._free:
@@ -160,10 +174,13 @@ class Crew:
             worker, _ = self._starting.pop(ref)
             ray.kill(self.actors.pop(worker))
             if not self.actors:
-                raise LostWorkersError(f"the cluster had no room for a worker within {limit:g} seconds, and no other "
-                                       "is left")
-            say(f"the cluster has had no room for worker {worker + 1} of {self.workers} for {self._patience:g} "
-                f"seconds; {len(self.actors)} go on without it")
+                raise LostWorkersError(
+                    f"the cluster had no room for a worker within {limit:g} seconds, and no other is left"
+                )
+            say(
+                f"the cluster has had no room for worker {worker + 1} of {self.workers} for {self._patience:g} "
+                f"seconds; {len(self.actors)} go on without it"
+            )
             self._tell("given_up", worker)
 
     def _tell(self, event: str, worker: int) -> None:

@@ -31,8 +31,15 @@ class _Mapper:
         return {**batch, self._outputs: self._session.forward(column)}
 
 
-def map(dataset: Any, model: Network | Path, *, inputs: str = "inputs", outputs: str = "outputs", workers: int = 2,
-        batch_size: int = 256) -> Any:
+def map(
+    dataset: Any,
+    model: Network | Path,
+    *,
+    inputs: str = "inputs",
+    outputs: str = "outputs",
+    workers: int = 2,
+    batch_size: int = 256,
+) -> Any:
     """Adds the outputs of a network to a Ray dataset, as a column. They do not depend on the size of the batches.
 
     Args:
@@ -47,5 +54,11 @@ def map(dataset: Any, model: Network | Path, *, inputs: str = "inputs", outputs:
         The dataset with the new column.
     """
     data = model.to_bytes() if isinstance(model, Network) else pathlib.Path(model).read_bytes()
-    return dataset.map_batches(_Mapper, fn_constructor_args=(data, inputs, outputs), batch_size=batch_size,
-                               batch_format="numpy", concurrency=workers, num_cpus=1)
+    return dataset.map_batches(
+        _Mapper,
+        fn_constructor_args=(data, inputs, outputs),
+        batch_size=batch_size,
+        batch_format="numpy",
+        concurrency=workers,
+        num_cpus=1,
+    )

@@ -31,8 +31,9 @@ class Referee:
     def _open(self) -> _native.Handle:
         if self._handle is None:  # not while the actor is made: errors of a call are the caller's, word for word
             options = _abi.EvolutionOptions(folder=_native.utf8(self._folder, "folder"), compute=_native.compute(1))
-            self._handle = _native.make(library.loom_judge_create, self._config, len(self._config),
-                                        ctypes.byref(options))
+            self._handle = _native.make(
+                library.loom_judge_create, self._config, len(self._config), ctypes.byref(options)
+            )
         return self._handle
 
     def identity(self) -> str:
@@ -47,9 +48,10 @@ class Referee:
         judge, out = self._open().value, []
         for network in networks:
             numbers, count = ctypes.POINTER(ctypes.c_double)(), ctypes.c_size_t()
-            _native.check(library.loom_judge_fitness(judge, network, len(network), ctypes.byref(numbers),
-                                                     ctypes.byref(count)))
-            out.append(numbers[:count.value])
+            _native.check(
+                library.loom_judge_fitness(judge, network, len(network), ctypes.byref(numbers), ctypes.byref(count))
+            )
+            out.append(numbers[: count.value])
         return out, self.identity()
 
 
@@ -80,7 +82,7 @@ class _Generations:
                         raise ValueError(f"a worker gives {len(told)} numbers for a network, this process {width}")
                     ctypes.memmove(fitness + 8 * place * width, (ctypes.c_double * width)(*told), 8 * width)
 
-            self._crew.run("fitness", [(files[at:at + share],) for at in range(0, count, share)], take)
+            self._crew.run("fitness", [(files[at : at + share],) for at in range(0, count, share)], take)
             self._judged += count
             return True
         except BaseException as error:  # it must not unwind through C
@@ -88,9 +90,18 @@ class _Generations:
             return False
 
 
-def evolve(config: Json | Path, workers: int = 2, *, out: Path | None = None, folder: Path | None = None,
-           start: Start = "fresh", generations: int | None = None, address: str | None = None, store: int = STORE,
-           progress: Tick | None = None) -> Json:
+def evolve(
+    config: Json | Path,
+    workers: int = 2,
+    *,
+    out: Path | None = None,
+    folder: Path | None = None,
+    start: Start = "fresh",
+    generations: int | None = None,
+    address: str | None = None,
+    store: int = STORE,
+    progress: Tick | None = None,
+) -> Json:
     """Runs a whole evolution whose networks the workers of a Ray cluster judge.
 
     The outcome is that of welvet.evolve, whatever the number of workers and whether some are lost. A lost worker is

@@ -24,8 +24,15 @@ class Judge:
         return self._judge(Network.from_bytes(network))
 
 
-def evaluate(population: Population | Sequence[Population], judge: Callable[[Network], Numbers], workers: int = 2, *,
-             generations: int = 1, address: str | None = None, store: int = STORE) -> list[Json]:
+def evaluate(
+    population: Population | Sequence[Population],
+    judge: Callable[[Network], Numbers],
+    workers: int = 2,
+    *,
+    generations: int = 1,
+    address: str | None = None,
+    store: int = STORE,
+) -> list[Json]:
     """Does generations of a population, or of several (islands), whose networks workers judge.
 
     The result is that of Population.evolve(judge). A worker that is lost is replaced, and its network judged again.
@@ -55,8 +62,8 @@ def evaluate(population: Population | Sequence[Population], judge: Callable[[Net
             answers = crew.run("fitness", jobs)
             reports = []
             for p, places in asked:
-                reports.append(p.tell(answers[:len(places)]))
-                answers = answers[len(places):]
+                reports.append(p.tell(answers[: len(places)]))
+                answers = answers[len(places) :]
         return reports
     finally:
         crew.close()

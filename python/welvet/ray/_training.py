@@ -44,8 +44,9 @@ class Replica:
     def _open(self) -> _native.Handle:
         if self._handle is None:  # not while the actor is made: errors of a call are the caller's, word for word
             options = _abi.TrainingOptions(folder=_native.utf8(self._folder, "folder"), compute=_native.compute(1))
-            self._handle = _native.make(library.loom_replica_create, self._config, len(self._config),
-                                        ctypes.byref(options))
+            self._handle = _native.make(
+                library.loom_replica_create, self._config, len(self._config), ctypes.byref(options)
+            )
             self._info = _native.record(library.loom_replica_info, self._handle.value)
         return self._handle
 
@@ -62,8 +63,9 @@ class Replica:
         out = []
         for first, count in nodes:
             loss, blob = ctypes.c_double(), _native.Handle()
-            _native.check(library.loom_replica_sum(replica, first, count, ctypes.byref(loss),
-                                                   ctypes.byref(blob._holder)))
+            _native.check(
+                library.loom_replica_sum(replica, first, count, ctypes.byref(loss), ctypes.byref(blob._holder))
+            )
             data, size = ctypes.c_void_p(), ctypes.c_size_t()
             _native.check(library.loom_blob_view(blob.value, ctypes.byref(data), ctypes.byref(size)))
             gradients = numpy.empty(size.value, numpy.uint8)
@@ -131,9 +133,18 @@ class _Lines:
         return True
 
 
-def train(config: Json | Path, workers: int = 2, *, out: Path | None = None, folder: Path | None = None,
-          start: Start = "fresh", epochs: int | None = None, address: str | None = None, store: int = STORE,
-          progress: Tick | Literal[False] | None = None) -> runs.Run:
+def train(
+    config: Json | Path,
+    workers: int = 2,
+    *,
+    out: Path | None = None,
+    folder: Path | None = None,
+    start: Start = "fresh",
+    epochs: int | None = None,
+    address: str | None = None,
+    store: int = STORE,
+    progress: Tick | Literal[False] | None = None,
+) -> runs.Run:
     """Runs a whole training over the workers of a Ray cluster, as welvet.train does in one process.
 
     The `shards` of the config, 2 or more, are divided over the workers; the weights do not depend on their number. A

@@ -14,6 +14,7 @@ make_callable(__name__, train)
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
+
     class Module:
         """The type of this module."""
 
@@ -25,5 +26,6 @@ if TYPE_CHECKING:
         __call__ = staticmethod(train)
         replay = staticmethod(replay)
         train = staticmethod(train)
+
 
 __all__ = ["Run", "Step", "Trainer", "Tween", "replay", "train"]

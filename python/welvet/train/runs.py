@@ -44,7 +44,7 @@ class Run:
 
     @property
     def stop_reason(self) -> str:
-        """"finished", "early_stop", "stopped" or "diverged"."""
+        """ "finished", "early_stop", "stopped" or "diverged"."""
         return str(self.outcome.get("stop_reason", ""))
 
     def __repr__(self) -> str:
@@ -68,14 +68,16 @@ def curve(losses: Sequence[float], width: int = 480, height: int = 200) -> str:
 
     points = " ".join(place(i, v) for i, v in enumerate(losses) if v == v and abs(v) != float("inf"))
     label = 'font-family="sans-serif" font-size="11" fill="#444"'
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">'
-            f'<rect width="100%" height="100%" fill="#fff"/>'
-            f'<path d="M{left} {top}V{bottom}H{right}" fill="none" stroke="#999"/>'
-            f'<polyline points="{points}" fill="none" stroke="#2a6fb0" stroke-width="2"/>'
-            f'<text x="{left - 6}" y="{top + 4}" text-anchor="end" {label}>{high:.3g}</text>'
-            f'<text x="{left - 6}" y="{bottom}" text-anchor="end" {label}>{low:.3g}</text>'
-            f'<text x="{left}" y="{height - 8}" {label}>epoch 1</text>'
-            f'<text x="{right}" y="{height - 8}" text-anchor="end" {label}>{len(losses)}</text></svg>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">'
+        f'<rect width="100%" height="100%" fill="#fff"/>'
+        f'<path d="M{left} {top}V{bottom}H{right}" fill="none" stroke="#999"/>'
+        f'<polyline points="{points}" fill="none" stroke="#2a6fb0" stroke-width="2"/>'
+        f'<text x="{left - 6}" y="{top + 4}" text-anchor="end" {label}>{high:.3g}</text>'
+        f'<text x="{left - 6}" y="{bottom}" text-anchor="end" {label}>{low:.3g}</text>'
+        f'<text x="{left}" y="{height - 8}" {label}>epoch 1</text>'
+        f'<text x="{right}" y="{height - 8}" text-anchor="end" {label}>{len(losses)}</text></svg>'
+    )
 
 
 class _Bar:
@@ -102,9 +104,18 @@ class _Bar:
 class _Options:
     """Options of a run for the length of a call, and the exception of its progress."""
 
-    def __init__(self, out: Path | None, folder: Path | None, start: str, epochs: int | None, threads: int | None,
-                 isa: str | None, progress: Tick | Literal[False] | None, device: str | None = None,
-                 precision: Precision | None = None) -> None:
+    def __init__(
+        self,
+        out: Path | None,
+        folder: Path | None,
+        start: str,
+        epochs: int | None,
+        threads: int | None,
+        isa: str | None,
+        progress: Tick | Literal[False] | None,
+        device: str | None = None,
+        precision: Precision | None = None,
+    ) -> None:
         if start not in _STARTS:
             raise ValueError(f"start is {start!r}: expected one of {', '.join(_STARTS)}")
         self._told = _native.callback(progress, "progress") if progress is not False else progress
@@ -113,18 +124,29 @@ class _Options:
         self._callback = _abi.OnTraining(self._tell)
         self.cancel = _native.make(library.loom_cancel_create)
         self.values = _abi.TrainingOptions(
-            out=_native.utf8(out, "out") if out else None, folder=_native.utf8(folder, "folder") if folder else None,
-            start=_STARTS[start], epochs=0 if epochs is None else _native.whole(epochs, "epochs", 1, 10**6),
-            compute=_native.compute(threads, isa, device, precision), cancel=self.cancel.value,
-            progress=self._callback)
+            out=_native.utf8(out, "out") if out else None,
+            folder=_native.utf8(folder, "folder") if folder else None,
+            start=_STARTS[start],
+            epochs=0 if epochs is None else _native.whole(epochs, "epochs", 1, 10**6),
+            compute=_native.compute(threads, isa, device, precision),
+            cancel=self.cancel.value,
+            progress=self._callback,
+        )
 
     def _tell(self, _: int | None, event: Any) -> bool:
         try:
             e = event.contents
-            about = {"event": _EVENTS[e.phase], "epoch": e.epoch, "epochs": e.epochs, "batch": e.batch,
-                     "batches": e.batches, "loss": e.loss, "learning_rate": e.learning_rate,
-                     "validation": json.loads(e.validation) if e.validation else None,
-                     "stop_reason": library.loom_training_stop_name(e.stop).decode() or None}
+            about = {
+                "event": _EVENTS[e.phase],
+                "epoch": e.epoch,
+                "epochs": e.epochs,
+                "batch": e.batch,
+                "batches": e.batches,
+                "loss": e.loss,
+                "learning_rate": e.learning_rate,
+                "validation": json.loads(e.validation) if e.validation else None,
+                "stop_reason": library.loom_training_stop_name(e.stop).decode() or None,
+            }
             if self._bar is not None:
                 self._bar.tell(about)
                 return True
@@ -145,12 +167,24 @@ class _Options:
         return out
 
 
-def train(config: Json | Path, network: Network | None = None, inputs: Numbers | None = None,
-          targets: Numbers | None = None, *, classes: Numbers | None = None,
-          validation: tuple[Numbers, Numbers] | None = None, out: Path | None = None, folder: Path | None = None,
-          start: Start = "fresh", epochs: int | None = None, threads: int | None = None, isa: str | None = None,
-          progress: Tick | Literal[False] | None = None, device: str | None = None,
-          precision: Precision | None = None) -> Run:
+def train(
+    config: Json | Path,
+    network: Network | None = None,
+    inputs: Numbers | None = None,
+    targets: Numbers | None = None,
+    *,
+    classes: Numbers | None = None,
+    validation: tuple[Numbers, Numbers] | None = None,
+    out: Path | None = None,
+    folder: Path | None = None,
+    start: Start = "fresh",
+    epochs: int | None = None,
+    threads: int | None = None,
+    isa: str | None = None,
+    progress: Tick | Literal[False] | None = None,
+    device: str | None = None,
+    precision: Precision | None = None,
+) -> Run:
     """Runs a whole training. Ctrl-C ends it after a step.
 
     Args:
@@ -184,22 +218,39 @@ def train(config: Json | Path, network: Network | None = None, inputs: Numbers |
     if not isinstance(config, dict):
         if network is not None or inputs is not None:
             raise TypeError("a config file names its network and data: give a dict beside those in memory")
-        return Run(options.run(library.loom_training_run_file,
-                               _native.utf8(config, "config", "a dict or the path of a file")))
+        return Run(
+            options.run(library.loom_training_run_file, _native.utf8(config, "config", "a dict or the path of a file"))
+        )
     learner = 0 if network is None else handle_of(network)
     data, batch, held = _native.to_json(config), None, None
     if inputs is not None:
         batch, _keeps = _tensors.batch(inputs, targets, classes)
     if validation is not None:
         first, second = validation
-        held, _keeps_too = _tensors.batch(first, second if classes is None else None,
-                                          None if classes is None else second)
-    return Run(options.run(library.loom_training_run, data, len(data), learner,
-                           ctypes.byref(batch) if batch else None, ctypes.byref(held) if held else None))
+        held, _keeps_too = _tensors.batch(
+            first, second if classes is None else None, None if classes is None else second
+        )
+    return Run(
+        options.run(
+            library.loom_training_run,
+            data,
+            len(data),
+            learner,
+            ctypes.byref(batch) if batch else None,
+            ctypes.byref(held) if held else None,
+        )
+    )
 
 
-def replay(run: Path, *, folder: Path | None = None, threads: int | None = None, isa: str | None = None,
-           progress: Tick | Literal[False] | None = None, device: str | None = None) -> Json:
+def replay(
+    run: Path,
+    *,
+    folder: Path | None = None,
+    threads: int | None = None,
+    isa: str | None = None,
+    progress: Tick | Literal[False] | None = None,
+    device: str | None = None,
+) -> Json:
     """Runs the training of a journal again, and compares every hash, loss and metric.
 
     Args:

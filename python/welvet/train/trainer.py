@@ -66,16 +66,26 @@ class Trainer(_native.Owner):
     True
     """
 
-    def __init__(self, network: Network, shape: Shape, config: Json | None = None, *, threads: int | None = None,
-                 isa: str | None = None, device: str | None = None, precision: Precision | None = None,
-                 **more: Any) -> None:
+    def __init__(
+        self,
+        network: Network,
+        shape: Shape,
+        config: Json | None = None,
+        *,
+        threads: int | None = None,
+        isa: str | None = None,
+        device: str | None = None,
+        precision: Precision | None = None,
+        **more: Any,
+    ) -> None:
         network_handle, data = handle_of(network), _native.config_of(config, more)
         options = _native.compute(threads, isa, device, precision)
         extents = _tensors.shape_of(shape, "shape")
         self.network = network
         self._watches = Watches()
-        self._handle = _native.make(library.loom_trainer_create, network_handle, data, len(data), extents,
-                                    len(extents), options)
+        self._handle = _native.make(
+            library.loom_trainer_create, network_handle, data, len(data), extents, len(extents), options
+        )
 
     def step(self, inputs: Numbers, targets: Numbers | None = None, *, classes: Numbers | None = None) -> Step:
         """Learns from one batch. A step with numbers that are not finite is skipped.
@@ -100,8 +110,9 @@ class Trainer(_native.Owner):
         why = ctypes.string_at(out.why, out.why_size).decode("utf-8", "replace") if out.why_size else ""
         return Step(out.loss, out.learning_rate, out.gradient_norm, bool(out.skipped), why)
 
-    def evaluate(self, inputs: Numbers, targets: Numbers | None = None, *,
-                 classes: Numbers | None = None) -> tuple[float, Array]:
+    def evaluate(
+        self, inputs: Numbers, targets: Numbers | None = None, *, classes: Numbers | None = None
+    ) -> tuple[float, Array]:
         """Runs the network on a batch without learning.
 
         Args:
@@ -119,12 +130,18 @@ class Trainer(_native.Owner):
         loss, pointer, count = ctypes.c_double(), ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
         shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
         status = library.loom_trainer_evaluate(
-            self._handle.value, ctypes.byref(batch), ctypes.byref(loss), ctypes.byref(pointer), ctypes.byref(count),
-            ctypes.byref(shape), ctypes.byref(rank))
+            self._handle.value,
+            ctypes.byref(batch),
+            ctypes.byref(loss),
+            ctypes.byref(pointer),
+            ctypes.byref(count),
+            ctypes.byref(shape),
+            ctypes.byref(rank),
+        )
         if self._watches.is_set:
             self._watches.raise_again()
         _native.check(status)
-        return loss.value, _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
+        return loss.value, _tensors.copied(pointer, count.value, tuple(shape[: rank.value]))
 
     def watch(self, callback: Callable[[LayerEvent], object] | None) -> None:
         """Calls a function after every layer of the steps to come. No bit of a result changes.

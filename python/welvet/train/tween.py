@@ -38,15 +38,25 @@ class Tween(_native.Owner):
         ValueError: If an option is unknown or out of range, or the shape does not fit.
     """
 
-    def __init__(self, network: Network, shape: Shape, config: Json | None = None, *, threads: int | None = None,
-                 isa: str | None = None, device: str | None = None, precision: Precision | None = None,
-                 **more: Any) -> None:
+    def __init__(
+        self,
+        network: Network,
+        shape: Shape,
+        config: Json | None = None,
+        *,
+        threads: int | None = None,
+        isa: str | None = None,
+        device: str | None = None,
+        precision: Precision | None = None,
+        **more: Any,
+    ) -> None:
         network_handle = handle_of(network)
         data, extents = _native.config_of(config, more), _tensors.shape_of(shape, "shape")
         options = _native.compute(threads, isa, device, precision)
         self.network = network
-        self._handle = _native.make(library.loom_tween_create, network_handle, data, len(data), extents,
-                                    len(extents), options)
+        self._handle = _native.make(
+            library.loom_tween_create, network_handle, data, len(data), extents, len(extents), options
+        )
 
     def forward(self, x: Numbers) -> Array:
         """Runs the network, the first part of a step.
@@ -63,10 +73,20 @@ class Tween(_native.Owner):
         data = _tensors.given(x, "x")
         pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
         shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
-        _native.check(library.loom_tween_forward(
-            self._handle.value, data.pointer, data.count, data.extents(), len(data.shape), ctypes.byref(pointer),
-            ctypes.byref(count), ctypes.byref(shape), ctypes.byref(rank)))
-        return _tensors.copied(pointer, count.value, tuple(shape[:rank.value]))
+        _native.check(
+            library.loom_tween_forward(
+                self._handle.value,
+                data.pointer,
+                data.count,
+                data.extents(),
+                len(data.shape),
+                ctypes.byref(pointer),
+                ctypes.byref(count),
+                ctypes.byref(shape),
+                ctypes.byref(rank),
+            )
+        )
+        return _tensors.copied(pointer, count.value, tuple(shape[: rank.value]))
 
     def step(self, target: Numbers, learning_rate: float) -> None:
         """Does the rest of a step after forward(): gaps, budgets, updates.
@@ -80,8 +100,11 @@ class Tween(_native.Owner):
             LoomError: If there was no forward() before (InvalidState).
         """
         data = _tensors.given(target, "target")
-        _native.check(library.loom_tween_step(self._handle.value, data.pointer, data.count,
-                                             _native.real(learning_rate, "learning_rate")))
+        _native.check(
+            library.loom_tween_step(
+                self._handle.value, data.pointer, data.count, _native.real(learning_rate, "learning_rate")
+            )
+        )
 
     def backward(self, target: Numbers) -> None:
         """Gives every cell its target, the first of three parts of step().

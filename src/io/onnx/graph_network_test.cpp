@@ -10,6 +10,7 @@
 #include "io/network_file.h"
 #include "io/network_tensors.h"
 #include "io/onnx/graph_file.h"
+#include "io/onnx/onnx_cases_test.h"
 #include "graph/runner.h"
 #include "network/session/network_session.h"
 #include "support/divided.h"
@@ -47,7 +48,7 @@ std::vector<float> output_of(Network& network, const std::vector<float>& x, cons
 }
 
 std::vector<float> run_of(const std::string& path, const std::vector<float>& x, const Shape& shape) {
-  const auto program = graph::Program::create(read_onnx(path).value()).value();
+  const auto program = graph::Program::create(onnx_cases::read_onnx(path).value()).value();
   graph::Value value =
       graph::Value::create(program->inputs()[0].type, {shape.extents().begin(), shape.extents().end()}).value();
   for (std::size_t i = 0; i < x.size(); ++i)

@@ -383,15 +383,6 @@ class OnnxReader {
 
 Result<Model> parse_onnx(Bytes file, const OnnxOptions& options) { return OnnxReader(options).model(file); }
 
-Result<Model> read_onnx(const std::string& path) {
-  LOOM_TRY(const auto file, MappedFile::open(path));
-  const std::size_t slash = path.find_last_of('/');
-  const OnnxOptions options{slash == path.npos ? "." : path.substr(0, slash + 1)};
-  auto model = parse_onnx(file->bytes(), options);
-  if (!model) return at(path, std::move(model).error());
-  return model;
-}
-
 Result<std::pair<std::string, Value>> parse_onnx_tensor(Bytes bytes, const OnnxOptions& options) {
   return OnnxReader(options).tensor(bytes);
 }

@@ -17,7 +17,6 @@ struct OnnxOptions {
 // types that Loom lacks; NestingTooDeep; OutOfRange for external data outside the folder. Operations are not looked at:
 // graph::check_model().
 Result<graph::Model> parse_onnx(std::span<const std::byte> file, const OnnxOptions& options = {});
-Result<graph::Model> read_onnx(const std::string& path);
 
 // One TensorProto, with its name.
 Result<std::pair<std::string, graph::Value>> parse_onnx_tensor(std::span<const std::byte> bytes,

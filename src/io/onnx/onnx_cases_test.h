@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "core/file.h"
 #include "io/byte_reader.h"
 #include "io/onnx/onnx.h"
 #include "graph/runner.h"
@@ -19,6 +20,12 @@ struct NodeCase {
   Bytes model;
   std::vector<Bytes> inputs, outputs;
 };
+
+// A file, whose tensors may be in other files of its folder.
+inline Result<graph::Model> read_onnx(const std::string& path) {
+  LOOM_TRY(const auto file, MappedFile::open(path));
+  return parse_onnx(file->bytes(), {path.substr(0, path.find_last_of('/') + 1)});
+}
 
 inline Result<Bytes> part(ByteReader& reader) {
   LOOM_TRY(const auto length, reader.number<std::uint32_t>("a length"));

@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "io/hostile_test.h"
 #include "io/network_file.h"
+#include "io/onnx/onnx_cases_test.h"
 #include "io/onnx/graph_file.h"
 #include "io/onnx/wire.h"
 #include "graph/runner.h"
@@ -121,7 +122,7 @@ TEST(OnnxModels, real_models_answer_as_onnxruntime_does) {  // F-42
     for (const Json& info : c["inputs"]) inputs.emplace_back(info["name"].get<std::string>(), value_by_rule(info));
     std::vector<std::vector<std::byte>> first;
     for (const Isa isa : usable_isas()) {
-      auto parsed = read_onnx(path);
+      auto parsed = onnx_cases::read_onnx(path);
       ASSERT_TRUE(parsed) << parsed.error().text();
       const auto outputs = run(std::move(*parsed), inputs, first.empty() ? 1 : 3, isa);
       ASSERT_TRUE(outputs) << outputs.error().text();
@@ -149,7 +150,8 @@ TEST(GpuOnnxModels, real_models_have_the_bits_of_the_cpu) {  // F-42
     std::vector<std::vector<std::byte>> wanted;
     const std::uint64_t before = device->counters().dispatches, trips = device->host_calls().calls;
     for (Device* const where : {static_cast<Device*>(nullptr), static_cast<Device*>(device)}) {
-      const auto program = graph::Program::create(read_onnx(path).value(), {std::uint64_t{1} << 31}).value();
+      const auto program =
+          graph::Program::create(onnx_cases::read_onnx(path).value(), {std::uint64_t{1} << 31}).value();
       graph::RunnerOptions options;
       options.threads = where == nullptr ? 1 : 3, options.device = where;
       const auto runner = graph::Runner::create(program, options).value();
@@ -214,7 +216,7 @@ TEST(Onnx, inputs_are_read_where_they_lie_and_only_while_a_run_lasts) {  // F-42
 }
 
 TEST(Onnx, a_file_says_what_its_outputs_are) {  // F-42
-  const auto parsed = read_onnx(data_path("vad/silero_vad.onnx"));
+  const auto parsed = onnx_cases::read_onnx(data_path("vad/silero_vad.onnx"));
   ASSERT_TRUE(parsed) << parsed.error().text();
   ASSERT_EQ(parsed->body.output_infos.size(), 2u);
   EXPECT_EQ(parsed->body.output_infos[0].name, "output");
@@ -267,13 +269,13 @@ TEST(Onnx, external_data_is_a_blob_of_the_hubs_cache_at_any_depth) {  // F-02
   ASSERT_TRUE(write_file_atomically(hub + "blobs/2", bytes_of_text(file)));
   fs::create_symlink("../../../blobs/1", hub + "snapshots/abc/onnx/m.onnx_data");
   fs::create_symlink("../../../blobs/2", hub + "snapshots/abc/onnx/m.onnx");
-  const auto read = read_onnx(hub + "snapshots/abc/onnx/m.onnx");
+  const auto read = onnx_cases::read_onnx(hub + "snapshots/abc/onnx/m.onnx");
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(read->body.constants[0].second.number(1), 22.0);
   ASSERT_TRUE(write_file_atomically(hub + "secret", bytes_of_text(floats({1, 2}))));
   fs::remove(hub + "snapshots/abc/onnx/m.onnx_data");
   fs::create_symlink("../../../secret", hub + "snapshots/abc/onnx/m.onnx_data");
-  EXPECT_EQ(read_onnx(hub + "snapshots/abc/onnx/m.onnx").error().code, Code::OutOfRange);
+  EXPECT_EQ(onnx_cases::read_onnx(hub + "snapshots/abc/onnx/m.onnx").error().code, Code::OutOfRange);
 }
 
 // An initialiser that is an input too is a default.

@@ -30,7 +30,7 @@ struct GivenSetting {
 
   void fields(ConfigVisitor& visit) {
     visit({"key", "The key in specs"}, setting.key);
-    visit.choice({"type", "What values are"}, setting.type, {"integer", "number", "boolean", "choice", "activation"});
+    visit.choice({"type", "Type of its values"}, setting.type, {"integer", "number", "boolean", "choice", "activation"});
     visit({"help", "One line for manuals"}, setting.help);
     visit({"min", "The least integer or number"}, min);
     visit({"max", "The greatest integer or number"}, max);
@@ -117,7 +117,7 @@ Result<void> check(const ForeignDescription& d) {
       return fail(Code::InvalidArgument, "a key \"{}\": expected small letters, digits and '_', a letter first",
                   printable(key));
     for (std::size_t j = 0; j < i; ++j)
-      if (d.settings[j].key == key) return fail(Code::InvalidArgument, "the key \"{}\" is there twice", key);
+      if (d.settings[j].key == key) return fail(Code::InvalidArgument, "the key \"{}\" is given twice", key);
     for (const std::string& choice : d.settings[i].choices)
       if (!is_word(choice))
         return fail(Code::InvalidArgument, "{}: a choice \"{}\": expected small letters, digits and '_'", key,
@@ -157,8 +157,8 @@ Result<ForeignDescription> ForeignDescription::read(const Json& description) {
   ForeignDescription out;
   std::vector<GivenSetting> given;
   LOOM_TRY_VOID(read_config(description, [&](ConfigVisitor& visit) {
-    visit({"name", "Of the kind, in specs"}, out.name);
-    visit({"help", "What it computes, one line for manuals"}, out.help);
+    visit({"name", "Name of the kind in specs"}, out.name);
+    visit({"help", "One line for manuals: the function that it computes"}, out.help);
     visit({"shapes", "input -> output, for manuals"}, out.shapes);
     visit({"width_key", "The setting that declares the features of the input"}, out.width_key);
     visit({"sample_axes", "The fewest axes of one sample"}, out.sample_axes, {0, Shape::kMaxRank - 1});
@@ -189,7 +189,7 @@ Result<void> add_foreign_kind(ForeignDescription description, ForeignCallbacks c
   Registry& r = registry();
   const Mutex::Guard guard(r.lock);
   if (is_builtin_kind(made->name) || find_registered(made->name) != nullptr)
-    return fail(Code::InvalidArgument, "a kind named {} is there already", made->name);
+    return fail(Code::InvalidArgument, "a kind named {} exists already", made->name);
   if (std::ranges::count_if(r.kinds, [](const auto& kind) { return kind->registered.load(); }) == kMostKinds)
     return fail(Code::LimitExceeded, "{} kinds are registered", kMostKinds);
   r.kinds.push_back(std::move(made));

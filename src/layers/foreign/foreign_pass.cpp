@@ -161,7 +161,7 @@ Result<void> ForeignPass::declare_weight(std::string_view name, std::span<const 
       return fail(Code::InvalidArgument, "a weight \"{}\": expected small letters, digits, '_' and '.'",
                   printable(name));
     if (std::ranges::any_of(*declared_, [&](const auto& w) { return w->name() == name; }))
-      return fail(Code::InvalidArgument, "the weight {} is there twice", name);
+      return fail(Code::InvalidArgument, "the weight {} is declared twice", name);
     if (declared_->size() == kMostWeights) return fail(Code::LimitExceeded, "more than {} weights", kMostWeights);
     if (extents.empty() || extents.size() > 2)
       return fail(Code::ShapeMismatch, "{}: {} extents, expected 1 or 2", name, extents.size());

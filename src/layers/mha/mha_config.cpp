@@ -10,7 +10,7 @@ namespace {
 void visit_rope_scaling(ConfigVisitor& visit, RopeConfig& rope) {
   visit.choice({"type|rope_type", "none, linear, llama3, yarn; dynamic and longrope are refused"}, rope.scaling,
                {"none|default", "linear", "llama3", "yarn", "dynamic", "longrope"});
-  visit({"factor", "What angles are divided by: all in linear, those of long periods in llama3 and yarn"}, rope.factor);
+  visit({"factor", "Divisor of angles: of all in linear, of those with long periods in llama3 and yarn"}, rope.factor);
   visit({"low_freq_factor", "llama3: periods above original_max_position_embeddings / this are long"},
         rope.low_freq_factor);
   visit({"high_freq_factor", "llama3: angles of periods below original_max_position_embeddings / this stay"},

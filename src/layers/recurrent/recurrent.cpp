@@ -52,7 +52,7 @@ void Recurrent::fields(FieldVisitor& visit) {
   visit({"seq_length", "Without effect: the input has the number of steps"}, config_.seq_length);
   visit({"stateful", "A session's next call goes on from the last state; else each call begins at 0"},
         config_.stateful);
-  visit({"bidirectional", "A second direction reads the steps backwards; both outputs lie side by side"},
+  visit({"bidirectional", "A second direction reads the steps backwards; its output follows that of the first"},
         config_.bidirectional);
   visit({"return_sequence", "y is h of all steps; false: of the last step alone"}, config_.return_sequence);
   visit({"bias", "Adds biases to the sums"}, config_.bias);

@@ -33,8 +33,8 @@ void Share::fields(FieldVisitor& visit) {
   visit({"target_l", "l"}, address_[3], range);
   visit.choice({"link_mode", "share: runs its operation; feed: reads its output; auto: share, in a step mesh feed"},
                mode_, {"auto", "share", "feed"});
-  visit.choice({"link_merge", "feed: its output replaces the input, is added to it, or stands behind it (concat)"},
-               merge_, {"replace", "add", "concat"});
+  visit.choice({"link_merge", "feed: its output replaces the input, is added to it, or follows it (concat)"}, merge_,
+               {"replace", "add", "concat"});
 }
 
 const Layer& Share::last_operation(const Wiring* wiring) const {

@@ -41,7 +41,7 @@ void Softmax::fields(FieldVisitor& visit) {
   visit({"entmax_alpha", "entmax: 1 is softmax, 2 is sparsemax, up to 4; 0 is 1.5"}, config_.entmax_alpha);
   visit.choice({"entmax_mode", "entmax: exact, or blend: (2 - alpha) softmax + (alpha - 1) sparsemax"}, config_.entmax,
                {"exact", "blend"});
-  visit({"mask", "masked: false leaves an entry out; entries behind the end of the list count"}, config_.mask);
+  visit({"mask", "masked: false leaves an entry out; entries after the end of the list count"}, config_.mask);
   visit({"gumbel_noise", "gumbel: adds noise drawn by seed, step and element, in inference too"}, config_.gumbel_noise);
   visit({"gumbel_hard", "gumbel: the output is 1 at the largest entry, else 0; gradients are the soft ones"},
         config_.gumbel_hard);

@@ -125,7 +125,7 @@ Result<std::size_t> LinkResolver::skip_target(const std::string& place, const st
 Result<void> LinkResolver::check_order(std::size_t source, std::size_t from, const std::string& place) {
   if (source >= from && kind_ == PlanKind::Forward)
     return fail_at(network_.steps(place), Code::FeedbackLink,
-                   "{} does not run before {}; the plain sweep takes outputs of earlier cells only, use the step mesh",
+                   "{} does not run before {}; a forward pass takes outputs of earlier cells only, use the step mesh",
                    network_.place_text(source), network_.place_text(from));
   out_.sources.push_back(source);
   return {};

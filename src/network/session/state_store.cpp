@@ -122,7 +122,7 @@ Result<void> StateStore::begin(std::size_t reached) {
     if (options_.sequences != 0 || state.caches.empty()) continue;
     const std::size_t steps = state.rehearsed.count;
     if (steps > state.limit - state.length)
-      return fail(Code::ContextFull, "{} positions do not fit behind {} in a context of {}", steps, state.length,
+      return fail(Code::ContextFull, "{} positions do not fit after {} in a context of {}", steps, state.length,
                   state.limit);
     reached = std::max(reached, state.length + steps);
   }

@@ -50,7 +50,7 @@ void visit_settings(ConfigVisitor& visit, NetworkSettings& s) {
   visit.choice({"activations", "Type that layers compute in and hand on: float32 or float64"}, element,
                {"float32|f32", "float64|f64"});
   s.activations = element == 1 ? Element::f64 : Element::f32;
-  visit.choice({"quantized_inputs", "What inputs of weights with group scales are rounded to: int8 or int16"},
+  visit.choice({"quantized_inputs", "Type that inputs of weights with group scales are rounded to: int8 or int16"},
                s.quantized_inputs, {"int8", "int16"});
   visit_dtype(visit, {"default_dtype", "Type of the weights of layers that name none"}, s.default_dtype);
 }
@@ -133,7 +133,7 @@ Result<void> read_weights(Layer& layer, const Json& weights) {
     if (weight == nullptr)
       return fail_at(place, Code::UnknownName, "{} has no weight \"{}\"", layer.kind(), printable(name));
     if (weight->is_tied())
-      return fail_at(place, Code::InvalidConfig, "{} is tied to a table; its values stand there", weight->name());
+      return fail_at(place, Code::InvalidConfig, "{} is tied to a table, which holds its values", weight->name());
     if (json.is_object()) {
       if (auto done = restore_weight(*weight, json, layer.common.encoding); !done)
         return under(place, std::move(done).error());

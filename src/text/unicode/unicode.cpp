@@ -165,15 +165,6 @@ std::string to_valid_utf8(std::string_view text) {
   return out;
 }
 
-bool is_valid_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto prefix = detail::utf8_prefix(text.data() + i, text.data() + text.size());
-    if (!prefix.complete) return false;
-    i += prefix.length;
-  }
-  return true;
-}
-
 std::size_t incomplete_tail(std::string_view text) {
   for (std::size_t back = 1; back <= 3 && back <= text.size(); ++back) {
     const char* p = text.data() + text.size() - back;

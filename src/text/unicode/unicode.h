@@ -52,7 +52,7 @@ constexpr const char* kCategoryNames[kNumCategories] = {"Lu", "Ll", "Lt", "Lm", 
 
 using CategoryMask = std::uint32_t;  // bit i: category i
 constexpr CategoryMask kLetters = 0x1F, kMarks = 0xE0, kNumbers = 0x700, kPunctuation = 0x3F800, kSymbols = 0x3C0000,
-                       kSeparators = 0x1C00000, kOthers = 0x3E000000;
+                       kSeparators = 0x1C00000;
 
 // Flags of a record.
 constexpr std::uint16_t kWhiteSpace = 1, kAlphabetic = 2, kNotNfc = 4, kNotNfd = 8, kNotNfkc = 16, kNotNfkd = 32,

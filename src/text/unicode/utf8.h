@@ -91,7 +91,6 @@ void for_each_code_point(std::string_view text, F&& f) {
 
 // `text` with each maximal invalid part (Unicode 15.0, 3.9) shown as one U+FFFD.
 std::string to_valid_utf8(std::string_view text);
-bool is_valid_utf8(std::string_view text);
 // Bytes at the end of `text` that a later byte could still complete to one code point: 0..3.
 std::size_t incomplete_tail(std::string_view text);
 

@@ -206,11 +206,14 @@ def refused():
     sample = _normal(2, 3)
     model = Branching()
     model.head.build((None, 3))
-    yield model, sample, r"^Unsupported: 1 part of the model cannot be streamed: branching[_0-9]*: Branching: its call\(\) cannot be traced: .+"
+    yield (
+        model,
+        sample,
+        r"^Unsupported: 1 part of the model cannot be streamed: branching[_0-9]*: Branching: its call\(\) cannot be traced: .+",
+    )
     left, right = _normal(3, 4, 8), _normal(3, 8)
     yield _joined_towers(), left, "2 inputs, 1 given: several inputs are a tuple"
     yield keras.Sequential([layers.Dense(3)]), (left, right), "2 inputs are given; it takes one"
-
 
     dense = keras.Sequential([layers.Dense(3)])
     dense(_normal(2, 4))
@@ -222,7 +225,11 @@ def refused():
     later(_normal(2, 4))
     later.layers[0].enable_lora(2)
     yield later, _normal(2, 4), r"Dense: (lora_rank=2|an adapter)"
-    yield _model((4, 4), lambda x: layers.MultiHeadAttention(2, 2, use_gate=True)(x, x)), _normal(2, 4, 4), "use_gate=True"
+    yield (
+        _model((4, 4), lambda x: layers.MultiHeadAttention(2, 2, use_gate=True)(x, x)),
+        _normal(2, 4, 4),
+        "use_gate=True",
+    )
 
 
 def outputs():

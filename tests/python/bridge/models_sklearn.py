@@ -76,12 +76,20 @@ def refused():
     x, three, two, numbers = _data()
     some, seed = x[:5], {"random_state": 0, "max_iter": 30}
     counts = numpy.abs(numbers[:, 0])
-    yield MLPRegressor(loss="poisson", hidden_layer_sizes=(4,), **seed).fit(x, counts), some, r"MLPRegressor: out_activation_='exp' \(loss='poisson'\)"
+    yield (
+        MLPRegressor(loss="poisson", hidden_layer_sizes=(4,), **seed).fit(x, counts),
+        some,
+        r"MLPRegressor: out_activation_='exp' \(loss='poisson'\)",
+    )
     yield SVC().fit(x, two), some, "^Unsupported: 1 part of the model cannot be streamed: the model: SVC: Loom reads "
     yield SGDClassifier(loss="log_loss").fit(x, three), some, 'output="decision_function" reads the scores'
     yield SGDClassifier(loss="modified_huber").fit(x, two), some, "probabilities of loss='modified_huber'"
     yield SGDClassifier().fit(x, two).sparsify(), some, "sparse coefficients"
-    yield TransformedTargetRegressor(Ridge(), func=numpy.cbrt, inverse_func=lambda y: y**3).fit(x, numbers), some, "Loom reads"
+    yield (
+        TransformedTargetRegressor(Ridge(), func=numpy.cbrt, inverse_func=lambda y: y**3).fit(x, numbers),
+        some,
+        "Loom reads",
+    )
     yield Ridge().fit(x, numbers), some[:, :4], r"it does not take the sample \(\[5, 4\] float64\): ValueError"
     yield Ridge(), some, "Ridge: it is not fitted yet"
 

@@ -329,7 +329,7 @@ def outputs():
 def recorded():
     """(name, model, sample, options, the output that is read): their traces are played where there is no PyTorch."""
     torch.manual_seed(13)
-    whole = lambda y: y  # noqa: E731
+    whole = lambda y: y
     yield "asks", Asks(), torch.randn(2, 3, 4).numpy(), {}, whole
     yield "exported_states", AskingStates(), torch.randn(2, 5, 4).numpy(), {"output": "state"}, lambda y: y["state"]
     yield "chosen", Heads("tuple"), torch.randn(3, 4).numpy(), {"output": 1}, lambda y: y[1]

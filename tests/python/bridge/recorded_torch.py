@@ -117,7 +117,9 @@ class Module:
     def named_parameters(self, recurse=True, remove_duplicate=True):
         for path, module in self.named_modules():
             if recurse or module is self:
-                yield from ((f"{path}.{name}" if path else name, t) for name, t in module._parameters.items() if t is not None)
+                yield from (
+                    (f"{path}.{name}" if path else name, t) for name, t in module._parameters.items() if t is not None
+                )
 
     def named_buffers(self, remove_duplicate=True):
         return []
@@ -207,11 +209,17 @@ class Recording:
             return slice(*map(self.value, given))
         if kind == "dict":
             return {name: self.value(v) for name, v in given.items()}
-        return {"node": lambda: self.nodes[given], "tuple": lambda: tuple(map(self.value, given)),
-                "ellipsis": lambda: Ellipsis, "other": lambda: types.SimpleNamespace(name=given)}[kind]()
+        return {
+            "node": lambda: self.nodes[given],
+            "tuple": lambda: tuple(map(self.value, given)),
+            "ellipsis": lambda: Ellipsis,
+            "other": lambda: types.SimpleNamespace(name=given),
+        }[kind]()
 
     def module(self, about):
-        cls = type(about["class"], (Sequential if about["class"] == "Sequential" else Module,), {"__module__": about["module"]})
+        cls = type(
+            about["class"], (Sequential if about["class"] == "Sequential" else Module,), {"__module__": about["module"]}
+        )
         made = cls()
         for name, value in about["settings"].items():
             setattr(made, name, self.value(value))
@@ -264,15 +272,25 @@ def exported(model, tensors):
 @contextlib.contextmanager
 def installed():
     """While it lasts, `import torch` gives this."""
-    fx = types.SimpleNamespace(Node=Node, Tracer=Tracer, Proxy=object, Interpreter=Interpreter,
-                               GraphModule=lambda root, recording: recording.traced(),
-                               node=types.SimpleNamespace(map_aggregate=map_aggregate, map_arg=map_aggregate))
+    fx = types.SimpleNamespace(
+        Node=Node,
+        Tracer=Tracer,
+        Proxy=object,
+        Interpreter=Interpreter,
+        GraphModule=lambda root, recording: recording.traced(),
+        node=types.SimpleNamespace(map_aggregate=map_aggregate, map_arg=map_aggregate),
+    )
     torch = types.ModuleType("torch")
     for name, value in {
-        "Tensor": Tensor, "fx": fx, "no_grad": contextlib.nullcontext, "bool": DType("torch.bool"),
-        "is_tensor": lambda v: isinstance(v, Tensor), "from_numpy": lambda a: Tensor(a),
+        "Tensor": Tensor,
+        "fx": fx,
+        "no_grad": contextlib.nullcontext,
+        "bool": DType("torch.bool"),
+        "is_tensor": lambda v: isinstance(v, Tensor),
+        "from_numpy": lambda a: Tensor(a),
         "nn": types.SimpleNamespace(Module=Module, Sequential=Sequential, ModuleList=Sequential, ModuleDict=Sequential),
-        "jit": types.SimpleNamespace(ScriptModule=Interpreter), "export": types.SimpleNamespace(export=exported),
+        "jit": types.SimpleNamespace(ScriptModule=Interpreter),
+        "export": types.SimpleNamespace(export=exported),
     }.items():
         setattr(torch, name, value)
     before = sys.modules.get("torch")

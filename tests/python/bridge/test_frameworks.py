@@ -126,8 +126,13 @@ class Framework:
                     net = bridge.stream(model, sample)
                 except bridge.Unsupported as error:
                     self.assertIn(kind, ("refused", "checked"))
-                    self.assertTrue(argument in str(error) or "several outputs" in str(error)
-                                    or "it gives 2 outputs" in str(error) or "single elements" in str(error), error)
+                    self.assertTrue(
+                        argument in str(error)
+                        or "several outputs" in str(error)
+                        or "it gives 2 outputs" in str(error)
+                        or "single elements" in str(error),
+                        error,
+                    )
                     continue
                 certificate = bridge.certify(net, model, sample)
                 self.assertTrue(certificate.passed, certificate)

@@ -75,7 +75,7 @@ class Goldens(unittest.TestCase):
                     self.assertEqual(again.spec["metadata"], spec["metadata"])
 
     def test_a_checkpoint_is_the_same_network(self):
-        for name, spec, values, x, _ in cases("torch"):
+        for name, spec, values, _, _ in cases("torch"):
             with self.subTest(name):
                 net = welvet.Network(bridge.write_checkpoint(spec, values))
                 self.assertEqual(net.hash(), api.build(spec, values).hash())
@@ -146,7 +146,10 @@ class Recorded(unittest.TestCase):
         with recorded_torch.installed():
             for name, recording, options, x, _ in self.recordings():
                 if options:
-                    with self.subTest(name), self.assertRaisesRegex(bridge.Unsupported, "it gives 2 outputs .*: choose one"):
+                    with (
+                        self.subTest(name),
+                        self.assertRaisesRegex(bridge.Unsupported, "it gives 2 outputs .*: choose one"),
+                    ):
                         bridge.stream(recording.model, x)
 
 
@@ -256,8 +259,13 @@ class Parts(unittest.TestCase):
 
     def test_samples_that_are_no_batch_of_numbers_are_refused(self):
         masked = numpy.ma.masked_less(numpy.ones((2, 3)), 2)
-        for sample, line in ((numpy.zeros(4), "a batch"), ("abc", "numbers are expected"), (None, "holds nothing"),
-                             (masked, "fill them"), (numpy.ones((2, 3), complex), "holds complex128")):
+        for sample, line in (
+            (numpy.zeros(4), "a batch"),
+            ("abc", "numbers are expected"),
+            (None, "holds nothing"),
+            (masked, "fill them"),
+            (numpy.ones((2, 3), complex), "holds complex128"),
+        ):
             with self.subTest(line), self.assertRaisesRegex(welvet.LoomError, line):
                 api.to_array(sample)
 
