@@ -142,6 +142,14 @@ class Networks(unittest.TestCase):
         copy = self.net.clone()
         copy.set("layers.1.weight", values((3, 40), 9))
         self.assertNotEqual(copy.hash(), self.net.hash())
+        before = copy.hash()
+        good = {"layers.0.weight": values((40, 6), 5)}
+        nan = [[0.0] * 39 + [float("nan")]] * 3
+        for wrong, error in (({"layers.1.weight": values((40, 3))}, ValueError), ({"layers.1.weight": nan}, welvet.LoomError),
+                             ({"layers.1.weight": "abc"}, (TypeError, ValueError)), ({"layers.7.weight": [1]}, KeyError)):
+            with self.subTest(wrong=list(wrong)), self.assertRaises(error):
+                copy.load_state_dict({**good, **wrong})
+            self.assertEqual(copy.hash(), before)  # the good one has not been replaced either
         copy.load_state_dict(self.net.state_dict())
         self.assertEqual(copy.hash(), self.net.hash())
 

@@ -241,11 +241,16 @@ class Network(_native.Owner):
             ValueError: If the values have another shape.
             LoomError: If a value is not finite (NonFinite).
         """
-        about = self._about(name)
-        wide = about["dtype"] == "float64"
-        data = _tensors.given(values, name, "d" if wide else "f")
+        self._set(name, self._values_of(name, self._about(name), values))
+
+    @staticmethod
+    def _values_of(name: str, about: Json, values: Numbers) -> _tensors.Given:
+        data = _tensors.given(values, name, "d" if about["dtype"] == "float64" else "f")
         if list(data.shape) != about["shape"]:
             raise ValueError(f"{name} has the shape {tuple(about['shape'])}, the values {data.shape}")
+        return data
+
+    def _set(self, name: str, data: _tensors.Given) -> None:
         _native.check(library.loom_network_set_weight(self._handle.value, _native.utf8(name, "name"),
                                                       ctypes.byref(data.tensor())))
 
@@ -270,15 +275,23 @@ class Network(_native.Owner):
             values: A dict from name to numbers in the shape of that weight; weights that it does not name stay.
 
         Raises:
-            KeyError: If the network has no such weight; nothing is replaced.
+            KeyError: If the network has no such weight.
             ValueError: If values have another shape.
+            LoomError: If a value is not finite (NonFinite).
+
+        After an error no weight has been replaced.
         """
         _native.mapping(values, "values", "a dict from name to array")
-        unknown = [name for name in values if name not in self.weights()]
+        listed = self.weights()
+        unknown = [name for name in values if name not in listed]
         if unknown:
             raise KeyError(f"the network has no weight {unknown[0]!r}")
-        for name, value in values.items():
-            self.set(name, value)
+        checked = {name: self._values_of(name, listed[name], value) for name, value in values.items()}
+        for name, data in checked.items():
+            if not data.is_finite():  # before any other is replaced; set_weight() says where
+                self._set(name, data)
+        for name, data in checked.items():
+            self._set(name, data)
 
     def codes(self, name: str) -> Json:
         """Returns a weight as it is stored.
