@@ -5,7 +5,6 @@
 #include "capi/options.h"
 #include "core/json.h"
 #include "core/sha256.h"
-#include "core/shortened.h"
 #include "evolution/dna/dna.h"
 #include "evolution/population/population.h"
 #include "evolution/run/config.h"
@@ -55,8 +54,8 @@ Result<void> check_snapshot(Json& state, const Json& expected) {
     const Json* const got = find(*made, key);
     if (got == nullptr || *got != value)
       return fail_at({"made_with", key}, Code::CorruptData,
-                     "the snapshot is of another population: expected {}, got {}", shortened(dump_json(value), 80),
-                     got == nullptr ? "none" : shortened(dump_json(*got), 80));
+                     "the snapshot is of another population: expected {}, got {}", dump_json(value).substr(0, 80),
+                     got == nullptr ? "none" : dump_json(*got).substr(0, 80));
   }
   const Json* const hash = find(state, "sha256");
   if (hash == nullptr || as_string(*hash) == nullptr) return fail_at({"sha256"}, Code::CorruptData, "is missing");
@@ -315,8 +314,8 @@ loom_status loom_population_restore(const void* bytes, size_t bytes_size, const 
     LOOM_TRY(const Shape input, shape_of(shape, shape_count, "shape"));
     LOOM_TRY(const Json json, config_json(config, config_size));
     LOOM_TRY(const PopulationSettings wanted, population_config_from(json));
-    LOOM_TRY_VOID(check_snapshot(state, made_with(wanted, input)));
     LOOM_TRY(Workers workers, workers_of(compute));
+    LOOM_TRY_VOID(check_snapshot(state, made_with(wanted, input)));
     LOOM_TRY(Population made, Population::restore(state, wanted.seed, wanted.population, input, 0));
     LOOM_TRY(*population, make_handle<PopulationObject>(std::move(made), std::move(workers),
                                                         wanted.population.objectives, made_with(wanted, input)));

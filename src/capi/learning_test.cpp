@@ -456,7 +456,7 @@ TEST(CapiTraining, AHostOfAnOlderHeaderReadsEventsThatGrew) {
   EXPECT_EQ(ends, 2U);
   options.struct_size = 0;
   EXPECT_EQ(train(), LOOM_INVALID_ARGUMENT);
-  EXPECT_STREQ(loom_last_error(), "struct_size is 0: set it to the size of the struct");
+  EXPECT_STREQ(loom_last_error(), "loom_training_options: struct_size is 0: set it to sizeof(loom_training_options)");
   options.struct_size = offsetof(loom_training_options, progress);  // a header without callbacks
   ASSERT_EQ(train(), LOOM_OK) << loom_last_error();
   take(outcome);

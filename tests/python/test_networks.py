@@ -162,6 +162,13 @@ class Networks(unittest.TestCase):
             welvet.Network({"layers": [{"type": "dens"}]})
         with self.assertRaises(welvet.LoomError):
             welvet.Network("{")
+        for path in ("net.entity", "models/net", pathlib.Path("net.json"), __file__):
+            with self.assertRaisesRegex(ValueError, r"Network\.from_file\(path\) reads a file"):
+                welvet.Network(path)
+        for text in ("", "nothing", "[1]", "null"):  # no path: the reader says what is wrong
+            with self.assertRaises(welvet.LoomError) as wrong:
+                welvet.Network(text)
+            self.assertNotIn("from_file", str(wrong.exception))
 
     def test_buffers_of_the_standard_library_are_taken(self):
         x = array.array("f", [0.5] * 6)

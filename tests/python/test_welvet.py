@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -405,6 +406,18 @@ class Questions(unittest.TestCase):
                 call()
             if isinstance(expected, str):
                 self.assertEqual(wrong.exception.code, expected)
+
+    def test_no_file_is_converted_onto_itself(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, link = os.path.join(folder, "model.gguf"), os.path.join(folder, "link.gguf")
+            shutil.copy(MODEL, path)
+            os.symlink(path, link)
+            before = welvet.content_hash(path)
+            for call in (lambda: welvet.quantize(path, path, "q8_0"), lambda: welvet.quantize(link, path, "q8_0"),
+                         lambda: welvet.convert(path, link), lambda: welvet.export(path, path)):
+                with self.assertRaisesRegex(ValueError, r"\.gguf: this file is read; give the output another name"):
+                    call()
+            self.assertEqual(welvet.content_hash(path), before)
 
     def test_a_session_reads_once_and_answers_often(self):
         text = "The capital of France is"

@@ -27,6 +27,15 @@ def _json(value: Json | Text, what: str) -> bytes:
     return _native.to_json(value)
 
 
+def _is_path(spec: object) -> bool:
+    """Whether a spec is the path of a file, by mistake: no JSON text of an object begins like that."""
+    if isinstance(spec, os.PathLike):
+        return True
+    if not isinstance(spec, str) or not spec or "\n" in spec or spec.lstrip()[:1] in ("{", "[", '"'):
+        return False
+    return os.path.splitext(spec)[1] != "" or "/" in spec or os.sep in spec or os.path.exists(spec)
+
+
 def _restored(cls: type[Network], data: bytes) -> Network:
     """Reads the network of a pickle."""
     return cls.from_bytes(data)
@@ -56,6 +65,9 @@ class Network(_native.Owner):
     _process: int = 0  # in which the session was made
 
     def __init__(self, spec: Json | Text, *, strict: bool = True) -> None:
+        if _is_path(spec):
+            raise ValueError(f"spec: expected a dict or JSON text, got the path {str(spec)!r}; "
+                             "Network.from_file(path) reads a file")
         data, options = _json(spec, "spec"), _abi.NetworkOptions(lenient=not strict)
         self._take(_native.make(library.loom_network_from_json, data, len(data), ctypes.byref(options)))
 
