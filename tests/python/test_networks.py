@@ -11,6 +11,7 @@ import pickle
 import pkgutil
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -411,6 +412,23 @@ class Learning(unittest.TestCase):
             tween.step(y, 0.05)
             gaps.append(tween.info["output_gap"])
         self.assertLess(gaps[-1], gaps[0])
+
+    def test_ctrl_c_ends_ticks_of_a_mesh(self):
+        mesh = welvet.StepMesh(welvet.Network(SPEC), (1, 6), keep_inputs=True)
+        state, other = mesh.state(), mesh.state()
+        for each in (state, other):
+            each.set_input(values((1, 6)))
+        timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt):
+            mesh.step(state, 2**40)
+        timer.join()
+        done = state.ticks
+        self.assertGreater(done, 0)
+        mesh.step(other, done)
+        self.assertEqual(state.hash(), other.hash())  # the last tick is whole
+        mesh.step(state)
+        self.assertEqual(state.ticks, done + 1)
 
     def test_a_mesh_settles_to_the_plain_output(self):
         net = welvet.Network(SPEC)

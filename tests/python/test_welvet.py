@@ -140,6 +140,22 @@ class Questions(unittest.TestCase):
         chat.rewind(0)
         self.assertIn("Paris", str(chat.say(QUESTION)))
 
+    def test_a_question_is_undone_with_its_answer(self):
+        chat = self.lm.chat(system="You are brief.", max_tokens=3)
+        with self.assertRaises(IndexError):
+            chat.undo()
+        first = str(chat.say(QUESTION))
+        chat.say("And of Spain?")
+        self.assertEqual(chat.undo(), "And of Spain?")
+        self.assertEqual([m["role"] for m in chat.messages], ["system", "user", "assistant"])
+        self.assertEqual(chat.undo(), QUESTION)
+        self.assertEqual([m["content"] for m in chat.messages], ["You are brief."])
+        self.assertEqual(str(chat.say(QUESTION)), first)
+        held = chat.stream("Write a very long story about the sea.")
+        next(held)
+        self.assertEqual(chat.undo(), "Write a very long story about the sea.")  # an answer that runs ends
+        self.assertEqual(len(chat.messages), 3)
+
     def test_the_next_message_ends_an_answer_that_somebody_still_holds(self):
         chat = self.lm.chat(max_tokens=2000)
         held = chat.stream("Write a very long story about the sea.")
