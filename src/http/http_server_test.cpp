@@ -257,8 +257,8 @@ TEST_F(Server, ErrorsBelowV1AreOpenAisErrorObject) {
     const Json error = error_of(text);
     ASSERT_EQ(error.size(), 4U) << text;
     EXPECT_FALSE(error["message"].get<std::string>().empty());
-    EXPECT_EQ(error["type"], type) << text;
-    EXPECT_EQ(error["code"], code) << text;
+    EXPECT_EQ(error["type"].get<std::string>(), type) << text;
+    EXPECT_EQ(error["code"].get<std::string>(), code) << text;
     EXPECT_TRUE(error["param"].is_null());
   };
   constexpr std::string_view kRequest = "invalid_request_error";
