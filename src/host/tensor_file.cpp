@@ -108,7 +108,7 @@ Result<TensorValues> from_table(std::string_view text) {
       out.values.clear();  // names of columns
     } else {
       return fail(Code::CorruptData, "line {}: expected numbers, got \"{}\"", parser.line(),
-                  printable(std::string_view(fields[out.values.size() - begin]).substr(0, 40)));
+                  printable(*std::ranges::find_if(fields, [](const auto& f) { return !parse_number(f); })));
     }
   }
   if (rows == 0) return fail(Code::CorruptData, "expected an array of NumPy, IDX, lists in JSON or a table of numbers");

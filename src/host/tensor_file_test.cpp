@@ -119,7 +119,7 @@ TEST(TensorFile, TheContentDecidesUnderEveryName) {
 TEST(TensorFile, BrokenTablesNameTheLine) {
   const test::TempFolder folder;
   const std::pair<const char*, const char*> cases[] = {{"1,2\n3\n", "line 2"},
-                                                       {"1,2\n3,four\n", "line 2: expected numbers, got \"four\""},
+                                                       {"1,2,3\n3,four,5\n", "line 2: expected numbers, got \"four\""},
                                                        {"a,b\n", "a table of numbers"},
                                                        {"Once upon a time", "a table of numbers"}};
   for (const auto& [text, expected] : cases) {
