@@ -15,8 +15,8 @@ struct TensorValues {
   Shape shape;
 };
 
-// One array: .npy, .npz that holds one or names it "inputs" or "x", IDX, JSON of nested lists, or a table [rows, columns]
-// whose first record may name the columns. ShapeMismatch for ragged lists and records; CorruptData.
+// One array: .npy, .npz that holds one or names it "inputs" or "x", IDX, JSON of nested lists, or a table [rows,
+// columns] whose first record may name the columns. ShapeMismatch for ragged lists and records; CorruptData.
 Result<TensorValues> read_tensor(const std::string& path);
 
 struct Examples {
