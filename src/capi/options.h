@@ -2,6 +2,8 @@
 // Structs of loom.h as they come and go. A caller that was compiled with an older header gives a smaller struct_size:
 // the fields that it does not know are 0, which means their defaults.
 
+#include <loom/loom.h>
+
 #include <algorithm>
 #include <cstring>
 #include <span>

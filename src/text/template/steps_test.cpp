@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ctime>
 #include <map>
 
@@ -349,7 +350,7 @@ TEST(TemplateSteps, KeywordsAreParsedInLinearTime) {
 
 TEST(TemplateSteps, NamesOfLargeNamespacesAreFound) {
   std::string text = keyword_call("namespace", 100) + "{% set x.a7 = 5 %}{% set x.b = 6 %}";
-  text += "{{ x.a0 }} {{ x.a7 }} {{ x.a99 }} {{ x.b }} {{ x.none is defined }}";
+  text += "{{ x.a0 }} {{ x.a7 }} {{ x.a99 }} {{ x.b }} {{ x.c is defined }}";
   const auto parsed = parse_template(text);
   ASSERT_TRUE(parsed);
   const std::optional<TemplateTime> now;
