@@ -119,7 +119,7 @@ Result<TensorValues> from_table(std::string_view text) {
 enum class Content : std::uint8_t { Npy, Npz, Idx, Json, Table };
 
 // The name counts only for what begins like no format: it chooses the reader that says what is wrong.
-Content content_of(std::string_view text, std::string_view name) {
+Content kind_of_content(std::string_view text, std::string_view name) {
   constexpr std::string_view kIdxTypes = "\x08\x09\x0b\x0c\x0d\x0e";
   if (text.starts_with(kNpyMagic)) return Content::Npy;
   if (text.starts_with("PK\x03\x04") || text.starts_with("PK\x05\x06")) return Content::Npz;
@@ -145,7 +145,7 @@ Result<TensorValues> one_of_npz(std::span<const std::byte> bytes) {
 
 Result<TensorValues> tensor_of(const Source& source) {
   const std::string_view text = as_text(source.bytes);
-  switch (content_of(text, source.path)) {
+  switch (kind_of_content(text, source.path)) {
     case Content::Npy: {
       LOOM_TRY(const NpyArray array, parse_npy(source.bytes));
       return from_npy(array);
@@ -184,7 +184,7 @@ Result<Examples> from_npz(const Source& source) {
 
 Result<Examples> examples_of(const Source& source) {
   const std::string_view text = as_text(source.bytes);
-  const Content content = content_of(text, source.path);
+  const Content content = kind_of_content(text, source.path);
   if (content == Content::Npz) return from_npz(source);
   Examples out;
   if (content == Content::Json) {
