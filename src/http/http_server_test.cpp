@@ -302,6 +302,7 @@ TEST_F(Server, AStreamEndsWhenItsClientDoesNotRead) {
     std::this_thread::sleep_for(10ms);
   }
   ASSERT_LT(sent, std::size_t{64} << 20);
+  stream_->finish();  // as a writer does that nobody reads any more
   // The connection ends too: without a limit it would keep its place until the client leaves.
   const auto deadline = std::chrono::steady_clock::now() + 20s;
   while (stream_.use_count() > 1 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(10ms);
