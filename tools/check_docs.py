@@ -8,7 +8,8 @@ Paths: code spans that begin with a folder of the tree or of src, and names of s
 numbers with fractions, or of hashes): a command stands in their section. Examples: lines of fenced blocks, and code spans, that begin with "loom ",
 a path that ends in it, or "./run". Commands: each has a row in a table, and each folder of src one in docs/internals/architecture.md. Pages: an index
 links to each, and those that sources name exist. "Not yet": a sentence that says so names something of MISSING that does not exist. Words: a folder
-has as many words and openings to avoid as tools/plain_words.tsv allows.
+has as many words and openings to avoid as tools/plain_words.tsv allows. Names: each loom_... is one of loom.h, an old one in a table whose first column
+is "Before", or a target or key that OTHER_NAMES lists with its file; `loom_graph_*` begins one. Of the changelog this holds for the part "Unreleased".
 tools/check_figures.py runs the commands of the figures, tools/check_spec.py holds the ids of requirements to docs/spec, tools/checks_test.py shows that each
 of these checks can fail.
 """
@@ -34,6 +35,12 @@ OTHER_TIMES = ("docs/plan.md", "docs/decisions/", "CHANGELOG.md")
 MISSING = {  # name in prose: the file or folder that would hold it
     "WebGPU": "src/backend/webgpu", "GPU": "src/backend/webgpu", "C ABI": "src/capi/networks.cpp", "bindings": "bindings", "server": "src/server", "ONNX": "src/io/onnx",
     "installed package": "cmake/LoomConfig.cmake.in", "0.8x": "src/io/entity_v1",
+}
+C_NAME = re.compile(r"(?<![\w/.-])(loom_[a-z0-9_]+)(\*?)")
+OTHER_NAMES = {  # what loom.h does not have: the file that does
+    "loom_shared": "cmake/LoomModules.cmake", "loom_welvet": "cmake/LoomModules.cmake", "loom_pkgconfig": "bindings/go/pkgconfig.go",
+    "loom_wasm_modules": "cmake/LoomWasm.cmake", "loom_js": "tests/outside/wasm_imports.txt", "loom_gpu": "tests/outside/wasm_imports.txt",
+    "loom_receipt": "src/host/receipt.cpp",
 }
 COMMAND = re.compile(r"(?:tools|bench|examples)/[\w/]+\.(?:py|sh|cpp)|\b(?:bench|example)_\w+|\b[a-z]+_test\b|\bloom [a-z]+|build/bin/\w+")
 FIGURE = re.compile(r"[+-]?\d[\d ]*\.\d|.*\b[0-9a-f]{16}")
@@ -141,6 +148,33 @@ def lost_pages():
         for match in PAGE.finditer(text):
             if not os.path.exists(os.path.join(ROOT, match[0])):
                 yield name, text.count("\n", 0, match.start()) + 1, match[0]
+
+
+def read(name):
+    """The text of a file of the tree; empty where there is none."""
+    path = os.path.join(ROOT, name)
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def lost_names(page, header):
+    """(line number, name) of a page's names that begin with loom_ and are none of the C header's text."""
+    known = set(re.findall(r"\bloom_\w+", header))
+    known |= {name for name, place in OTHER_NAMES.items() if re.search(rf"\b{name}\b", read(place))}
+    path = os.path.join(ROOT, page)
+    old = {name for _, _, (head, *rows) in tables(path) if head[0] == "Before" for row in rows for name in re.findall(r"loom_\w+", row[0])}
+    present = page != "CHANGELOG.md"
+    for number, text, _ in lines_of(path):
+        if page == "CHANGELOG.md" and text.startswith("## "):
+            present = text == "## [Unreleased]"
+        if page == "CHANGELOG.md" and not present:
+            continue
+        for name, star in C_NAME.findall(text):
+            begins = star and any(k.startswith(name) for k in known)
+            if name not in known and not begins and not (text.startswith("|") and name in old):
+                yield number, name + star
 
 
 def sources_of_program():
@@ -272,6 +306,9 @@ def faults(program=None):
             wrong += [f"{name}:{number}: {w}" for w in found if w]
         if not name.startswith(OTHER_TIMES):
             wrong += [f"{name}:{number}: {w}" for number, text in paragraphs(path) for w in [untrue_absence(text)] if w]
+    header = read("include/loom/loom.h")
+    present = [name for name in names if header and (name == "CHANGELOG.md" or not name.startswith(OTHER_TIMES))]
+    wrong += [f"{name}:{number}: {lost}: no such name in loom.h" for name in present for number, lost in lost_names(name, header)]
     wrong += [f"loom {command}: no table of the documents has a row for it" for command in commands_without_row(program, names)]
     wrong += [f"{name}:{number}: {page}: no such page" for name, number, page in lost_pages()]
     wrong += [f"{name}: no index of docs links to it" for name in unlisted_pages(names)]
@@ -288,7 +325,7 @@ def faults(program=None):
 
 def main():
     wrong = faults(os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else None)
-    print("\n".join(wrong) or "documents: no broken link, no missing file, no wrong example, no figure without its command, no command without a row, no word above its allowance")
+    print("\n".join(wrong) or "documents: no broken link, no missing file, no wrong example, no figure without its command, no command without a row, no unknown name of loom.h, no word above its allowance")
     sys.exit(1 if wrong else 0)
 
 

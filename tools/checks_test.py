@@ -126,6 +126,19 @@ class Documents(unittest.TestCase):
     def test_commands_without_a_row(self):
         self.said("", "loom fly: no table", files={"src/cli/main.cpp": MAIN.replace("};", '    {"fly", "What", fly_command},\n};')})
 
+    def test_names_that_the_c_header_lacks(self):
+        files = {"include/loom/loom.h": "LOOM_API loom_status loom_file_open(const char* path);\n"}
+        table = "| Before | Now |\n| --- | --- |\n| `loom_load` | `loom_file_open` |\n"
+        right = f"`loom_file_open`, `loom_file_*`, build/loom_x, libloom_y.so\n\n{table}\n```c\nloom_status s = loom_file_open(p);\n```\n"
+        self.assertEqual(faults_of(right, files=files), [])
+        self.said("`loom_load` opens", "README.md", "loom_load: no such name", files=files)
+        self.said("`loom_graph_*`", "loom_graph_*: no such name", files=files)
+        self.said("```c\nloom_fly();\n```", "loom_fly: no such name", files=files)
+        self.said(f"{table}\n`loom_load`", "loom_load: no such name", files=files)  # the table explains it, the prose does not
+        changes = "# Changes\n\n## [Unreleased]\n\n- `loom_%s`\n\n## [0.1.0]\n\n- `loom_older`\n"
+        self.assertEqual(faults_of("", files={**files, "CHANGELOG.md": changes % "file_open"}), [])
+        self.said("", "CHANGELOG.md:5: loom_load", files={**files, "CHANGELOG.md": changes % "load"})
+
     def test_folders_without_a_row(self):
         self.said("", "no row for src/ops", files={"docs/internals/architecture.md": "| Folder | Holds |\n| --- | --- |\n| `cli` | x |\n"})
 

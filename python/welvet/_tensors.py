@@ -58,6 +58,13 @@ class Given:
         """The shape as the library takes it."""
         return (ctypes.c_uint64 * len(self.shape))(*self.shape)
 
+    def is_finite(self) -> bool:
+        """Whether no value is NaN or infinite."""
+        np, keeps = numpy(), self.keeps
+        if np is not None and isinstance(keeps, np.ndarray):
+            return bool(np.isfinite(keeps).all())
+        return all(map(math.isfinite, self.pointer[:self.count]))
+
     def tensor(self) -> _abi.Tensor:
         """The array as the library takes tensors; it must live as long as the call."""
         return tensor_at(self.address, self.count, self.kind, self.extents())

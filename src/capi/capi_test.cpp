@@ -207,7 +207,7 @@ TEST_F(Capi, null_and_wrong_sizes_are_errors) {
   EXPECT_EQ(loom_tokenizer_from_json("{", 1, &out), LOOM_CORRUPT_DATA);
   loom_session_options options = {};
   EXPECT_EQ(loom_session_create(model_, &options, &out), LOOM_INVALID_ARGUMENT);
-  EXPECT_STREQ(loom_last_error(), "struct_size is 0: set it to the size of the struct");
+  EXPECT_STREQ(loom_last_error(), "loom_session_options: struct_size is 0: set it to sizeof(loom_session_options)");
   options = sized<loom_session_options>();
   options.kv_dtype = "int3";
   EXPECT_EQ(loom_session_create(model_, &options, &out), LOOM_UNKNOWN_NAME);

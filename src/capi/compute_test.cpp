@@ -112,7 +112,8 @@ TEST(CapiCompute, EachCallReadsAFieldOrRefusesItByName) {
   for (const Call& call : calls()) {
     EXPECT_EQ(call.make(&both), LOOM_INVALID_ARGUMENT) << call.name;
     EXPECT_EQ(call.make(&none), LOOM_INVALID_ARGUMENT) << call.name;
-    EXPECT_STREQ(loom_last_error(), "struct_size is 0: set it to the size of the struct") << call.name;
+    EXPECT_STREQ(loom_last_error(), "loom_compute_options: struct_size is 0: set it to sizeof(loom_compute_options)")
+        << call.name;
   }
   EXPECT_EQ(loom_release(threads), LOOM_OK);
 }

@@ -4,6 +4,7 @@
 #include "capi/network_objects.h"
 #include "capi/options.h"
 #include "core/json.h"
+#include "core/sha256.h"
 #include "evolution/dna/dna.h"
 #include "evolution/population/population.h"
 #include "evolution/run/config.h"
@@ -15,15 +16,55 @@ namespace loom::capi {
 
 struct PopulationObject : Object {
   static constexpr Kind kKind = Kind::Population;
-  PopulationObject(Population given, Workers lent, std::size_t objectives_of_each)
-      : population(std::move(given)), workers(std::move(lent)), objectives(objectives_of_each) {}
+  PopulationObject(Population given, Workers lent, std::size_t objectives_of_each, Json config_and_shape)
+      : population(std::move(given)),
+        workers(std::move(lent)),
+        objectives(objectives_of_each),
+        made_with(std::move(config_and_shape)) {}
   Population population;
   Workers workers;
   const std::size_t objectives;
+  const Json made_with;  // that a snapshot must share
   std::vector<std::uint64_t> asked;
 };
 
 namespace {
+
+// Everything but the networks that a population is a function of.
+Json made_with(const PopulationSettings& settings, const Shape& input) {
+  Json out = settings.json;
+  out["shape"] = std::vector<std::size_t>(input.extents().begin(), input.extents().end());
+  return out;
+}
+
+std::string sha256_of(const Json& state) {
+  const std::string text = dump_json(state);
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  return to_hex(hash.finish());
+}
+
+// CorruptData that names the key of a snapshot that was made with another config or shape, and for changed bytes. Takes
+// the hash out of the state.
+Result<void> check_snapshot(Json& state, const Json& expected) {
+  if (!state.is_object()) return fail(Code::CorruptData, "expected the snapshot of a population, an object");
+  const Json* const made = find(state, "made_with");
+  if (made == nullptr || !made->is_object()) return fail_at({"made_with"}, Code::CorruptData, "is missing");
+  for (const auto& [key, value] : expected.items()) {
+    const Json* const got = find(*made, key);
+    if (got == nullptr || *got != value)
+      return fail_at({"made_with", key}, Code::CorruptData,
+                     "the snapshot is of another population: expected {}, got {}", dump_json(value).substr(0, 80),
+                     got == nullptr ? "none" : dump_json(*got).substr(0, 80));
+  }
+  const Json* const hash = find(state, "sha256");
+  if (hash == nullptr || as_string(*hash) == nullptr) return fail_at({"sha256"}, Code::CorruptData, "is missing");
+  const std::string saved = *as_string(*hash);
+  state.erase("sha256");
+  if (sha256_of(state) != saved)
+    return fail_at({"sha256"}, Code::CorruptData, "the snapshot was changed: its bytes have another hash");
+  return {};
+}
 
 // Two networks for a call that reads both.
 struct Pair {
@@ -184,8 +225,8 @@ loom_status loom_population_create(loom_network base, const uint64_t* shape, siz
     LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare(input));
     LOOM_TRY(Population made, Population::create(wanted.seed, wanted.population, taken.network(), input, workers));
-    LOOM_TRY(*population,
-             make_handle<PopulationObject>(std::move(made), std::move(workers), wanted.population.objectives));
+    LOOM_TRY(*population, make_handle<PopulationObject>(std::move(made), std::move(workers),
+                                                        wanted.population.objectives, made_with(wanted, input)));
     return {};
   });
 }
@@ -255,7 +296,9 @@ loom_status loom_population_snapshot(loom_population population, loom_blob* byte
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(bytes));
     LOOM_TRY(const auto p, take<PopulationObject>(population, "population"));
-    LOOM_TRY(const Json state, p->population.state());
+    LOOM_TRY(Json state, p->population.state());
+    state["made_with"] = p->made_with;
+    state["sha256"] = sha256_of(state);
     LOOM_TRY(*bytes, make_blob(state));
     return {};
   });
@@ -267,14 +310,15 @@ loom_status loom_population_restore(const void* bytes, size_t bytes_size, const 
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(population));
     LOOM_TRY(const std::string_view saved, need_bytes(bytes, bytes_size, "bytes"));
-    LOOM_TRY(const Json state, parse_json(saved));
+    LOOM_TRY(Json state, parse_json(saved));
     LOOM_TRY(const Shape input, shape_of(shape, shape_count, "shape"));
     LOOM_TRY(const Json json, config_json(config, config_size));
     LOOM_TRY(const PopulationSettings wanted, population_config_from(json));
     LOOM_TRY(Workers workers, workers_of(compute));
+    LOOM_TRY_VOID(check_snapshot(state, made_with(wanted, input)));
     LOOM_TRY(Population made, Population::restore(state, wanted.seed, wanted.population, input, 0));
-    LOOM_TRY(*population,
-             make_handle<PopulationObject>(std::move(made), std::move(workers), wanted.population.objectives));
+    LOOM_TRY(*population, make_handle<PopulationObject>(std::move(made), std::move(workers),
+                                                        wanted.population.objectives, made_with(wanted, input)));
     return {};
   });
 }

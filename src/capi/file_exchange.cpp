@@ -104,6 +104,7 @@ loom_status loom_file_export(const char* from, const char* to, const loom_file_e
     LOOM_TRY_VOID(need_results(report));
     LOOM_TRY(const std::string_view source, need_text(from, "from"));
     LOOM_TRY(const std::string_view target, need_text(to, "to"));
+    LOOM_TRY_VOID(need_other_file(source, target));
     LOOM_TRY(const GivenExport given, export_of(options));
     LOOM_TRY(const ExportResult done, export_file(std::string(source), std::string(target), given.options));
     LOOM_TRY_VOID(need_answers());

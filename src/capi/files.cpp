@@ -4,12 +4,23 @@
 #include "capi/objects.h"
 #include "capi/options.h"
 #include "core/json.h"
+#include "core/system.h"
 #include "evolution/run/config.h"
 #include "host/convert.h"
 #include "host/inspect.h"
 #include "host/perplexity.h"
 #include "network/spec/spec.h"
 #include "training/train_config.h"
+
+namespace loom::capi {
+
+Result<void> need_other_file(std::string_view from, std::string_view to) {
+  if (os::is_same_file(std::string(from), std::string(to)))
+    return fail(Code::InvalidArgument, "{}: this file is read; give the output another name", to);
+  return {};
+}
+
+}  // namespace loom::capi
 
 using namespace loom;
 using namespace loom::capi;
@@ -36,6 +47,7 @@ loom_status loom_file_quantize(const char* from, const char* to, const char* dty
       return fail(Code::InvalidArgument, "dtype and adapter of the options belong to loom_file_convert");
     if (given.compute != nullptr)
       return fail(Code::InvalidArgument, "compute has no effect on this call: expected NULL");
+    LOOM_TRY_VOID(need_other_file(source, target));
     QuantizeFileOptions wanted;
     LOOM_TRY(wanted.dtype, dtype_from_name(type));
     wanted.progress = progress_of(given);
@@ -53,6 +65,7 @@ loom_status loom_file_convert(const char* from, const char* to, const loom_file_
     LOOM_TRY(const std::string_view source, need_text(from, "from"));
     LOOM_TRY(const std::string_view target, need_text(to, "to"));
     LOOM_TRY(const loom_file_convert_options given, read_struct(options));
+    LOOM_TRY_VOID(need_other_file(source, target));
     ConvertModelOptions wanted;
     LOOM_TRY_VOID(read_compute(given.compute, wanted));
     if (given.dtype != nullptr) {

@@ -131,6 +131,50 @@ TEST(CapiTraining, wrong_samples_are_answered) {
   EXPECT_EQ(loom_release(n), LOOM_OK);
 }
 
+std::string list_of(loom_network n) {
+  loom_blob b = 0;
+  EXPECT_EQ(loom_network_weights(n, &b), LOOM_OK) << loom_last_error();
+  return take(b);
+}
+
+// A trainer that cannot be made leaves types, values and sessions of the network as they were.
+TEST(CapiTraining, ATrainerThatFailsLeavesTheNetworkAsItWas) {
+  const Data data;
+  const loom_batch batch = data.batch(true);
+  const loom_network n = chain();
+  const std::string weights = weights_of(n), list = list_of(n);
+  loom_trainer good = 0, trainer = 0;
+  const std::string plain = R"({"loss":"softmax_crossentropy"})";
+  ASSERT_EQ(loom_trainer_create(n, plain.data(), plain.size(), data.shape, 2, nullptr, &good), LOOM_OK)
+      << loom_last_error();
+  struct Case {
+    std::string config;
+    std::uint64_t shape[2];
+    loom_status status;
+  };
+  for (const Case& bad :
+       {Case{R"({"dtype":"int8"})", {90, 41}, LOOM_SHAPE_MISMATCH},
+        Case{R"({"dtype":"float16","qat_scale":"frozen"})", {90, 40}, LOOM_INVALID_CONFIG},
+        Case{R"({"dtype":"int8","optimizer":"lbfgs","clip_norm":1})", {90, 40}, LOOM_INVALID_CONFIG}}) {
+    EXPECT_EQ(loom_trainer_create(n, bad.config.data(), bad.config.size(), bad.shape, 2, nullptr, &trainer), bad.status)
+        << bad.config << ": " << loom_last_error();
+    EXPECT_EQ(list_of(n), list) << bad.config;
+    EXPECT_EQ(weights_of(n), weights) << bad.config;
+  }
+  // A run fails after the types were changed.
+  const std::string run =
+      R"({"epochs":1,"batch_size":30,"loss":"softmax_crossentropy","dtype":"float16","qat_scale":"frozen"})";
+  loom_blob outcome = 0;
+  EXPECT_EQ(loom_training_run(run.data(), run.size(), n, &batch, nullptr, nullptr, &outcome), LOOM_INVALID_CONFIG);
+  EXPECT_NE(std::string(loom_last_error()).find("qat_scale"), std::string::npos) << loom_last_error();
+  EXPECT_EQ(list_of(n), list);
+  EXPECT_EQ(weights_of(n), weights);
+  // The trainer that was made before still works: nothing was edited.
+  auto step = sized<loom_training_step>();
+  EXPECT_EQ(loom_trainer_step(good, &batch, 0, &step), LOOM_OK) << loom_last_error();
+  for (const loom_handle h : {good, n}) EXPECT_EQ(loom_release(h), LOOM_OK);
+}
+
 // Three calls and one give the same weights.
 TEST(CapiTween, single_calls_give_the_bits_of_a_step) {
   const Data data;
@@ -269,6 +313,25 @@ TEST(CapiPopulation, breeds_what_it_is_told) {
             LOOM_OK)
       << loom_last_error();
   EXPECT_EQ(judge(p), judge(q));
+  // A snapshot names what differs from the population that is asked for, and does not take changed bytes.
+  const auto refused = [&](const std::string& snapshot, const std::string& json, const std::uint64_t* extents,
+                           const char* what) {
+    loom_population other = 0;
+    EXPECT_EQ(loom_population_restore(snapshot.data(), snapshot.size(), extents, 2, json.data(), json.size(), nullptr,
+                                      &other),
+              LOOM_CORRUPT_DATA)
+        << what;
+    EXPECT_NE(std::string(loom_last_error()).find(what), std::string::npos) << loom_last_error();
+  };
+  std::string other_seed = config, changed = bytes;
+  other_seed.replace(other_seed.find("4"), 1, "5");
+  refused(bytes, other_seed, shape, "seed");
+  const std::uint64_t wide[] = {shape[0] + 1, shape[1]};
+  refused(bytes, config, wide, "shape");
+  const std::size_t at = changed.find("\"operations\":\"");
+  ASSERT_NE(at, std::string::npos);
+  changed.insert(at + 14, "x");
+  refused(changed, config, shape, "sha256");
   ASSERT_EQ(loom_population_best(p, &best), LOOM_OK) << loom_last_error();
   const double few[] = {1};
   loom_blob report = 0;
@@ -396,7 +459,7 @@ TEST(CapiTraining, AHostOfAnOlderHeaderReadsEventsThatGrew) {
   EXPECT_EQ(ends, 2U);
   options.struct_size = 0;
   EXPECT_EQ(train(), LOOM_INVALID_ARGUMENT);
-  EXPECT_STREQ(loom_last_error(), "struct_size is 0: set it to the size of the struct");
+  EXPECT_STREQ(loom_last_error(), "loom_training_options: struct_size is 0: set it to sizeof(loom_training_options)");
   options.struct_size = offsetof(loom_training_options, progress);  // a header without callbacks
   ASSERT_EQ(train(), LOOM_OK) << loom_last_error();
   take(outcome);

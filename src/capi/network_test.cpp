@@ -357,7 +357,7 @@ TEST(CapiNetwork, wrong_arguments_are_answered) {
   EXPECT_STREQ(loom_last_error(), "input has float64 values, the network computes in float32");
   loom_tensor older = loom::test::tensor_of(x.data(), 96, shape, 2), none_set{};
   EXPECT_EQ(loom_network_session_forward(s, &none_set, nullptr, &y), LOOM_INVALID_ARGUMENT);  // a size of 0
-  EXPECT_STREQ(loom_last_error(), "struct_size is 0: set it to the size of the struct");
+  EXPECT_STREQ(loom_last_error(), "loom_tensor: struct_size is 0: set it to sizeof(loom_tensor)");
   EXPECT_EQ(loom_network_session_forward(s, &older, nullptr, &none_set), LOOM_INVALID_ARGUMENT);
   older.struct_size = offsetof(loom_tensor, shape);  // as if an older header had no shape
   EXPECT_EQ(loom_network_session_forward(s, &older, nullptr, &y), LOOM_SHAPE_MISMATCH);

@@ -2,6 +2,8 @@
 // Structs of loom.h as they come and go. A caller that was compiled with an older header gives a smaller struct_size:
 // the fields that it does not know are 0, which means their defaults.
 
+#include <loom/loom.h>
+
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -12,6 +14,21 @@
 namespace loom::capi {
 
 // The caller's struct with this library's size; null: all defaults. InvalidArgument for a size that is none,
+// "loom_tensor", the name of a struct of loom.h.
+template <class S>
+constexpr std::string_view struct_name() {
+  constexpr std::string_view kText = __PRETTY_FUNCTION__;  // ".. [with S = loom_tensor; ..]", ".. [S = loom_tensor]"
+  constexpr std::size_t kBegin = kText.find("S = ") + 4;
+  return kText.substr(kBegin, kText.find_first_of(";]", kBegin) - kBegin);
+}
+static_assert(struct_name<loom_tensor>() == "loom_tensor");
+
+template <class S>
+tl::unexpected<Error> wrong_size(std::uint32_t size) {
+  return fail(Code::InvalidArgument, "{}: struct_size is {}: set it to sizeof({})", struct_name<S>(), size,
+              struct_name<S>());
+}
+
 // Unsupported for a newer caller that sets what this library does not know.
 template <class S>
 Result<S> read_struct(const S* given) {
@@ -19,13 +36,13 @@ Result<S> read_struct(const S* given) {
   if (given == nullptr) return out;
   std::uint32_t size = 0;
   std::memcpy(&size, given, sizeof size);
-  if (size < sizeof size || size > 4096)
-    return fail(Code::InvalidArgument, "struct_size is {}: set it to the size of the struct", size);
+  if (size < sizeof size || size > 4096) return wrong_size<S>(size);
   // A size that ends inside of a field, as no header has it, must not make half a pointer.
   std::memcpy(&out, given, std::min<std::size_t>(size - size % alignof(S), sizeof out));
   const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
   if (size > sizeof out && std::any_of(bytes + sizeof out, bytes + size, [](unsigned char b) { return b != 0; }))
-    return fail(Code::Unsupported, "the caller sets fields that this version of the library does not know");
+    return fail(Code::Unsupported, "{}: the caller sets fields that this version of the library does not know",
+                struct_name<S>());
   return out;
 }
 
@@ -35,8 +52,7 @@ Result<std::uint32_t> room_in(const S* to) {
   if (to == nullptr) return fail(Code::InvalidArgument, "a result is NULL");
   std::uint32_t size = 0;
   std::memcpy(&size, to, sizeof size);
-  if (size < sizeof size || size > 4096)
-    return fail(Code::InvalidArgument, "struct_size is {}: set it to the size of the struct", size);
+  if (size < sizeof size || size > 4096) return wrong_size<S>(size);
   return size;
 }
 // Writes what the caller's struct has room for; fields that this library does not know become 0.
@@ -52,6 +68,9 @@ Result<void> need_results(T*... results) {
   if ((false || ... || (results == nullptr))) return fail(Code::InvalidArgument, "a result is NULL");
   return {};
 }
+
+// InvalidArgument with the path where both name one file: what is read is not replaced.
+Result<void> need_other_file(std::string_view from, std::string_view to);
 
 inline Result<std::string_view> need_text(const char* text, const char* what) {
   if (text == nullptr) return fail(Code::InvalidArgument, "{} is NULL", what);

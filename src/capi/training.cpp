@@ -56,6 +56,16 @@ Result<TrainConfig> config_of(const Json& json, const loom_compute_options* comp
   return config;
 }
 
+// After an error the network may have other types and plans than before.
+Result<std::unique_ptr<Trainer>> trainer_of(Network& network, const TrainConfig& config, const Shape& batch) {
+  if (config.dtype) LOOM_TRY_VOID(network.morph_all(*config.dtype));
+  LOOM_TRY_VOID(need_values(network));
+  LOOM_TRY_VOID(network.prepare(batch));
+  LOOM_TRY(auto trainer, Trainer::create(network, config.trainer));
+  LOOM_TRY_VOID(trainer->check_effects());
+  return trainer;
+}
+
 Json info_of(TrainerObject& object) {
   Trainer& t = *object.trainer;
   const TrainerState& state = t.state();
@@ -83,12 +93,13 @@ loom_status loom_trainer_create(loom_network network, const void* config, size_t
     LOOM_TRY(const Shape batch, shape_of(shape, shape_count, "shape"));
     LOOM_TRY(const TrainConfig wanted, config_of(json, compute));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
-    if (wanted.dtype) LOOM_TRY_VOID(taken.network().morph_all(*wanted.dtype));
-    LOOM_TRY_VOID(need_values(taken.network()));
-    LOOM_TRY_VOID(taken.network().prepare(batch));
-    LOOM_TRY(auto made, Trainer::create(taken.network(), wanted.trainer));
-    LOOM_TRY_VOID(made->check_effects());
-    LOOM_TRY(*trainer, make_handle<TrainerObject>(taken.use.shared(), std::move(made)));
+    const auto before = taken.network().kept();
+    auto made = trainer_of(taken.network(), wanted, batch);
+    if (!made) {
+      taken.network().put_back(*before);
+      return tl::make_unexpected(std::move(made).error());
+    }
+    LOOM_TRY(*trainer, make_handle<TrainerObject>(taken.use.shared(), std::move(*made)));
     return {};
   });
 }

@@ -4,15 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "bridge/bridge_service.h"
 #include "bridge/stream.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "cli/serving.h"
 #include "core/file.h"
 #include "core/json.h"
-#include "http/http_server.h"
 
 namespace loom::cli {
 namespace {
@@ -74,13 +73,7 @@ Result<int> run_server(ServeFlags& o) {
   watch_interrupts();
   LOOM_TRY(const BridgeService service, BridgeService::create(o.service));
   LOOM_TRY(const auto server, HttpServer::listen(o.server, [&](const HttpRequest& r) { return service.handle(r); }));
-  const bool brackets = o.server.address.find(':') != std::string::npos;
-  std::printf("http://%s%s%s:%d/\n", brackets ? "[" : "", o.server.address.c_str(), brackets ? "]" : "",
-              server->port());
-  std::fflush(stdout);
-  remark(o.common, "serving until Ctrl-C");
-  LOOM_TRY_VOID(server->run(interrupt_flag()));
-  return interrupted() ? kInterrupted : kOk;
+  return serve_until_stopped(*server, o.common, url_of(*server, o.server) + "/", {});
 }
 
 CLI::Validator token_text() {

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <filesystem>
 
 #include "cli/commands.h"
 #include "cli/page_native.h"
+#include "cli/serving.h"
 #include "core/file.h"
-#include "core/json.h"
-#include "http/http_server.h"
 #include "http/static_site.h"
 
 namespace loom::cli {
@@ -103,15 +101,9 @@ Result<int> run_page(PageFlags& o) {
   o.server.workers = 4;  // one may compute an answer while the others send files
   const auto handler = [&](const HttpRequest& r) { return with_site_headers(answer(r, folders, o, native.get())); };
   LOOM_TRY(const auto server, HttpServer::listen(o.server, handler));
-  const std::string url = fmt::format("http://127.0.0.1:{}/", server->port());
-  if (o.common.json)
-    print_json(Json{{"url", url}, {"web", folders.back().path}, {"model", native ? native->description() : Json()}});
-  else
-    std::printf("%s\n", url.c_str());
-  std::fflush(stdout);
-  remark(o.common, "serving until Ctrl-C");
-  LOOM_TRY_VOID(server->run(interrupt_flag()));
-  return interrupted() ? kInterrupted : kOk;
+  const std::string url = url_of(*server, o.server) + "/";
+  const Json json{{"url", url}, {"web", folders.back().path}, {"model", native ? native->description() : Json()}};
+  return serve_until_stopped(*server, o.common, url, json);
 }
 
 }  // namespace

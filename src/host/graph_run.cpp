@@ -10,6 +10,7 @@
 #include "core/philox.h"
 #include "host/device.h"
 #include "host/tensor_file.h"
+#include "io/identify.h"
 #include "io/npy/npy.h"
 #include "io/onnx/graph_file.h"
 
@@ -30,12 +31,14 @@ constexpr std::array kNpyTypes{
     NpyType{DType::uint32, Type::u32},  NpyType{DType::uint64, Type::u64}};
 
 Result<Value> value_of_file(const std::string& path) {
-  if (!path.ends_with(".npy")) {
-    LOOM_TRY(const std::string text, read_text_file(path));
-    if (const auto json = parse_json(text); json && as_number(*json)) {  // a scalar
-      LOOM_TRY(Value value, Value::create(Type::f64, {}));
-      *value.as<double>() = *as_number(*json);
-      return value;
+  if (!path.ends_with(".npy") && !holds(path, FileKind::Npy)) {
+    if (const auto text = read_text_file(path)) {
+      const auto json = parse_json(*text);
+      if (json && as_number(*json)) {  // a scalar
+        LOOM_TRY(Value value, Value::create(Type::f64, {}));
+        *value.as<double>() = *as_number(*json);
+        return value;
+      }
     }
     LOOM_TRY(const TensorValues read, read_tensor(path));
     LOOM_TRY(Value value, Value::create(Type::f64, {read.shape.extents().begin(), read.shape.extents().end()}));

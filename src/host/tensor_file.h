@@ -1,5 +1,6 @@
 #pragma once
-// Tensors that a person or a script hands over in a file: .npy, .npz and nested lists in JSON.
+// Tensors that a person or a script hands over in a file, known by its content: NumPy's arrays and archives, IDX,
+// nested lists in JSON, and tables of numbers (CSV); all of them gzip'd as well.
 
 #include <string>
 #include <vector>
@@ -14,7 +15,8 @@ struct TensorValues {
   Shape shape;
 };
 
-// FILE.npy, or JSON of nested lists. ShapeMismatch for ragged lists.
+// One array: .npy, .npz that holds one or names it "inputs" or "x", IDX, JSON of nested lists, or a table [rows,
+// columns] whose first record may name the columns. ShapeMismatch for ragged lists and records; CorruptData.
 Result<TensorValues> read_tensor(const std::string& path);
 
 struct Examples {
@@ -22,7 +24,7 @@ struct Examples {
   bool has_targets = false;
 };
 
-// FILE.npz with the arrays inputs (or x) and targets (or y), JSON {"inputs": .., "targets": ..}, or what read_tensor()
+// An .npz with the arrays inputs (or x) and targets (or y), JSON {"inputs": .., "targets": ..}, or what read_tensor()
 // reads, inputs alone.
 Result<Examples> read_examples(const std::string& path);
 

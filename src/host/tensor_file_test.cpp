@@ -74,5 +74,62 @@ TEST(TensorFile, archives_of_numpy_hold_inputs_and_targets_by_name) {
   EXPECT_EQ(inputs->inputs.shape, Shape::of({5, 6}));
 }
 
+// NumPy wrote the arrays, and the content decides under every name.
+TEST(TensorFile, TheContentDecidesUnderEveryName) {
+  const test::TempFolder folder;
+  const std::string golden = test::source_path("tests/golden/npy/");
+  const std::string idx(
+      "\0\0\x0c\x02\0\0\0\x02\0\0\0\x03"  // int32 [2, 3]
+      "\0\0\0\x01\0\0\x01\0\xff\xff\xff\xff\0\0\0\0\x7f\xff\xff\xff\0\0\0\x05",
+      36);
+  struct Case {
+    std::string bytes;
+    Shape shape;
+    std::vector<double> values;
+  };
+  const Case cases[] = {
+      {test::read_all(golden + "f4.npy"), Shape::of({2, 3}), {-1, -0.5, 0, 0.5, 1, 1.5}},
+      {"[[1, 2.5, -3], [4, 5, 6]]", Shape::of({2, 3}), {1, 2.5, -3, 4, 5, 6}},
+      {idx, Shape::of({2, 3}), {1, 256, -1, 0, 2147483647, 5}},
+      {"1,2.5\n-3,4e2\n", Shape::of({2, 2}), {1, 2.5, -3, 400}},
+      {"a;b\r\n1;2\r\n3;4\r\n", Shape::of({2, 2}), {1, 2, 3, 4}},
+      {"\"left\"\tright\n1\t2\n", Shape::of({1, 2}), {1, 2}},
+      {"1\n2\n3\n", Shape::of({3, 1}), {1, 2, 3}},
+  };
+  for (const Case& c : cases)
+    for (const char* name : {"none", "x.npy", "x.npz", "x.csv", "x.idx", "x.bin"}) {
+      const bool is_table = c.shape.rank() == 2 && c.bytes.find_first_of("[\x93") != 0 && c.bytes[0] != '\0';
+      if (is_table && std::string_view(name).starts_with("x.np")) continue;  // begins like no format: the name decides
+      SCOPED_TRACE(c.bytes.substr(0, 12) + " as " + name);
+      test::write_all(folder / name, c.bytes);
+      const auto read = read_tensor(folder / name);
+      ASSERT_TRUE(read) << read.error().text();
+      EXPECT_EQ(read->shape, c.shape);
+      EXPECT_EQ(read->values, c.values);
+      const auto examples = read_examples(folder / name);
+      ASSERT_TRUE(examples) << examples.error().text();
+      EXPECT_EQ(examples->inputs.values, c.values);
+    }
+  test::write_all(folder / "x.json", test::read_all(golden + "two.npz"));
+  const auto both = read_examples(folder / "x.json");
+  ASSERT_TRUE(both) << both.error().text();
+  EXPECT_TRUE(both->has_targets);
+}
+
+TEST(TensorFile, BrokenTablesNameTheLine) {
+  const test::TempFolder folder;
+  const std::pair<const char*, const char*> cases[] = {{"1,2\n3\n", "line 2"},
+                                                       {"1,2,3\n3,four,5\n", "line 2: expected numbers, got \"four\""},
+                                                       {"a,b\n", "a table of numbers"},
+                                                       {"Once upon a time", "a table of numbers"}};
+  for (const auto& [text, expected] : cases) {
+    test::write_all(folder / "x.csv", text);
+    const auto x = read_tensor(folder / "x.csv");
+    ASSERT_FALSE(x) << text;
+    EXPECT_NE(x.error().text().find(expected), std::string::npos) << x.error().text();
+    EXPECT_NE(x.error().text().find("x.csv"), std::string::npos) << x.error().text();
+  }
+}
+
 }  // namespace
 }  // namespace loom::host_tensor_file_test

@@ -1,7 +1,8 @@
 #include "http/http_access.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <string>
 
 #include "core/base64.h"
 
@@ -40,6 +41,17 @@ bool is_loopback(std::string_view address) {
   if (address == "localhost" || address == "::1") return true;
   if (!address.starts_with("127.")) return false;
   return std::ranges::all_of(address, [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
+}
+
+std::string_view without_brackets(std::string_view address) {
+  const bool has_brackets = address.starts_with('[') && address.ends_with(']');
+  return has_brackets ? address.substr(1, address.size() - 2) : address;
+}
+
+std::string host_and_port(std::string_view address, int port) {
+  const std::string_view host = without_brackets(address);
+  const bool is_ipv6 = host.find(':') != std::string_view::npos;
+  return fmt::format("{}{}{}:{}", is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", port);
 }
 
 int refusal(const HttpAccess& access, std::string_view token) {

@@ -1,12 +1,18 @@
 #pragma once
 // Who may ask: addresses that only this computer reaches, tokens, and pages of other sites in a browser.
 
+#include <string>
 #include <string_view>
 
 namespace loom {
 
 // "127.0.0.1", "127.x.y.z", "::1", "localhost".
 bool is_loopback(std::string_view address);
+
+// "::1" of "[::1]"; other text as it is.
+std::string_view without_brackets(std::string_view address);
+// "127.0.0.1:80", "[::1]:80", as an URL has them. The address may be in brackets.
+std::string host_and_port(std::string_view address, int port);
 
 // The headers of a request that say where it comes from and goes to.
 struct HttpAccess {

@@ -101,17 +101,21 @@ int status_of(const error_code& error) {
   return error.category() == make_error_code(http::error::bad_method).category() ? 400 : 0;
 }
 
-HttpResponse refused(int status) {
+// The target as it came, empty before the first line of the header was read.
+std::string_view target_of(const Parser& parser) { return view_of(parser.get().target()); }
+
+HttpResponse refused(int status, std::string_view path) {
   constexpr std::pair<int, std::string_view> kTexts[] = {
       {400, "the request is no valid HTTP/1.1"},
       {401, "a token is needed: Authorization: Bearer TOKEN"},
       {403, "the request names another host, or comes from the page of another site"},
+      {408, "the body did not arrive in time"},
       {413, "the body is too large"},
       {431, "the header is too large"},
       {503, "too many bytes are waiting; try again"}};
   for (const auto& [code, text] : kTexts)
-    if (code == status) return http_error(code, text);
-  return http_error(status, "refused");
+    if (code == status) return path_error(path, code, text);
+  return path_error(path, status, "refused");
 }
 
 int refusal_of(const Parser& parser, const HttpServerOptions& options) {
@@ -129,14 +133,14 @@ HttpResponse handle(const HttpHandler& handler, Parser& parser) {
   try {
     HttpRequest request;
     request.method = std::string(view_of(parser.get().method_string()));
-    if (auto split = split_target(view_of(parser.get().target()), request); !split)
-      return http_error(400, split.error().text());
+    if (auto split = split_target(target_of(parser), request); !split)
+      return path_error(target_of(parser), 400, split.error().text());
     request.body = std::move(parser.get().body());
     request.range = std::string(view_of(parser.get()[http::field::range]));
     request.if_none_match = std::string(view_of(parser.get()[http::field::if_none_match]));
     return handler(request);
   } catch (const std::exception&) {
-    return http_error(500, "no memory is left for the request");
+    return path_error(target_of(parser), 500, "out of memory");
   }
 }
 
@@ -144,7 +148,8 @@ class BeastServer;
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Tcp::socket&& stream, BeastServer& server) : stream_(std::move(stream)), server_(server) {}
+  Connection(Tcp::socket&& stream, BeastServer& server)
+      : stream_(std::move(stream)), server_(server), body_limit_(stream_.get_executor()) {}
   ~Connection();
 
   void read_header();
@@ -158,6 +163,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_body(const error_code& error);
   void dispatch();
   void fail_with(const error_code& error);
+  void refuse(int status);
+  void limit_time(std::size_t bytes);
   void write(HttpResponse response, bool keep_alive);
   void on_written(const error_code& error);
   // Of a response that is written later: sends what waits, and sees a client that leaves.
@@ -178,6 +185,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool waits_ = false;              // for a request
   std::string sending_;             // of a response that is written later; empty: nothing is being sent
   bool is_sent_ = false;            // all of it
+  asio::steady_timer body_limit_;   // the time that a body has
+  bool body_is_read_ = false, is_late_ = false;
 };
 
 class BeastServer final : public HttpServer {
@@ -205,7 +214,10 @@ class BeastServer final : public HttpServer {
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (!error) port_ = acceptor_.local_endpoint(error).port();
-    if (error) return fail(Code::IoError, "{}:{}: {}", name, options_.port, error.message());
+    if (error == asio::error::address_in_use)
+      return fail(Code::IoError, "{}: the port is in use by another program; port 0 takes a free one",
+                  host_and_port(name, options_.port));
+    if (error) return fail(Code::IoError, "{}: {}", host_and_port(name, options_.port), error.message());
     return {};
   }
 
@@ -312,7 +324,7 @@ void Connection::read_header() {
   hold(0);
   parser_.emplace();
   set_limits(*parser_, server_.options());
-  waits_ = true;
+  waits_ = true, body_is_read_ = false;
   stream_.expires_after(server_.options().header_timeout);
   http::async_read_header(stream_, buffer_, *parser_,
                           [self = shared_from_this()](const error_code& e, std::size_t) { self->on_header(e); });
@@ -325,14 +337,14 @@ void Connection::stop() {
 void Connection::on_header(const error_code& error) {
   waits_ = false;
   if (error) return fail_with(error);
-  if (const int status = refusal_of(*parser_, server_.options()); status != 0) return write(refused(status), false);
+  if (const int status = refusal_of(*parser_, server_.options()); status != 0) return refuse(status);
   const auto length = parser_->content_length();
   const std::size_t bytes = length               ? static_cast<std::size_t>(*length)
                             : parser_->chunked() ? server_.options().max_body
                                                  : 0;
-  if (bytes > server_.options().max_body) return write(refused(413), false);
+  if (bytes > server_.options().max_body) return refuse(413);
   hold(bytes);
-  if (held_ != bytes) return write(refused(503), false);
+  if (held_ != bytes) return refuse(503);
   if (view_of(parser_->get()[http::field::expect]) == "100-continue") return allow_body();
   read_body();
 }
@@ -346,15 +358,24 @@ void Connection::allow_body() {
   });
 }
 
+// The stream's own limit of time would close the connection without a response.
 void Connection::read_body() {
-  stream_.expires_after(server_.options().body_timeout);
+  stream_.expires_never();
+  body_limit_.expires_after(server_.options().body_timeout);
+  body_limit_.async_wait([weak = weak_from_this()](const error_code& e) {
+    const auto self = weak.lock();
+    if (e || !self || self->body_is_read_) return;
+    self->is_late_ = true;
+    self->stream_.cancel();
+  });
   http::async_read(stream_, buffer_, *parser_,
                    [self = shared_from_this()](const error_code& e, std::size_t) { self->on_body(e); });
 }
 
 void Connection::on_body(const error_code& error) {
+  body_is_read_ = true;
+  body_limit_.cancel();
   if (error) return fail_with(error);
-  stream_.expires_never();
   dispatch();
 }
 
@@ -371,19 +392,25 @@ void Connection::dispatch() {
 }
 
 void Connection::fail_with(const error_code& error) {
-  if (const int status = status_of(error); status != 0) return write(refused(status), false);
+  if (const int status = is_late_ ? 408 : status_of(error); status != 0) return refuse(status);
   close();
 }
 
-void Connection::write(HttpResponse response, bool keep_alive) {
-  // A large body has more time, in which it takes kSlowest bytes in a second.
+void Connection::refuse(int status) { write(refused(status, target_of(*parser_)), false); }
+
+// A client has `body_timeout` to take a response; a large one has more time, in which it takes kSlowest bytes a second.
+void Connection::limit_time(std::size_t bytes) {
   constexpr std::size_t kSlowest = std::size_t{256} << 10;
+  stream_.expires_after(server_.options().body_timeout + std::chrono::seconds(bytes / kSlowest));
+}
+
+void Connection::write(HttpResponse response, bool keep_alive) {
   const bool has_header = parser_->is_header_done();
   response_ = std::move(response);
   if (response_.later) return send_later();
   message_.emplace(
       message_of(response_, has_header ? parser_->get().version() : 11, keep_alive, has_header && is_head(*parser_)));
-  stream_.expires_after(server_.options().body_timeout + std::chrono::seconds(message_->body().size() / kSlowest));
+  limit_time(message_->body().size());
   http::async_write(stream_, *message_,
                     [self = shared_from_this()](const error_code& e, std::size_t) { self->on_written(e); });
 }
@@ -412,6 +439,7 @@ void Connection::send_parts() {
   const HttpReply::Parts parts = response_.later->take();
   sending_ = bytes_of(parts, response_, parser_->get().version(), is_head(*parser_));
   if (sending_.empty() && !parts.is_last) return;
+  limit_time(sending_.size());  // for this write: watch() reads without a limit
   asio::async_write(stream_, asio::buffer(sending_),
                     [self = shared_from_this(), is_last = parts.is_last](const error_code& error, std::size_t) {
                       self->sending_.clear();
@@ -453,7 +481,9 @@ void Connection::drain() {
 
 }  // namespace
 
-Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpServerOptions& options, HttpHandler handler) {
+Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpServerOptions& given, HttpHandler handler) {
+  HttpServerOptions options = given;
+  options.address = std::string(without_brackets(given.address));
   if (!is_loopback(options.address) && options.token.empty())
     return fail(Code::InvalidArgument, "{}: other computers reach this address, so requests need a token",
                 options.address);
@@ -480,7 +510,7 @@ std::string http_answers(std::string_view bytes, const HttpServerOptions& option
     if (error == http::error::need_more || (!error && !parser.is_done())) break;  // waits for more
     const int status = error ? status_of(error) : refusal_of(parser, options);
     if (error && status == 0) break;
-    const HttpResponse response = status != 0 ? refused(status) : handle(handler, parser);
+    const HttpResponse response = status != 0 ? refused(status, target_of(parser)) : handle(handler, parser);
     if (response.later) {
       out << bytes_of(response.later->take_all(), response, 11, is_head(parser));
       break;

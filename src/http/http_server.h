@@ -14,7 +14,7 @@
 namespace loom {
 
 struct HttpServerOptions {
-  std::string address = "127.0.0.1";  // one that other computers reach needs a token
+  std::string address = "127.0.0.1";  // one that other computers reach needs a token; IPv6 with or without brackets
   std::uint16_t port = 0;             // 0: any that is free
   std::string token{};                // empty: none is asked for
   std::size_t max_body = std::size_t{64} << 20, max_header = std::size_t{16} << 10;
@@ -22,7 +22,7 @@ struct HttpServerOptions {
   std::size_t max_connections = 64;                  // more wait in the system's queue
   std::size_t workers = 2;                           // threads of handlers
   std::chrono::milliseconds header_timeout{15000};   // for a whole header, and for the next request to begin
-  std::chrono::milliseconds body_timeout{60000};     // for a whole body, and for a whole response to be taken
+  std::chrono::milliseconds body_timeout{60000};     // for a whole body, and for a response or a part of it to be taken
   std::chrono::milliseconds stop_timeout{10000};     // for responses that are under way when the server stops
 };
 

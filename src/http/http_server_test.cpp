@@ -11,6 +11,9 @@
 #include <csignal>
 #include <thread>
 
+#include "core/json.h"
+#include "http/http_access.h"
+
 namespace loom::http_server_test {
 namespace {
 
@@ -81,6 +84,11 @@ class Server : public testing::Test {
 
   HttpResponse answer(const HttpRequest& r) {
     if (r.path == "/slow") std::this_thread::sleep_for(300ms);
+    if (r.path == "/stream") {
+      HttpResponse response;
+      response.later = stream_;
+      return response;
+    }
     return {200, "text/plain", fmt::format("<{} {} {} {}>", r.method, r.path, r.query, r.body.size())};
   }
   std::string ask(std::string_view text) {
@@ -92,6 +100,7 @@ class Server : public testing::Test {
     return ask(request(line, fmt::format("Connection: close\r\n{}", headers), body));
   }
 
+  const std::shared_ptr<HttpReply> stream_ = std::make_shared<HttpReply>();  // of GET /stream
   std::atomic<bool> stop_ = false;
   std::unique_ptr<HttpServer> server_;
   std::thread thread_;
@@ -233,6 +242,101 @@ TEST_F(Server, a_stop_ends_what_is_under_way_and_takes_nothing_new) {  // F-71
   stop();
   Client late(server_->port());
   EXPECT_FALSE(late.send("GET"));
+}
+
+Json error_of(const std::string& text) {
+  const auto json = parse_json(text.substr(text.find("\r\n\r\n") + 4));
+  EXPECT_TRUE(json) << text;
+  return json.value_or(Json::object()).value("error", Json::object());
+}
+
+TEST_F(Server, ErrorsBelowV1AreOpenAisErrorObject) {
+  start({.max_body = 1000, .max_header = 1024, .max_waiting = 1500, .body_timeout = 400ms});
+  const auto expect = [](const std::string& text, int status, std::string_view type, std::string_view code) {
+    EXPECT_TRUE(text.starts_with(fmt::format("HTTP/1.1 {} ", status))) << text;
+    const Json error = error_of(text);
+    ASSERT_EQ(error.size(), 4U) << text;
+    EXPECT_FALSE(error["message"].get<std::string>().empty());
+    EXPECT_EQ(error["type"].get<std::string>(), type) << text;
+    EXPECT_EQ(error["code"].get<std::string>(), code) << text;
+    EXPECT_TRUE(error["param"].is_null());
+  };
+  constexpr std::string_view kRequest = "invalid_request_error";
+  expect(ask(request("POST /v1/x", "", std::string(1001, 'x'))), 413, kRequest, "request_too_large");
+  expect(ask(request("GET /v1/x", fmt::format("X: {}\r\n", std::string(2000, 'x')))), 431, kRequest,
+         "header_too_large");
+  expect(ask(request("GET /v1/%zz", "Connection: close\r\n")), 400, kRequest, "invalid_request");
+  expect(ask("GET /v1/x HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403, kRequest, "forbidden");
+  Client late(server_->port());
+  ASSERT_TRUE(late.send(fmt::format("POST /v1/x HTTP/1.1\r\n{}Content-Length: 1000\r\n\r\na", kHost)));
+  std::this_thread::sleep_for(50ms);
+  expect(ask(request("POST /v1/y", "", std::string(900, 'y'))), 503, "server_error", "overloaded");
+  expect(late.read_until(), 408, kRequest, "request_timeout");
+  // Other paths keep the error of the other services.
+  EXPECT_EQ(error_of(ask(request("POST /v1x", "", std::string(1001, 'x')))), Json::object());
+  stop();
+  stop_ = false;
+  start({.token = "0123456789abcdef"});
+  expect(ask(request("GET /v1/x")), 401, kRequest, "invalid_api_key");
+}
+
+TEST_F(Server, AConnectionGoesOnAfterABodyThatCameInTime) {
+  start({.body_timeout = 200ms});
+  Client client(server_->port());
+  for (const std::string_view path : {"/1", "/2", "/3"}) {
+    ASSERT_TRUE(client.send(request(fmt::format("POST {}", path), "", "abc")));
+    EXPECT_NE(client.read_until("3>").find(fmt::format("<POST {}  3>", path)), std::string::npos);
+    std::this_thread::sleep_for(250ms);  // longer than a body has
+  }
+}
+
+TEST_F(Server, AStreamEndsWhenItsClientDoesNotRead) {
+  start({.body_timeout = 300ms});
+  Client client(server_->port());
+  ASSERT_TRUE(client.send(request("GET /stream")));
+  stream_->begin({200, "text/plain"});
+  // More than the buffers of both sides hold, in parts that alone never exceed what may wait.
+  std::size_t sent = 0;
+  for (constexpr std::size_t kMost = std::size_t{64} << 20; sent < kMost; sent += std::size_t{512} << 10) {
+    if (!stream_->write(std::string(std::size_t{512} << 10, 'x'))) break;
+    std::this_thread::sleep_for(10ms);
+  }
+  ASSERT_LT(sent, std::size_t{64} << 20);
+  stream_->finish();  // as a writer does that nobody reads any more
+  // The connection ends too: without a limit it would keep its place until the client leaves.
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  while (stream_.use_count() > 1 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(stream_.use_count(), 1);
+}
+
+TEST_F(Server, AStreamMayBeSilentForLongerThanAPartMayTake) {
+  start({.body_timeout = 200ms});
+  Client client(server_->port());
+  ASSERT_TRUE(client.send(request("GET /stream")));
+  stream_->begin({200, "text/plain"});
+  for (int i = 0; i < 3; ++i) {
+    std::this_thread::sleep_for(300ms);
+    ASSERT_TRUE(stream_->write(fmt::format("part {}", i)));
+    ASSERT_NE(client.read_until(fmt::format("part {}", i)).find("part"), std::string::npos);
+  }
+  stream_->finish();
+  EXPECT_TRUE(client.read_until().ends_with("0\r\n\r\n"));
+}
+
+TEST(HttpServer, AnIpv6AddressMayStandInBrackets) {
+  for (const char* address : {"[::1]", "::1"}) {
+    const auto server = HttpServer::listen({.address = address}, {});
+    ASSERT_TRUE(server) << server.error().text();
+    const auto second = HttpServer::listen({.address = address, .port = (*server)->port()}, {});
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, Code::IoError);
+    EXPECT_TRUE(second.error().text().starts_with(fmt::format("[::1]:{}: the port is in use", (*server)->port())))
+        << second.error().text();
+  }
+  EXPECT_EQ(HttpServer::listen({.address = "[::]"}, {}).error().code, Code::InvalidArgument);  // needs a token
+  EXPECT_EQ(HttpServer::listen({.address = "[::1"}, {}).error().code, Code::InvalidArgument);
+  EXPECT_EQ(host_and_port("127.0.0.1", 80), "127.0.0.1:80");
+  EXPECT_EQ(host_and_port("localhost", 80), "localhost:80");
 }
 
 TEST(HttpAnswers, bytes_are_answered_without_a_network) {  // F-71

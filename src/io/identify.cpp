@@ -45,11 +45,11 @@ FileKind kind_of_content(std::span<const std::byte> bytes, std::string_view name
   if (text.starts_with(kNpyMagic)) return FileKind::Npy;
   if (text.starts_with("PK\x03\x04") || text.starts_with("PK\x05\x06"))
     return first_file_is_array(text) || name.ends_with(".npz") ? FileKind::Npz : FileKind::Zip;
+  if (looks_like_safetensors(bytes, "")) return FileKind::Safetensors;
   const std::string_view beginning = text.substr(0, 64);
   const std::size_t first = std::min(beginning.find_first_not_of(" \n\t\r"), beginning.size());
   if (beginning.substr(first).starts_with('{')) return FileKind::Json;
   if (beginning.substr(first).starts_with('[')) return FileKind::JsonList;
-  if (looks_like_safetensors(bytes, "")) return FileKind::Safetensors;
   if (looks_like_onnx(bytes)) return FileKind::Onnx;
   constexpr std::pair<std::string_view, FileKind> kNames[] = {
       {".safetensors", FileKind::Safetensors}, {".onnx", FileKind::Onnx}, {".npz", FileKind::Npz}};

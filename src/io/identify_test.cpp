@@ -61,6 +61,22 @@ TEST(Identify, TheContentDecidesUnderEveryName) {
     }
 }
 
+// The low byte of a header's length may be '{', '[' or white space.
+TEST(Identify, LengthsOfHeadersThatSpellJsonAreSafetensors) {
+  const test::TempFolder folder;
+  for (const char first : {'{', '[', ' ', '\n'}) {
+    const auto length =
+        static_cast<std::size_t>(first) < 64 ? static_cast<std::size_t>(first) + 256 : static_cast<std::size_t>(first);
+    std::string header = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+    header.resize(length, ' ');
+    std::string bytes(8, '\0');
+    bytes[0] = static_cast<char>(length & 255), bytes[1] = static_cast<char>(length >> 8);
+    test::write_all(folder / "x.json", bytes + header + std::string(4, '\0'));
+    ASSERT_EQ(test::read_all(folder / "x.json")[0], first);
+    EXPECT_EQ(describe(identify(folder / "x.json").value().kind), describe(FileKind::Safetensors)) << first;
+  }
+}
+
 TEST(Identify, TheNameSaysWhichReaderReportsWhatBeginsLikeNoFormat) {
   const test::TempFolder folder;
   for (const auto& [name, kind] :

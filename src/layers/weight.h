@@ -94,6 +94,9 @@ class Weight {
   Result<void> ensure_master() { return values_->ensure_master(); }
   void release_master() { values_->release_master(); }
   void trim_versions() { values_->trim_versions(); }
+  // The state of the weight's own values, which a tied weight does not show.
+  WeightValues::Kept kept() const { return own_->kept(); }
+  void put_back(const WeightValues::Kept& kept) { own_->put_back(kept); }
 
   Tensor master_for_update() { return values_->master_for_update(); }
   Tensor master_for_update(const Exec& exec) { return values_->master_for_update(exec); }

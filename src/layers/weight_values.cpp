@@ -289,6 +289,22 @@ Result<void> WeightValues::ensure_master() {
   return {};
 }
 
+WeightValues::Kept WeightValues::kept() const {
+  return {encoding_, versions_, active_, frozen_, keeps_scales_, !master_.empty(), !master64_.empty()};
+}
+
+void WeightValues::put_back(const Kept& kept) {
+  encoding_ = kept.encoding, versions_ = kept.versions, active_ = kept.active;
+  frozen_ = kept.frozen, keeps_scales_ = kept.keeps_scales;
+  // A master was converted exactly, or decoded where there was none.
+  if (kept.has_f32 && master_.empty()) master_.assign(master64_.begin(), master64_.end());
+  if (kept.has_f64 && master64_.empty()) master64_.assign(master_.begin(), master_.end());
+  if (!kept.has_f32) master_ = {};
+  if (!kept.has_f64) master64_ = {};
+  master_token_.reset();
+  find_plain();
+}
+
 Result<void> WeightValues::convert_master(Element element) {
   LOOM_TRY_VOID(fetch());
   if (element == Element::f64 && !master_.empty()) {

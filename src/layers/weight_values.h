@@ -79,6 +79,17 @@ class WeightValues {
   Result<void> convert_master(Element element);
   void trim_versions();
 
+  // Types, versions and what learns, which morph(), ensure_master(), convert_master() and freeze() change without a
+  // change of values; put_back() returns to them exactly. No set(), update or injection in between.
+  struct Kept {
+    Encoding encoding;
+    std::vector<VersionPtr> versions;
+    VersionPtr active;
+    bool frozen = false, keeps_scales = false, has_f32 = false, has_f64 = false;
+  };
+  Kept kept() const;
+  void put_back(const Kept& kept);
+
   bool has_master() const { return !master_.empty() || !master64_.empty(); }
   bool has_value() const { return active_ != nullptr || has_master(); }
   const Encoding& encoding() const { return encoding_; }

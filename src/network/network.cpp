@@ -182,6 +182,40 @@ Result<void> Network::morph(std::string_view path, DType dtype) {
   return morph_layer(std::string(path), *layer, dtype);
 }
 
+struct Network::Kept {
+  struct OfWeight {
+    Weight* weight;
+    WeightValues::Kept values;
+  };
+  struct OfLayer {
+    Layer* layer;
+    DType dtype;
+  };
+  std::uint64_t edits;
+  bool is_settled;
+  std::shared_ptr<const ForwardPlan> plan;
+  std::shared_ptr<const StepPlan> step_plan;
+  std::vector<OfWeight> weights;
+  std::vector<OfLayer> layers;
+};
+
+std::shared_ptr<const Network::Kept> Network::kept() const {
+  auto out = std::make_shared<Kept>(Kept{edits_, is_settled_, plan_, step_plan_, {}, {}});
+  each_layer([&](std::size_t, const std::string&, Layer& layer) {
+    out->layers.push_back({&layer, layer.common.encoding.dtype});
+    layer.visit_all_weights([&](Weight& w) {
+      if (w.declared()) out->weights.push_back({&w, w.kept()});
+    });
+  });
+  return out;
+}
+
+void Network::put_back(const Kept& kept) {
+  for (const Kept::OfLayer& of : kept.layers) of.layer->common.encoding.dtype = of.dtype;
+  for (const Kept::OfWeight& of : kept.weights) of.weight->put_back(of.values);
+  edits_ = kept.edits, is_settled_ = kept.is_settled, plan_ = kept.plan, step_plan_ = kept.step_plan;
+}
+
 void Network::release_masters() {
   visit_weights([](const std::string&, Weight& w, Layer&) {
     w.trim_versions();

@@ -98,6 +98,11 @@ class Network {
   // Like morph_all(), for one layer and all below it (morph_layer()).
   Result<void> morph(std::string_view path, DType dtype);
   void release_masters();
+  // Types, plans and what learns as they are. Until put_back() the network keeps its layers and values: an operation
+  // that fails halfway leaves no trace.
+  struct Kept;
+  std::shared_ptr<const Kept> kept() const;
+  void put_back(const Kept& kept);
   // Adds every enabled adapter to its matrix's master and removes it (engine L-141). This is an edit, so prepare()
   // follows. InvalidState for weights without values and those that are tied.
   Result<void> merge_adapters();

@@ -55,14 +55,26 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::create(TrainConfig config, con
       held.network != config.held.network || held.samples != config.held.samples)
     return fail(Code::InvalidArgument, "the config was read for a run that gets its network and samples elsewhere");
   std::unique_ptr<TrainingRun> run(new TrainingRun(std::move(config), options));
-  run->network_ = std::move(input.network);
-  LOOM_TRY_VOID(run->open_data(std::move(input.samples)));
-  LOOM_TRY(run->identity_, run->identity());
-  // what cannot begin makes none
-  if (!options.out.empty() && is_directory(options.out)) LOOM_TRY_VOID(run->take_folder());
-  LOOM_TRY_VOID(run->resumed_ ? run->open_checkpoint() : run->open_network());
-  LOOM_TRY_VOID(run->start_trainer());
+  const std::shared_ptr<Network> given = run->network_ = std::move(input.network);
+  const auto before = given != nullptr ? given->kept() : nullptr;
+  if (auto opened = run->open(std::move(input.samples)); !opened) {
+    auto replaced = std::move(run->replaced_);
+    run.reset();  // before the layers that it refers to
+    if (replaced) *given = *std::move(replaced);
+    if (given != nullptr) given->put_back(*before);
+    return tl::make_unexpected(std::move(opened).error());
+  }
+  run->replaced_.reset();
   return run;
+}
+
+Result<void> TrainingRun::open(std::optional<TrainingArrays> arrays) {
+  LOOM_TRY_VOID(open_data(std::move(arrays)));
+  LOOM_TRY(identity_, identity());
+  // what cannot begin makes none
+  if (!options_.out.empty() && is_directory(options_.out)) LOOM_TRY_VOID(take_folder());
+  LOOM_TRY_VOID(resumed_ ? open_checkpoint() : open_network());
+  return start_trainer();
 }
 
 Result<void> TrainingRun::open_data(std::optional<TrainingArrays> arrays) {
@@ -147,7 +159,7 @@ Result<void> TrainingRun::open_checkpoint() {
   if (network_ == nullptr)
     network_ = std::make_shared<Network>(std::move(*checkpoint_->network));
   else
-    *network_ = std::move(*checkpoint_->network);
+    replaced_ = std::exchange(*network_, std::move(*checkpoint_->network));
   return {};
 }
 

@@ -132,6 +132,8 @@ class TrainingRun {
 
  private:
   TrainingRun(TrainConfig config, RunOptions options) : config_(std::move(config)), options_(std::move(options)) {}
+  // After an error the caller's network may have other layers, types and plans: create() puts them back.
+  Result<void> open(std::optional<TrainingArrays> arrays);
   Result<void> open_data(std::optional<TrainingArrays> arrays);
   Result<void> take_folder();
   Result<Json> identity() const;
@@ -165,6 +167,7 @@ class TrainingRun {
   RunOptions options_;
   TrainingData data_;
   std::shared_ptr<Network> network_;
+  std::optional<Network> replaced_;  // the caller's, by that of a checkpoint, until all is open
   std::unique_ptr<Trainer> trainer_;
   std::optional<Batches> batches_, validation_;
   Json identity_;  // that a checkpoint must share

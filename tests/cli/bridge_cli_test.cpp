@@ -60,7 +60,7 @@ TEST(BridgeCli, an_error_is_one_line_and_one_object) {  // F-70
 
 TEST(BridgeCli, a_server_says_where_it_is_and_ends_on_a_signal) {  // F-71
   const test::TempFolder folder;
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     Program program({test::loom_binary(), "bridge", "serve", "--port", "0", "--models", folder / "models", "--reports",
                      folder / "reports"});
     program.start();
@@ -68,7 +68,7 @@ TEST(BridgeCli, a_server_says_where_it_is_and_ends_on_a_signal) {  // F-71
     EXPECT_TRUE(program.output().starts_with("http://127.0.0.1:")) << program.output();
     program.interrupt(signal);
     const Outcome run = program.finish();
-    EXPECT_EQ(run.status, signal == SIGINT ? 130 : 143) << run.err;
+    EXPECT_EQ(run.status, 0) << run.err;
   }
 }
 

@@ -11,6 +11,7 @@ import pickle
 import pkgutil
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -159,6 +160,14 @@ class Networks(unittest.TestCase):
         copy = self.net.clone()
         copy.set("layers.1.weight", values((3, 40), 9))
         self.assertNotEqual(copy.hash(), self.net.hash())
+        before = copy.hash()
+        good = {"layers.0.weight": values((40, 6), 5)}
+        nan = [[0.0] * 39 + [float("nan")]] * 3
+        for wrong, error in (({"layers.1.weight": values((40, 3))}, ValueError), ({"layers.1.weight": nan}, welvet.LoomError),
+                             ({"layers.1.weight": "abc"}, (TypeError, ValueError)), ({"layers.7.weight": [1]}, KeyError)):
+            with self.subTest(wrong=list(wrong)), self.assertRaises(error):
+                copy.load_state_dict({**good, **wrong})
+            self.assertEqual(copy.hash(), before)  # the good one has not been replaced either
         copy.load_state_dict(self.net.state_dict())
         self.assertEqual(copy.hash(), self.net.hash())
 
@@ -177,6 +186,13 @@ class Networks(unittest.TestCase):
             welvet.Network({"layers": [{"type": "dens"}]})
         with self.assertRaises(welvet.LoomError):
             welvet.Network("{")
+        for path in ("net.entity", "models/net", pathlib.Path("net.json"), __file__):
+            with self.assertRaisesRegex(ValueError, r"Network\.from_file\(path\) reads a file"):
+                welvet.Network(path)
+        for text in ("", "nothing", "[1]", "null"):  # no path: the reader says what is wrong
+            with self.assertRaises(welvet.LoomError) as wrong:
+                welvet.Network(text)
+            self.assertNotIn("from_file", str(wrong.exception))
 
     def test_buffers_of_the_standard_library_are_taken(self):
         x = array.array("f", [0.5] * 6)
@@ -429,6 +445,23 @@ class Learning(unittest.TestCase):
             tween.step(y, 0.05)
             gaps.append(tween.info["output_gap"])
         self.assertLess(gaps[-1], gaps[0])
+
+    def test_ctrl_c_ends_ticks_of_a_mesh(self):
+        mesh = welvet.StepMesh(welvet.Network(SPEC), (1, 6), keep_inputs=True)
+        state, other = mesh.state(), mesh.state()
+        for each in (state, other):
+            each.set_input(values((1, 6)))
+        timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt):
+            mesh.step(state, 2**40)
+        timer.join()
+        done = state.ticks
+        self.assertGreater(done, 0)
+        mesh.step(other, done)
+        self.assertEqual(state.hash(), other.hash())  # the last tick is whole
+        mesh.step(state)
+        self.assertEqual(state.ticks, done + 1)
 
     def test_a_mesh_settles_to_the_plain_output(self):
         net = welvet.Network(SPEC)

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -144,6 +145,22 @@ class Questions(unittest.TestCase):
         self.assertTrue(chat.messages[-1]["content"].startswith(said.strip()), chat.messages)
         chat.rewind(0)
         self.assertIn("Paris", str(chat.say(QUESTION)))
+
+    def test_a_question_is_undone_with_its_answer(self):
+        chat = self.lm.chat(system="You are brief.", max_tokens=3)
+        with self.assertRaises(IndexError):
+            chat.undo()
+        first = str(chat.say(QUESTION))
+        chat.say("And of Spain?")
+        self.assertEqual(chat.undo(), "And of Spain?")
+        self.assertEqual([m["role"] for m in chat.messages], ["system", "user", "assistant"])
+        self.assertEqual(chat.undo(), QUESTION)
+        self.assertEqual([m["content"] for m in chat.messages], ["You are brief."])
+        self.assertEqual(str(chat.say(QUESTION)), first)
+        held = chat.stream("Write a very long story about the sea.")
+        next(held)
+        self.assertEqual(chat.undo(), "Write a very long story about the sea.")  # an answer that runs ends
+        self.assertEqual(len(chat.messages), 3)
 
     def test_the_next_message_ends_an_answer_that_somebody_still_holds(self):
         chat = self.lm.chat(max_tokens=2000)
@@ -434,6 +451,18 @@ class Questions(unittest.TestCase):
                 call()
             if isinstance(expected, str):
                 self.assertEqual(wrong.exception.code, expected)
+
+    def test_no_file_is_converted_onto_itself(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, link = os.path.join(folder, "model.gguf"), os.path.join(folder, "link.gguf")
+            shutil.copy(MODEL, path)
+            os.symlink(path, link)
+            before = welvet.content_hash(path)
+            for call in (lambda: welvet.quantize(path, path, "q8_0"), lambda: welvet.quantize(link, path, "q8_0"),
+                         lambda: welvet.convert(path, link), lambda: welvet.export(path, path)):
+                with self.assertRaisesRegex(ValueError, r"\.gguf: this file is read; give the output another name"):
+                    call()
+            self.assertEqual(welvet.content_hash(path), before)
 
     def test_a_session_reads_once_and_answers_often(self):
         text = "The capital of France is"

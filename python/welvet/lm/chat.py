@@ -138,6 +138,23 @@ class Chat(_native.Owner):
         """
         _native.check(library.loom_chat_rewind(self._handle.value, _native.whole(count, "count", 0, 2**40)))
 
+    def undo(self) -> str:
+        """Drops the last message of the user and what follows it.
+
+        Returns:
+            The text of that message.
+
+        Raises:
+            IndexError: If the conversation has no message of the user.
+        """
+        self.stop()
+        messages = self.messages
+        index = next((i for i in range(len(messages) - 1, -1, -1) if messages[i]["role"] == "user"), None)
+        if index is None:
+            raise IndexError("the conversation has no message of the user")
+        self.rewind(index)
+        return str(messages[index]["content"])
+
     def edit(self, index: int, text: Text) -> None:
         """Replaces the text of a message and drops the messages after it.
 

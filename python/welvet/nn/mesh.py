@@ -98,6 +98,8 @@ class StepMesh(_native.Owner):
             ticks: Number of ticks.
             capture: True keeps them in the history of the states, for backward().
             training: True drops in dropout layers, and uses the statistics of the batch.
+
+        Ctrl-C ends several ticks before the next cell; the states stay at the last whole tick.
         """
         handles = _handles(states)
         options = _abi.TickOptions(
@@ -106,10 +108,18 @@ class StepMesh(_native.Owner):
             training=_native.truth(training, "training"),
         )
         with self._turns:
-            status = library.loom_step_mesh_step(self._handle.value, handles, len(handles), ctypes.byref(options))
-            if self._watches.is_set:
+            if self._watches.is_set:  # callbacks come on this thread
+                status = library.loom_step_mesh_step(self._handle.value, handles, len(handles), ctypes.byref(options))
                 self._watches.raise_again()
-            _native.check(status)
+                _native.check(status)
+            elif ticks > 1:
+                cancel = _native.make(library.loom_cancel_create)
+                options.cancel = cancel.value
+                _native.long_call(lambda: _native.check(library.loom_step_mesh_step(
+                    self._handle.value, handles, len(handles), ctypes.byref(options))), cancel)
+            else:  # one tick is shorter than a thread takes to begin
+                _native.check(library.loom_step_mesh_step(self._handle.value, handles, len(handles),
+                                                          ctypes.byref(options)))
 
     def watch(self, callback: Callable[[LayerEvent], object] | None) -> None:
         """Calls a function after every layer of the ticks to come. No bit of a result changes; cells run one by one.

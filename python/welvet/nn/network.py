@@ -42,6 +42,15 @@ def _json(value: Json | Text, what: str) -> bytes:
     return _native.to_json(value)
 
 
+def _is_path(spec: object) -> bool:
+    """Whether a spec is the path of a file, by mistake: no JSON text of an object begins like that."""
+    if isinstance(spec, os.PathLike):
+        return True
+    if not isinstance(spec, str) or not spec or "\n" in spec or spec.lstrip()[:1] in ("{", "[", '"'):
+        return False
+    return os.path.splitext(spec)[1] != "" or "/" in spec or os.sep in spec or os.path.exists(spec)
+
+
 def _restored(cls: type[Network], data: bytes) -> Network:
     """Reads the network of a pickle."""
     return cls.from_bytes(data)
@@ -71,6 +80,9 @@ class Network(_native.Owner):
     _process: int = 0  # in which the session was made
 
     def __init__(self, spec: Json | Text, *, strict: bool = True) -> None:
+        if _is_path(spec):
+            raise ValueError(f"spec: expected a dict or JSON text, got the path {str(spec)!r}; "
+                             "Network.from_file(path) reads a file")
         data, options = _json(spec, "spec"), _abi.NetworkOptions(lenient=not strict)
         self._take(_native.make(library.loom_network_from_json, data, len(data), ctypes.byref(options)))
 
@@ -263,14 +275,18 @@ class Network(_native.Owner):
             ValueError: If the values have another shape.
             LoomError: If a value is not finite (NonFinite).
         """
-        about = self._about(name)
-        wide = about["dtype"] == "float64"
-        data = _tensors.given(values, name, "d" if wide else "f")
+        self._set(name, self._values_of(name, self._about(name), values))
+
+    @staticmethod
+    def _values_of(name: str, about: Json, values: Numbers) -> _tensors.Given:
+        data = _tensors.given(values, name, "d" if about["dtype"] == "float64" else "f")
         if list(data.shape) != about["shape"]:
             raise ValueError(f"{name} has the shape {tuple(about['shape'])}, the values {data.shape}")
-        _native.check(
-            library.loom_network_set_weight(self._handle.value, _native.utf8(name, "name"), ctypes.byref(data.tensor()))
-        )
+        return data
+
+    def _set(self, name: str, data: _tensors.Given) -> None:
+        _native.check(library.loom_network_set_weight(self._handle.value, _native.utf8(name, "name"),
+                                                      ctypes.byref(data.tensor())))
 
     def _about(self, name: str) -> Json:
         about = self.weights().get(name)
@@ -293,15 +309,23 @@ class Network(_native.Owner):
             values: A dict from name to numbers in the shape of that weight; weights that it does not name stay.
 
         Raises:
-            KeyError: If the network has no such weight; nothing is replaced.
+            KeyError: If the network has no such weight.
             ValueError: If values have another shape.
+            LoomError: If a value is not finite (NonFinite).
+
+        After an error no weight has been replaced.
         """
         _native.mapping(values, "values", "a dict from name to array")
-        unknown = [name for name in values if name not in self.weights()]
+        listed = self.weights()
+        unknown = [name for name in values if name not in listed]
         if unknown:
             raise KeyError(f"the network has no weight {unknown[0]!r}")
-        for name, value in values.items():
-            self.set(name, value)
+        checked = {name: self._values_of(name, listed[name], value) for name, value in values.items()}
+        for name, data in checked.items():
+            if not data.is_finite():  # before any other is replaced; set_weight() says where
+                self._set(name, data)
+        for name, data in checked.items():
+            self._set(name, data)
 
     def codes(self, name: str) -> Json:
         """Returns a weight as it is stored.

@@ -254,7 +254,10 @@ Result<PopulationSettings> population_config_from(const Json& json) {
   MutationNames names(p.mutation);
   LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& visit) { evolution_fields(visit, c, names); }));
   LOOM_TRY_VOID(check_population(json, c, names));
-  return PopulationSettings{p, c.seed};
+  Json all = written_config([&](ConfigVisitor& visit) { evolution_fields(visit, c, names); });
+  for (const char* const key : {"task", "network", "generations", "islands", "migrate_every", "ensemble"})
+    all.erase(key);
+  return PopulationSettings{p, c.seed, std::move(all)};
 }
 
 Result<MutationSettings> mutation_config_from(const Json& json) {

@@ -143,12 +143,13 @@ const SafeTensor* SafetensorsFile::tensor(std::string_view name) const {
 
 bool looks_like_safetensors(std::span<const std::byte> bytes, std::string_view name) {
   const std::string_view text = as_text(bytes.first(std::min<std::size_t>(bytes.size(), 16)));
-  for (const std::string_view other : {"GGUF", "ENTITY", "PK\x03\x04", "{"})
-    if (text.starts_with(other)) return false;
-  if (name.ends_with(".safetensors")) return true;
+  // First: the low bytes of a length may spell '{' or '[', and a text of other formats is no length of a header.
   ByteReader in(bytes);
   const auto length = in.number<std::uint64_t>("the header's length");
-  return length && *length <= kMaxSafetensorsHeader && text.size() > 8 && text[8] == '{';
+  if (length && *length <= kMaxSafetensorsHeader && text.size() > 8 && text[8] == '{') return true;
+  for (const std::string_view other : {"GGUF", "ENTITY", "PK\x03\x04", "{"})
+    if (text.starts_with(other)) return false;
+  return name.ends_with(".safetensors");
 }
 
 }  // namespace loom

@@ -1,6 +1,7 @@
 // Expressions: names, operators, attributes, calls.
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "text/template/interpreter.h"
 
@@ -211,7 +212,6 @@ Result<Value> Machine::loop_attribute(const Value& value, std::string_view name)
 Result<Value> Machine::plain_attribute(const Value& object, std::string_view name, bool& found) {
   found = true;
   if (object.is(Kind::Namespace)) {
-    LOOM_TRY_VOID(heap.tick(object.as<NamespaceObject>().items.size() / 64));
     if (const Value* v = object.as<NamespaceObject>().find(name)) return *v;
     found = name == "__class__";
     return refused(object, name);
@@ -349,12 +349,16 @@ Result<Arguments> Machine::arguments(const Node& n, Frame& frame) {
       if (v.undefined()) continue;
       if (!v.is(Kind::Dict))
         return fail(Code::TemplateError, "argument after ** must be a mapping, not {}", type_name(v));
+      std::unordered_set<std::string_view> names;  // views of the program's strings and of the mapping's keys
+      for (std::uint32_t other = 0; other < k; ++other) {
+        const Node& named = at(child(n, other));
+        if (named.op == Op::Keyword) names.insert(p_.strings[named.text]);
+      }
       for (const auto& [key, value] : v.dict().items) {
         if (!key.is(Kind::String)) return fail(Code::TemplateError, "keywords must be strings");
-        LOOM_TRY_VOID(heap.tick(1 + out.keyword.size() / 16 + key.s().size() / 64));
-        for (const auto& other : out.keyword)
-          if (other.first == key.s())
-            return fail(Code::TemplateError, "got multiple values for keyword argument '{}'", other.first);
+        LOOM_TRY_VOID(heap.tick(1 + key.s().size() / 64));
+        if (!names.insert(key.s()).second)
+          return fail(Code::TemplateError, "got multiple values for keyword argument '{}'", key.s());
         out.keyword.emplace_back(std::string(key.s()), value);
       }
     }

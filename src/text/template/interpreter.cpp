@@ -221,13 +221,8 @@ Result<void> Machine::assign(NodeId target, const Value& value, Frame& frame) {
     if (!where.is(Kind::Namespace)) return fail(Code::TemplateError, "cannot assign attribute on non-namespace object");
     auto& space = where.as<NamespaceObject>();
     const std::string& name = p_.strings[n.text2];
-    LOOM_TRY_VOID(heap.tick(1 + space.items.size() / 64));
-    if (Value* old = space.find(name)) {
-      *old = value;
-    } else {
-      space.grow(sizeof(Value) + sizeof(std::string) + name.size());
-      space.items.emplace_back(name, value);
-    }
+    LOOM_TRY_VOID(heap.tick());
+    space.set(name, value);
     return {};
   }
   LOOM_TRY(auto parts, iterate(heap, value));

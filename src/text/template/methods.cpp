@@ -217,13 +217,8 @@ Result<Value> global_namespace(Machine& m, const Value&, const Arguments& args) 
   m.heap.retain(*space);
   for (auto& [key, value] : pairs) {
     if (!key.is(Kind::String)) continue;  // no attribute can name it
-    LOOM_TRY_VOID(m.heap.tick(1 + space->items.size() / 64));
-    if (Value* old = space->find(key.s())) {
-      *old = value;
-      continue;
-    }
-    space->grow(sizeof(Value) + sizeof(std::string) + key.s().size());
-    space->items.emplace_back(std::string(key.s()), value);
+    LOOM_TRY_VOID(m.heap.tick());
+    space->set(key.s(), value);
   }
   return Value::of(Kind::Namespace, space.get());
 }

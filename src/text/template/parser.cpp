@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <unordered_set>
 #include <map>
 
 #include "core/stack_limit.h"
@@ -782,7 +783,8 @@ Result<NodeId> Parser::subscribed() {
 Result<Parser::Ids> Parser::arguments() {
   LOOM_TRY_VOID(expect_op("("));
   Ids out;
-  bool keyword = false, star = false, star_star = false;
+  std::unordered_set<std::uint32_t> keywords;  // ids of strings; only looked up
+  bool star = false, star_star = false;
   while (!op(")")) {
     if (!out.empty()) {
       LOOM_TRY_VOID(expect_op(","));
@@ -799,15 +801,12 @@ Result<Parser::Ids> Parser::arguments() {
       n.op = Op::StarStar;
     } else if (now().kind == TokenKind::Name && is_op(ahead(), "=")) {
       if (star_star) return error("invalid arguments: a keyword after '**'");
-      keyword = true;
       n.op = Op::Keyword;
       n.text = string_id(take().text);
       take();
-      for (const NodeId other : out)
-        if (p_.nodes[other].op == Op::Keyword && p_.nodes[other].text == n.text)
-          return error("keyword '{}' repeated", p_.strings[n.text]);
+      if (!keywords.insert(n.text).second) return error("keyword '{}' repeated", p_.strings[n.text]);
     } else {
-      if (keyword || star || star_star) return error("invalid arguments: a positional one after keywords");
+      if (!keywords.empty() || star || star_star) return error("invalid arguments: a positional one after keywords");
       n.op = Op::Positional;
     }
     LOOM_TRY(n.a, expression());

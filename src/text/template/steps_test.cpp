@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <ctime>
 #include <map>
 
 #include "text/template/interpreter.h"
@@ -299,6 +301,72 @@ TEST(TemplateSteps, operators_and_the_rest_pay_for_what_they_touch) {  // X-10
     EXPECT_GE(growth(expression) * 1.1, static_cast<double>(kLarge / 16 - 4)) << expression;
   // Keys are compared as sets, each with all others.
   EXPECT_GE(steps_of("{{ d.keys() == e.keys() }}", 16 * 1000) - steps_of("{{ d }}{{ e }}", 16 * 1000), 400'000u);
+}
+
+// "NAME(a0=1,a1=1,..)".
+std::string keyword_call(const std::string& name, std::size_t count) {
+  std::string text = "{% set x = " + name + "(";
+  for (std::size_t k = 0; k < count; ++k) text += "a" + std::to_string(k) + "=1,";
+  return text + ") %}";
+}
+
+TEST(TemplateSteps, KeywordsAreSetInLinearTime) {
+  for (const char* name : {"dict", "namespace"}) {
+    const auto steps = [&](std::size_t count) { return steps_of(keyword_call(name, count), 64); };
+    EXPECT_GT(steps(8000), 8000U) << name;
+    EXPECT_LT(steps(8000), 9 * steps(1000)) << name;
+  }
+  const auto spread = [](std::size_t size) { return steps_of("{% set x = namespace(**d) %}", size); };
+  EXPECT_LT(spread(std::size_t{16} * 8000), 9 * spread(std::size_t{16} * 1000));
+  // The names of a namespace that statements set one by one.
+  const auto statements = [](std::size_t count) {
+    std::string text = "{% set n = namespace() %}";
+    for (std::size_t k = 0; k < count; ++k) text += "{% set n.a" + std::to_string(k) + " = 1 %}";
+    return steps_of(text, 64);
+  };
+  EXPECT_LT(statements(8000), 9 * statements(1000));
+}
+
+// The parser has no steps to count: the processor's time of the thread for 16 times as many keywords. A search among
+// all earlier keywords made it more than 100 times as long.
+TEST(TemplateSteps, KeywordsAreParsedInLinearTime) {
+  const auto seconds = [](std::size_t count) {
+    const std::string text = keyword_call("dict", count);
+    double best = 1e9;
+    for (int round = 0; round < 3; ++round) {
+      const auto now = [] {
+        timespec t{};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+      };
+      const double begin = now();
+      EXPECT_TRUE(parse_template(text));
+      best = std::min(best, now() - begin);
+    }
+    return best;
+  };
+  EXPECT_LT(seconds(64000), 60 * seconds(4000));
+}
+
+TEST(TemplateSteps, NamesOfLargeNamespacesAreFound) {
+  std::string text = keyword_call("namespace", 100) + "{% set x.a7 = 5 %}{% set x.b = 6 %}";
+  text += "{{ x.a0 }} {{ x.a7 }} {{ x.a99 }} {{ x.b }} {{ x.c is defined }}";
+  const auto parsed = parse_template(text);
+  ASSERT_TRUE(parsed);
+  const std::optional<TemplateTime> now;
+  Machine machine(*parsed, {}, now);
+  const auto out = machine.run(Json::object());
+  ASSERT_TRUE(out) << out.error().text();
+  EXPECT_EQ(*out, "1 5 1 6 False");
+  EXPECT_FALSE(parse_template("{{ dict(a=1, b=2, a=3) }}"));
+  for (const char* bad : {"{{ dict(a=1, **{'a': 2}) }}", "{{ dict(b=1, a=1, **{'c': 1, 'a': 2}) }}"}) {
+    const auto program = parse_template(bad);
+    ASSERT_TRUE(program) << bad;
+    Machine other(*program, {}, now);
+    const auto refused = other.run(Json::object());
+    ASSERT_FALSE(refused) << bad;
+    EXPECT_NE(refused.error().text().find("multiple values for keyword argument 'a'"), std::string::npos);
+  }
 }
 
 // Templates that once ran for minutes to years: 20 million steps end each within seconds, and most of them far earlier.

@@ -135,9 +135,31 @@ void DictObject::set(Value key, Value value) {
 }
 
 Value* NamespaceObject::find(std::string_view name) {
-  for (auto& [key, value] : items)
-    if (key == name) return &value;
+  if (index_.empty()) {
+    for (auto& [key, value] : items)
+      if (key == name) return &value;
+    return nullptr;
+  }
+  heap->spend(1 + name.size() / 64);
+  const auto [from, to] = index_.equal_range(std::hash<std::string_view>{}(name));
+  for (auto it = from; it != to && heap->spend(1); ++it)
+    if (items[it->second].first == name) return &items[it->second].second;
   return nullptr;
+}
+
+void NamespaceObject::set(std::string_view name, Value value) {
+  if (Value* old = find(name)) {
+    *old = std::move(value);
+    return;
+  }
+  grow(sizeof(Value) + sizeof(std::string) + name.size());
+  items.emplace_back(std::string(name), std::move(value));
+  const std::hash<std::string_view> hash;
+  if (!index_.empty()) {
+    index_.emplace(hash(name), static_cast<std::uint32_t>(items.size() - 1));
+  } else if (items.size() >= kIndexedFrom) {
+    for (std::size_t k = 0; k < items.size(); ++k) index_.emplace(hash(items[k].first), static_cast<std::uint32_t>(k));
+  }
 }
 
 // ---- making values

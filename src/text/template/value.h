@@ -255,9 +255,13 @@ struct UndefinedObject final : Object {
 
 struct NamespaceObject final : Object {
   explicit NamespaceObject(Heap& heap) : Object(heap, sizeof(NamespaceObject)) {}
-  void clear() override { items.clear(); }
+  void clear() override { items.clear(), index_.clear(); }
   std::vector<std::pair<std::string, Value>> items;
   Value* find(std::string_view name);
+  void set(std::string_view name, Value value);
+
+ private:
+  std::unordered_multimap<std::size_t, std::uint32_t> index_;  // as DictObject's
 };
 
 // cycler(...) and joiner(...).
