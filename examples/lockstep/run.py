@@ -200,6 +200,9 @@ def main():
     options = read_options()
     if options.folder:
         options.folder.mkdir(parents=True, exist_ok=True)
+        for pattern in ("*.ticks", "*.state.json", "*.err"):  # of an earlier run
+            for path in options.folder.glob(pattern):
+                path.unlink()
         return play(options, options.folder.resolve())
     with tempfile.TemporaryDirectory() as folder:
         return play(options, pathlib.Path(folder))
