@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "cli/commands.h"
+#include "cli/verify_report.h"
 #include "core/file.h"
 #include "core/numerics_version.h"
 #include "host/machine.h"
@@ -24,6 +25,8 @@ struct VerifyOptions {
   std::uint64_t seed = 1;
   std::string kept;
   bool plenty = false, combinations = false;
+  bool report = false;
+  std::string model;
 };
 
 // Prints how many cases a card has no form for, and the reasons with their counts.
@@ -163,6 +166,9 @@ Result<int> run_verify(const VerifyOptions& o) {
     LOOM_TRY(run.isa, isa_from_name(o.common.isa));
   }
   LOOM_TRY(run.device, open_device(o.common));
+  if (o.report && run.device != nullptr)
+    return fail(Code::InvalidArgument, "--report describes this computer's processor; leave --device out");
+  if (o.report) return naming({o.model}, print_verify_report(o.common, o.model, run));
   if (run.device != nullptr) return run_on_device(o, run);
   LOOM_TRY(const std::string table, golden_table(run));
   const std::string digest = digest_of_text(table);
@@ -241,7 +247,7 @@ Result<int> run_audit(const AuditCommand& o) {
 
 Run verify_command(CLI::App& app) {
   auto o = std::make_shared<VerifyOptions>();
-  app.add_flag("--table", o->table, "Print the digest of every case");
+  auto* const table = app.add_flag("--table", o->table, "Print the digest of every case");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   auto* const random =
       app.add_option("--random", o->random, "Run so many random networks in every way that must give the same bits")
@@ -256,7 +262,16 @@ Run verify_command(CLI::App& app) {
          "Networks and rules in which two features meet: float64 and resuming, metacognition and targets, graphs, "
          "masks, lengths")
       ->needs(random);
-  add_path(app, "--trial", o->kept, "A case from a file, as a failing one is printed, in all ways")->excludes(random);
+  auto* const trial =
+      add_path(app, "--trial", o->kept, "A case from a file, as a failing one is printed, in all ways")->excludes(random);
+  auto* const report = app.add_flag("--report", o->report,
+                                    "Print one row about this machine to send to others: build, processor, digest, "
+                                    "hash of 500 training steps")
+                           ->excludes(table)
+                           ->excludes(random)
+                           ->excludes(trial);
+  add_path(app, "-m,--model", o->model, "With --report: SmolLM2 of the README, for the hash of its answer")
+      ->needs(report);
   add_device(app, o->common);
   add_common(app, o->common, false);
   return [o] { return finish(run_verify(*o)); };
