@@ -159,6 +159,8 @@ Result<int> run_on_device(const VerifyOptions& o, GoldenOptions run) {
 
 Result<int> run_verify(const VerifyOptions& o) {
   LOOM_TRY_VOID(need_exact(o.common, "verify"));
+  if (o.report && (o.table || o.random > 0 || !o.kept.empty()))
+    return fail(Code::InvalidArgument, "--report prints a row of its own: leave --table, --random and --trial out");
   if (o.random > 0 || !o.kept.empty()) return run_random(o);
   GoldenOptions run;
   run.threads = o.common.threads > 0 ? o.common.threads : ThreadPool::default_threads();
@@ -247,7 +249,7 @@ Result<int> run_audit(const AuditCommand& o) {
 
 Run verify_command(CLI::App& app) {
   auto o = std::make_shared<VerifyOptions>();
-  auto* const table = app.add_flag("--table", o->table, "Print the digest of every case");
+  app.add_flag("--table", o->table, "Print the digest of every case");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   auto* const random =
       app.add_option("--random", o->random, "Run so many random networks in every way that must give the same bits")
@@ -262,14 +264,10 @@ Run verify_command(CLI::App& app) {
          "Networks and rules in which two features meet: float64 and resuming, metacognition and targets, graphs, "
          "masks, lengths")
       ->needs(random);
-  auto* const trial =
-      add_path(app, "--trial", o->kept, "A case from a file, as a failing one is printed, in all ways")->excludes(random);
+  add_path(app, "--trial", o->kept, "A case from a file, as a failing one is printed, in all ways")->excludes(random);
   auto* const report = app.add_flag("--report", o->report,
                                     "Print one row about this machine to send to others: build, processor, digest, "
-                                    "hash of 500 training steps")
-                           ->excludes(table)
-                           ->excludes(random)
-                           ->excludes(trial);
+                                    "hash of 500 training steps");
   add_path(app, "-m,--model", o->model, "With --report: SmolLM2 of the README, for the hash of its answer")
       ->needs(report);
   add_device(app, o->common);
