@@ -33,7 +33,8 @@ T guarded(T failed, Call&& call) {
 
 loom::Result<creature::Touch> touch_of(const char* name) {
   const auto touch = creature::touch_from(name == nullptr ? "" : name);
-  if (!touch) return loom::fail(loom::Code::UnknownName, "touch {}: expected pet, tickle, poke or feed", name ? name : "");
+  if (!touch)
+    return loom::fail(loom::Code::UnknownName, "touch {}: expected pet, tickle, poke or feed", name ? name : "");
   return *touch;
 }
 

@@ -544,7 +544,8 @@ TEST(CFace, a_c_program_lives_the_first_day_of_the_documentation) {
   const std::string path = loom::test::binary_path("bin/creature_first_day");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "this build has no shared libraries";
   const TempFolder folder;
-  loom::test::Program program({path, folder / "mind.entity"});
+  loom::test::Program program(
+      {path, loom::test::source_path("examples/creature/first_day.txt"), folder / "mind.entity"});
   program.start();
   const auto lived = program.finish();
   ASSERT_EQ(lived.status, 0) << lived.err;

@@ -144,7 +144,8 @@ bool play(const Options& options) {
   std::ofstream log(path + ".ticks", std::ios::binary);
   std::string hash = "-", answer = "go";
   for (int tick = 0; tick < ticks; ++tick) {
-    answer = relay.ask("tick " + std::to_string(tick) + " " + hash + " " + std::to_string(controls.next(tick)), numbers);
+    answer =
+        relay.ask("tick " + std::to_string(tick) + " " + hash + " " + std::to_string(controls.next(tick)), numbers);
     if (answer != "go") break;
     hash = world.step(numbers, options.flip ? &*options.flip : nullptr);
     log << tick << " " << hash << "\n";

@@ -26,7 +26,7 @@ const LEARNING = {
 
 /** A network that learns by targets. All calls of Loom are in this class. */
 class Brain {
-  static async create(engine, seed) {
+  static async create(seed, engine) {
     const brain = new Brain();
     brain.network = await Network.fromSpec({ seed, ...SPEC }, { engine });
     brain.trainer = await Trainer.create(brain.network, [1, 8], LEARNING, { threads: 1 });
@@ -111,7 +111,7 @@ class World {
       y: (p * 41 + 3) % FIELD,
       call: 0,
     }));
-    const brains = Array.from({ length: characters }, (_, number) => Brain.create(engine, 1000 + number));
+    const brains = Array.from({ length: characters }, (_, number) => Brain.create(1000 + number, engine));
     world.characters = (await Promise.all(brains)).map((brain, number) => new Character(number, players, brain));
     world.tick = 0;
     world.right = 0;

@@ -29,7 +29,13 @@ bool Character::move(const Player& player) {
   const auto part = [](int number) { return static_cast<float>(number) / kField; };
   const auto is_call = [&](int call) { return player.call == call ? 1.0F : 0.0F; };
   const auto dx = static_cast<float>(player.x - x_), dy = static_cast<float>(player.y - y_);
-  inputs_ = {part(player.x - x_), part(player.y - y_), is_call(0), is_call(1), is_call(2), part(x_), part(y_),
+  inputs_ = {part(player.x - x_),
+             part(player.y - y_),
+             is_call(0),
+             is_call(1),
+             is_call(2),
+             part(x_),
+             part(y_),
              static_cast<float>(number_ % 8) / 8};
   constexpr float kTowards[] = {0.5F, -0.5F, 0.0F};
   const float towards = kTowards[(player.call + number_) % 3];

@@ -61,7 +61,8 @@ Result<int> print_verify_report(const CommonOptions& options, const std::string&
                 digest.c_str(), answered.empty() ? "not run" : answered.c_str(), steps.c_str());
   }
   if (!pass)
-    std::fprintf(stderr, "loom: this machine does not compute the reference bits: expected digest %s, training steps %s\n",
+    std::fprintf(stderr,
+                 "loom: this machine does not compute the reference bits: expected digest %s, training steps %s\n",
                  kGoldenDigest, kTrainingStepsDigest);
   return pass ? kOk : kFailed;
 }

@@ -32,8 +32,7 @@ Result<std::string> training_steps_digest(std::optional<Isa> isa, int threads) {
         row[j] = static_cast<float>((step * 31 + i * 7 + j * 3) % 17) / 16 - 0.5f;
       for (std::size_t k = 0; k < kOutputs; ++k) target[i * kOutputs + k] = row[k] * 0.5f + row[k + 4] * 0.25f;
     }
-    LOOM_TRY(const StepReport report,
-             trainer->step({{x.data(), shape}, {}, {target.data(), rows, Element::f32}}));
+    LOOM_TRY(const StepReport report, trainer->step({{x.data(), shape}, {}, {target.data(), rows, Element::f32}}));
     if (report.skipped) return fail(Code::NonFinite, "training step {} was skipped: {}", step, report.why);
   }
   LOOM_TRY_VOID(trainer->fetch_weights());

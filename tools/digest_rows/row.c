@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const char kSpec[] =
-    "{\"seed\": 3, \"layers\": [{\"type\": \"dense\", \"input_height\": 8, \"output_height\": 16, \"activation\": \"tanh\"},"
+    "{\"seed\": 3, \"layers\": [{\"type\": \"dense\", \"input_height\": 8, \"output_height\": 16, \"activation\": "
+    "\"tanh\"},"
     " {\"type\": \"dense\", \"input_height\": 16, \"output_height\": 4}]}";
 static const char kLearning[] = "{\"loss\": \"mse\", \"learning_rate\": 0.05, \"optimizer\": \"adam\"}";
 
