@@ -159,7 +159,7 @@ class World {
   }
 }
 
-/** What this process would read from a keyboard: a walk, and a call that changes every 32 ticks. */
+/** Stands for a keyboard: a walk, and a call that changes every 32 ticks. */
 class Controls {
   constructor(player) {
     this.player = player;

@@ -130,7 +130,7 @@ class World:
 
 
 class Controls:
-    """What this process would read from a keyboard: a walk, and a call that changes every 32 ticks."""
+    """Stands for a keyboard: a walk, and a call that changes every 32 ticks."""
 
     def __init__(self, player):
         self.player, self.state = player, 0x9E3779B9 ^ (player + 1)

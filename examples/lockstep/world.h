@@ -34,7 +34,7 @@ class Character {
   bool move(const Player& player);
   // A line on all of it that a tick's hash covers.
   std::string line() const;
-  // The same in parts, a JSON object.
+  // Everything that line() covers, in parts: a JSON object.
   std::string state() const;
 
  private:
