@@ -491,7 +491,7 @@ TEST(CFace, a_brain_file_lives_in_the_program_and_through_c) {
   const auto first = creature({"--mind", folder / "first.entity"}, morning);
   ASSERT_EQ(first.status, 0) << first.err;
   const Pet moved(creature_load((folder / "first.entity").c_str()));
-  ASSERT_NE(moved, nullptr) << creature_last_error();
+  ASSERT_TRUE(moved) << creature_last_error();
   EXPECT_EQ(creature_hash(moved.get()), last_hash(first.out));
   creature_deed deed{};
   ASSERT_TRUE(creature_hear(moved.get(), "oh, do come!", &deed)) << creature_last_error();
@@ -504,7 +504,7 @@ TEST(CFace, a_brain_file_lives_in_the_program_and_through_c) {
   EXPECT_EQ(loom::test::read_all(folder / "moved.entity"), loom::test::read_all(folder / "whole.entity"));
 
   const Pet hatched(creature_hatch(7));
-  ASSERT_NE(hatched, nullptr) << creature_last_error();
+  ASSERT_TRUE(hatched) << creature_last_error();
   ASSERT_TRUE(creature_hear(hatched.get(), "come here", nullptr));
   ASSERT_TRUE(creature_teach(hatched.get(), "come here", "come"));
   ASSERT_TRUE(creature_feel(hatched.get(), "pet", &deed));
@@ -527,7 +527,7 @@ TEST(CFace, reports_errors_and_leaves_the_brain_as_it_was) {
   fails(creature_load((folder / "none.entity").c_str()) != nullptr, "none.entity");
   fails(creature_load(nullptr) != nullptr, "path is NULL");
   const Pet pet(creature_hatch(3));
-  ASSERT_NE(pet, nullptr);
+  ASSERT_TRUE(pet);
   const std::string hash = creature_hash(pet.get());
   fails(creature_feel(pet.get(), "kick", nullptr) != 0, "touch kick: expected pet, tickle, poke or feed");
   fails(creature_teach(pet.get(), "fly", "fly") != 0, "behaviour fly");

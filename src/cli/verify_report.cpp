@@ -23,8 +23,10 @@ Result<std::string> readme_answer(const CommonOptions& options, const std::strin
   request.text = "What is the capital of France?";
   request.context_tokens = session->context_tokens();
   LOOM_TRY(const Prompt prompt, make_prompt(model, std::move(request), &interrupt_flag()));
-  LOOM_TRY(const Generation generation, answer(*session, model, prompt.ids, {}, options, false));
-  return to_hex(generation.hash);
+  GenerationOptions generation;
+  generation.max_tokens = 256;  // the default of `loom generate`
+  LOOM_TRY(const Generation written, answer(*session, model, prompt.ids, generation, options, false));
+  return to_hex(written.hash);
 }
 
 }  // namespace
