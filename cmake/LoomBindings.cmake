@@ -52,6 +52,12 @@ if(LOOM_EXAMPLES)
   add_test(NAME bindings_c_own_kind COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/own_kind.py $<TARGET_FILE:example_own_kind>)
 endif()
 
+# Processes of several languages that compute one world, and a flipped bit that is named.
+if(LOOM_EXAMPLES AND NOT WIN32)
+  add_test(NAME lockstep COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/lockstep.py ${PROJECT_BINARY_DIR})
+  set_tests_properties(lockstep PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 PROCESSORS 2)
+endif()
+
 if(LOOM_LEGACY)
   add_test(NAME bindings_compat COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/compat.py $<TARGET_FILE:loom_welvet>)
 endif()

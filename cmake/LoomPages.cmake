@@ -14,6 +14,8 @@ add_test(NAME pages_recipes COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/too
   ${PROJECT_BINARY_DIR}/additions_files --files)
 add_test(NAME pages_decisions COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/decision_index.py --check)
 add_test(NAME pages_checks COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/checks_test.py)
+add_test(NAME digest_matrix_checks COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/digest_matrix.py)
+add_test(NAME byte_order COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/byte_order.py ${CMAKE_COMMAND})
 add_test(NAME wgsl_lint COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/wgsl_lint.py)
 add_test(NAME wgsl_lint_checks COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tools/wgsl_lint_test.py)
 # What a first ./run compiles stays as large as CONTRIBUTING says.

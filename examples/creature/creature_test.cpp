@@ -1,9 +1,13 @@
 // That the animal learns, forgets little, feels, comes back as it left, and is the same everywhere.
 
+#include <filesystem>
+#include <memory>
+
 #include "../../tests/support/program.h"
 #include "core/json.h"
 #include "core/little_endian.h"
 #include "core/philox.h"
+#include "creature_c.h"
 #include "demo.h"
 #include "io/entity/entity.h"
 #include "io/entity/entity_reseal.h"
@@ -465,6 +469,91 @@ TEST(Program, says_what_is_wrong_and_leaves_files_alone) {
   const auto other = creature({"--mind", folder / "mind.entity", "--seed", "4"}, "pet\n");
   EXPECT_EQ(other.status, 1);
   EXPECT_NE(other.err.find("seed 3"), std::string::npos) << other.err;
+}
+
+// The C face and the terminal program: one file lives in both.
+struct Free {
+  void operator()(creature_t* pet) const { creature_free(pet); }
+};
+using Pet = std::unique_ptr<creature_t, Free>;
+
+std::string last_hash(const std::string& text) {
+  const std::size_t at = text.rfind("brain ");
+  return at == text.npos ? "" : text.substr(at + 6, 64);
+}
+
+TEST(CFace, a_brain_file_lives_in_the_program_and_through_c) {
+  const TempFolder folder;
+  const std::string morning = "come here\ncome here -> come\npet\n", noon = "oh, do come!\ngood\npoke -> dance\n";
+  // The same day: in the program alone; in the program, then through C; through C, then in the program.
+  const auto whole = creature({"--mind", folder / "whole.entity"}, morning + noon);
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  const auto first = creature({"--mind", folder / "first.entity"}, morning);
+  ASSERT_EQ(first.status, 0) << first.err;
+  const Pet moved(creature_load((folder / "first.entity").c_str()));
+  ASSERT_TRUE(moved) << creature_last_error();
+  EXPECT_EQ(creature_hash(moved.get()), last_hash(first.out));
+  creature_deed deed{};
+  ASSERT_TRUE(creature_hear(moved.get(), "oh, do come!", &deed)) << creature_last_error();
+  EXPECT_STREQ(deed.behaviour, "come");
+  EXPECT_GT(deed.sureness, 400);
+  ASSERT_TRUE(creature_react(moved.get(), 1));
+  ASSERT_TRUE(creature_teach(moved.get(), "poke", "dance"));
+  EXPECT_EQ(creature_hash(moved.get()), last_hash(whole.out));
+  ASSERT_TRUE(creature_save(moved.get(), (folder / "moved.entity").c_str()));
+  EXPECT_EQ(loom::test::read_all(folder / "moved.entity"), loom::test::read_all(folder / "whole.entity"));
+
+  const Pet hatched(creature_hatch(7));
+  ASSERT_TRUE(hatched) << creature_last_error();
+  ASSERT_TRUE(creature_hear(hatched.get(), "come here", nullptr));
+  ASSERT_TRUE(creature_teach(hatched.get(), "come here", "come"));
+  ASSERT_TRUE(creature_feel(hatched.get(), "pet", &deed));
+  EXPECT_EQ(deed.has_learned, 1);
+  ASSERT_TRUE(creature_save(hatched.get(), (folder / "hatched.entity").c_str()));
+  const auto second = creature({"--mind", folder / "hatched.entity"}, noon);
+  ASSERT_EQ(second.status, 0) << second.err;
+  EXPECT_EQ(last_hash(second.out), last_hash(whole.out));
+  EXPECT_EQ(loom::test::read_all(folder / "hatched.entity"), loom::test::read_all(folder / "whole.entity"));
+}
+
+TEST(CFace, reports_errors_and_leaves_the_brain_as_it_was) {
+  const TempFolder folder;
+  loom::test::write_all(folder / "letter.txt", "dear diary");
+  const auto fails = [](bool succeeded, std::string_view with) {
+    EXPECT_FALSE(succeeded);
+    EXPECT_NE(std::string_view(creature_last_error()).find(with), std::string_view::npos) << creature_last_error();
+  };
+  fails(creature_load((folder / "letter.txt").c_str()) != nullptr, "letter.txt");
+  fails(creature_load((folder / "none.entity").c_str()) != nullptr, "none.entity");
+  fails(creature_load(nullptr) != nullptr, "path is NULL");
+  const Pet pet(creature_hatch(3));
+  ASSERT_TRUE(pet);
+  const std::string hash = creature_hash(pet.get());
+  fails(creature_feel(pet.get(), "kick", nullptr) != 0, "touch kick: expected pet, tickle, poke or feed");
+  fails(creature_teach(pet.get(), "fly", "fly") != 0, "behaviour fly");
+  fails(creature_teach(pet.get(), "", "come") != 0, "say what it should react to");
+  fails(creature_hear(pet.get(), nullptr, nullptr) != 0, "words is NULL");
+  fails(creature_hear(nullptr, "come", nullptr) != 0, "creature or words is NULL");
+  fails(creature_save(pet.get(), (folder / "none/mind.entity").c_str()) != 0, "mind.entity");
+  fails(creature_hash(nullptr) != nullptr, "creature is NULL");
+  EXPECT_EQ(creature_hash(pet.get()), hash);
+  creature_free(nullptr);
+}
+
+TEST(CFace, a_c_program_lives_the_first_day_of_the_documentation) {
+  const std::string path = loom::test::binary_path("bin/creature_first_day");
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "this build has no shared libraries";
+  const TempFolder folder;
+  loom::test::Program program(
+      {path, loom::test::source_path("examples/creature/first_day.txt"), folder / "mind.entity"});
+  program.start();
+  const auto lived = program.finish();
+  ASSERT_EQ(lived.status, 0) << lived.err;
+  const std::string doc = loom::test::read_all(loom::test::source_path("docs/guide/creature.md"));
+  // From the end of the day, not of the demonstration: the line with a whole hash after "curls up".
+  const std::string hash = last_hash(doc.substr(0, doc.find("## How it works")));
+  EXPECT_EQ(lived.out.find("brain " + hash), lived.out.rfind("brain ") - 71) << lived.out;
+  EXPECT_EQ(last_hash(lived.out), hash) << lived.out;
 }
 
 TEST(Program, lives_through_noise) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "cli/commands.h"
+#include "cli/verify_report.h"
 #include "core/file.h"
 #include "core/numerics_version.h"
 #include "host/machine.h"
@@ -24,6 +25,8 @@ struct VerifyOptions {
   std::uint64_t seed = 1;
   std::string kept;
   bool plenty = false, combinations = false;
+  bool report = false;
+  std::string model;
 };
 
 // Prints how many cases a card has no form for, and the reasons with their counts.
@@ -156,6 +159,8 @@ Result<int> run_on_device(const VerifyOptions& o, GoldenOptions run) {
 
 Result<int> run_verify(const VerifyOptions& o) {
   LOOM_TRY_VOID(need_exact(o.common, "verify"));
+  if (o.report && (o.table || o.random > 0 || !o.kept.empty()))
+    return fail(Code::InvalidArgument, "--report prints a row of its own: leave --table, --random and --trial out");
   if (o.random > 0 || !o.kept.empty()) return run_random(o);
   GoldenOptions run;
   run.threads = o.common.threads > 0 ? o.common.threads : ThreadPool::default_threads();
@@ -163,6 +168,9 @@ Result<int> run_verify(const VerifyOptions& o) {
     LOOM_TRY(run.isa, isa_from_name(o.common.isa));
   }
   LOOM_TRY(run.device, open_device(o.common));
+  if (o.report && run.device != nullptr)
+    return fail(Code::InvalidArgument, "--report describes this computer's processor; leave --device out");
+  if (o.report) return naming({o.model}, print_verify_report(o.common, o.model, run));
   if (run.device != nullptr) return run_on_device(o, run);
   LOOM_TRY(const std::string table, golden_table(run));
   const std::string digest = digest_of_text(table);
@@ -257,6 +265,11 @@ Run verify_command(CLI::App& app) {
          "masks, lengths")
       ->needs(random);
   add_path(app, "--trial", o->kept, "A case from a file, as a failing one is printed, in all ways")->excludes(random);
+  auto* const report = app.add_flag("--report", o->report,
+                                    "Print one row about this machine to send to others: build, processor, digest, "
+                                    "hash of 500 training steps");
+  add_path(app, "-m,--model", o->model, "With --report: SmolLM2 of the README, for the hash of its answer")
+      ->needs(report);
   add_device(app, o->common);
   add_common(app, o->common, false);
   return [o] { return finish(run_verify(*o)); };

@@ -5,6 +5,7 @@
 #include "../support/program.h"
 #include "../support/small_model.h"
 #include "core/json.h"
+#include "core/numerics_version.h"
 
 namespace loom::cli_test {
 namespace {
@@ -412,6 +413,35 @@ TEST_F(Cli, verify_passes_and_audit_names_what_is_used) {
   const Outcome text = loom({"audit"});
   EXPECT_EQ(text.status, 0);
   EXPECT_NE(text.out.find(*as_string(audit["chosen_isa"])), std::string::npos);
+}
+
+TEST_F(Cli, verify_reports_a_row_about_this_machine) {
+  const Outcome run = loom({"verify", "--report", "--json", "-t", "2", "--isa", "scalar", "--model", tiny()});
+  const Json j = json_of(run);
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(j["pass"], true);
+  const std::string digest = *as_string(json_of(loom({"verify", "--json"}))["expected"]);
+  EXPECT_EQ(j["digest"], digest);
+  // Python's and Node's packages give this hash too (js/test/answers.test.mjs compares them).
+  const std::string steps = "aebbbb09f7ac587e4372493951c9564a93aacec28ef177fe705d472a5743d817";
+  EXPECT_EQ(j["training_steps"], steps);
+  EXPECT_EQ(j["isa"], "scalar");
+  EXPECT_EQ(j["threads"], 2);
+  EXPECT_EQ(j["numerics_version"], kNumericsVersion);
+  EXPECT_EQ(j["version"], LOOM_VERSION);
+  for (const char* field : {"target", "compiler", "cpu"}) EXPECT_FALSE(as_string(j[field])->empty()) << field;
+  EXPECT_EQ(j["answer"], json_of(loom({"generate", tiny(), "-p", "What is the capital of France?", "--json"}))["hash"]);
+  EXPECT_EQ(as_string(j["model_sha256"])->size(), 64u);
+  // The text is a row of a table, with the same values; without a model there is no answer.
+  const Outcome text = loom({"verify", "--report", "-t", "1", "--isa", "scalar"});
+  EXPECT_EQ(text.status, 0);
+  const std::string end = "| scalar | 1 | " + digest + " | not run | " + steps + " |\n";
+  EXPECT_TRUE(text.out.starts_with("| ")) << text.out;
+  EXPECT_TRUE(text.out.ends_with(end)) << text.out;
+  EXPECT_EQ(std::ranges::count(text.out, '\n'), 1) << text.out;
+  const Outcome missing = loom({"verify", "--report", "--model", temp("none.gguf")});
+  EXPECT_EQ(missing.status, 3);
+  expect_one_line(missing, temp("none.gguf"));
 }
 
 TEST_F(Cli, speculation_writes_the_same_text) {

@@ -149,7 +149,7 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
       {"page", {"--port", "--web", "--json"}},
       {"serve", {"--port", "--host", "--api-key", "--name", "--max-waiting", "--json"}},
       {"schema", {}},
-      {"verify", {"--table", "--json"}},
+      {"verify", {"--table", "--json", "--report", "--model"}},
       {"audit", {"--json", "--include-network"}},
       {"gpu", {}},
   };
@@ -554,6 +554,10 @@ TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
       {{"verify", "--case", "5"}, "--random"},
       {{"verify", "--all-ways"}, "--random"},
       {{"verify", "--random", "1", "--trial", "t.json"}, "--trial"},
+      {{"verify", "--model", "m.gguf"}, "--report"},
+      {{"verify", "--report", "--table"}, "--report prints a row of its own"},
+      {{"verify", "--report", "--random", "1"}, "--report prints a row of its own"},
+      {{"verify", "--report", "--trial", "t.json"}, "--report prints a row of its own"},
   };
   for (const auto& [args, named] : wrong) expect_refused(args, 2, named);
   // An empty text is one.

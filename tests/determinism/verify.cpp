@@ -3,6 +3,8 @@
 //   verify_golden                        the best target gives the whole of both tables; the weaker ones, slow when
 //                                        they are emulated, every training, every layer in every type and every third
 //                                        model
+//   verify_golden --row                  one JSON object: target, compiler, instruction set, digest of the golden set,
+//                                        hash of 500 training steps; a row of tools/digest_matrix
 //   verify_golden --sample N FOLDER      every N-th line of FOLDER/hashes.tsv and FOLDER/training.tsv, others on each
 //                                        target
 
@@ -11,9 +13,12 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/build_info.h"
 #include "core/file.h"
+#include "core/numerics_version.h"
 #include "verify/golden_models.h"
 #include "verify/golden_layers.h"
+#include "verify/golden_training_steps.h"
 #include "verify/golden_trainings.h"
 
 namespace {
@@ -110,14 +115,32 @@ Result<std::size_t> verify_sample(std::size_t one_in, const std::string& folder)
   return lines;
 }
 
+Result<bool> print_row() {
+  LOOM_TRY(const std::string table, golden_table({.isa = best_isa()}));
+  LOOM_TRY(const std::string steps, training_steps_digest(best_isa(), 1));
+  const std::string digest = digest_of_text(table);
+  const bool pass = digest == kGoldenDigest && steps == kTrainingStepsDigest;
+  std::printf(
+      "{\"version\": \"%s\", \"numerics_version\": %u, \"target\": \"%s\", \"compiler\": \"%s\", \"isa\": \"%s\", "
+      "\"threads\": 1, \"digest\": \"%s\", \"training_steps\": \"%s\", \"pass\": %s}\n",
+      LOOM_VERSION, kNumericsVersion, target_name().c_str(), compiler_name().c_str(),
+      std::string(name(best_isa())).c_str(), digest.c_str(), steps.c_str(), pass ? "true" : "false");
+  return pass;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--row") == 0) {
+    const auto pass = print_row();
+    if (!pass) std::fprintf(stderr, "verify_golden: %s\n", pass.error().text().c_str());
+    return pass && *pass ? 0 : 1;
+  }
   std::size_t one_in = 0;
   const bool sample = argc == 4 && std::strcmp(argv[1], "--sample") == 0 &&
                       std::from_chars(argv[2], argv[2] + std::strlen(argv[2]), one_in).ec == std::errc{} && one_in > 0;
   if (argc > 1 && !sample) {
-    std::fprintf(stderr, "usage: verify_golden [--sample N FOLDER]\n");
+    std::fprintf(stderr, "usage: verify_golden [--row | --sample N FOLDER]\n");
     return 2;
   }
   const auto lines = sample ? verify_sample(one_in, argv[3]) : verify_whole();

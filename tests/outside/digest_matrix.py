@@ -1,0 +1,49 @@
+"""tools/digest_matrix without any build: rows that cannot run say so, a column with two values fails, a wrong file is named."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROW = {"version": "0.1.0", "numerics_version": 2, "target": "x86_64-linux", "compiler": "GCC 12.2.0", "cpu": "A | <b>CPU</b>", "isa": "avx2",
+       "threads": 4, "digest": "aa" * 32, "answer": None, "training_steps": "bb" * 32, "pass": True}
+
+
+def matrix(folder, *options):
+    builds = [f"--build={name}={folder}/none" for name in ("native", "clang", "aarch64", "armv7", "riscv64", "wasm")]
+    done = subprocess.run([sys.executable, "-B", ROOT / "tools/digest_matrix", *builds, *options], capture_output=True, text=True, check=False)
+    print(done.stdout, done.stderr)
+    return done
+
+
+def expect(condition, what):
+    if not condition:
+        raise SystemExit(f"expected {what}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        def file(name, row):
+            path = pathlib.Path(folder, name)
+            path.write_text(json.dumps(row), "utf-8")
+            return f"--add={path}"
+
+        same = file("one.json", ROW), file("two.json", {**ROW, "isa": "neon", "target": "aarch64-linux", "answer": "cc" * 32})
+        done = matrix(folder, *same)
+        expect(done.returncode == 0, "equal rows to pass")
+        lines = done.stdout.splitlines()
+        expect(sum("not run: there is no" in line for line in lines) >= 8, "rows without a build to say so")
+        sent = [line for line in lines if "sent in" in line]
+        expect(len(sent) == 2 and sent[0].count("|") == 8 and "<b>" not in sent[0], "the processor's name without marks of a table")
+        expect(sent[0].endswith("| equal | not run | not run | equal |"), "a row of what was computed")
+        expect(sent[1].endswith("| equal | not run | equal | equal |"), "a row with an answer")
+        other = matrix(folder, *same, file("three.json", {**ROW, "isa": "scalar", "digest": "ad" * 32}))
+        expect(other.returncode == 1 and "digest has 2 values" in other.stderr and "DIFFERS" in other.stdout, "two digests to fail")
+        wrong = matrix(folder, file("four.json", {"digest": "aa" * 32}))
+        expect(wrong.returncode == 1 and "four.json: no target" in wrong.stderr, "a file that is no row to be named")
+
+
+if __name__ == "__main__":
+    main()
