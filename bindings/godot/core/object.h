@@ -74,6 +74,8 @@ class Object {
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
 
+  // The object of the engine.
+  void* peer() const { return peer_; }
   // Connects the object with its peer in the engine, once.
   void attach(Engine& engine, void* peer);
 
