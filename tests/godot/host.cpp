@@ -131,7 +131,14 @@ void destroy(Any*& any) {
 
 struct Method {
   GDExtensionClassMethodInfo info;
-  std::size_t least, most;
+  std::string name;
+  std::vector<std::string> arguments;
+  // As the page has it: Class.method(arguments).
+  std::string listed(const std::string& of) const {
+    std::string out = of + "." + name + "(";
+    for (const std::string& argument : arguments) out += (out.back() == '(' ? "" : ", ") + argument;
+    return out + ")";
+  }
 };
 struct ClassOf {
   std::string name;
@@ -361,7 +368,9 @@ void classdb_register_extension_class2(void*, Name name, Name parent, const GDEx
   classes[text_at(name)].info = *info;
 }
 void classdb_register_extension_class_method(void*, Name of, const GDExtensionClassMethodInfo* info) {
-  Method method{*info, info->argument_count - info->default_argument_count, info->argument_count};
+  Method method{*info, text_at(info->name), {}};
+  for (std::uint32_t i = 0; i < info->argument_count; ++i) method.arguments.push_back(text_at(info->arguments_info[i].name));
+  check(info->default_argument_count <= info->argument_count, "defaults of " + method.name);
   classes.at(text_at(of)).methods.emplace(text_at(info->name), method);
 }
 void classdb_register_extension_class_signal(void*, Name of, Name name, const GDExtensionPropertyInfo* arguments,
@@ -658,6 +667,9 @@ int main(int count, char** words) {
     initialization.initialize(initialization.userdata, static_cast<GDExtensionInitializationLevel>(level));
   }
   equal(classes.size(), 4u, "classes");
+  for (const auto& [name, of] : classes) {
+    for (const auto& [method, about_it] : of.methods) std::printf("METHOD %s\n", about_it.listed(name).c_str());
+  }
   const long registered = live;
   const bool is_quick = std::string(words[5]) == "quick";
   networks();

@@ -8,6 +8,7 @@ Ends with 77, which CTest shows as skipped, where the engine is missing.
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,23 @@ def run(command, folder, **environment):
     if done.returncode:
         raise SystemExit(f"{' '.join(words)}: {done.returncode}")
     return done.stdout + done.stderr
+
+
+# Methods that every class has; the page lists them once, in a sentence.
+SHARED = ("poll", "cancel", "is_busy", "error_code", "error_text")
+
+
+def check_page(printed):
+    """docs/guide/godot.md lists the methods that the classes have, and its first script is that of the demo."""
+    page = (ROOT / "docs/guide/godot.md").read_text()
+    listed = set(re.findall(r"^\| `(Loom\w+\.\w+\(.*?\))` \|", page, re.MULTILINE))
+    have = {line.removeprefix("METHOD ") for line in printed.splitlines() if line.startswith("METHOD ")}
+    have = {each for each in have if each.split("(")[0].split(".")[1] not in SHARED}
+    if not have or listed != have:
+        raise SystemExit(f"docs/guide/godot.md lists {sorted(listed - have)}, which no class has, and lacks {sorted(have - listed)}")
+    script = re.search(r"^```gdscript\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+    if script not in (ROOT / "bindings/godot/demo/wizard.gd").read_text():
+        raise SystemExit("the first script of docs/guide/godot.md is not that of bindings/godot/demo/wizard.gd")
 
 
 def godot3(library, shim):
@@ -70,7 +88,7 @@ def godot4_host(library, shim, host, api):
         if f"res://addons/loom/bin/linux.x86_64/{shim.name}" not in listed:
             raise SystemExit(f"loom.gdextension does not list {shim.name}")
         for version in ("4.2", "4.7"):
-            run([host, bin_folder / shim.name, api, version, MODEL, "all" if version == "4.2" else "quick"], project)
+            check_page(run([host, bin_folder / shim.name, api, version, MODEL, "all" if version == "4.2" else "quick"], project))
     return 0
 
 
