@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -20,6 +21,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -639,7 +641,7 @@ void rounds(int count) {
     own.call("forward", std::vector<float>{1, 1});
     mesh.flag("open", network.variant(), 3, 2);
     mesh.flag("step");
-    own.flag("train_async", std::vector<float>{1, 1}, std::vector<float>{1}, 1);  // freed while it trains
+    own.flag("train_async", std::vector<float>{1, 1}, std::vector<float>{1}, 1, 1, R"({"loss": "mse"})");  // freed while it trains
     frame();
     if (i == count / 2) before = memory_kb();
   }

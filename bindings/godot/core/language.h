@@ -9,7 +9,7 @@
 
 namespace loom_godot {
 
-// What an answer leaves: its text, and the hash that is equal on every machine.
+// The text of an answer, and the hash that is equal on every machine.
 struct Answer {
   std::string text;
   std::string hash;

@@ -116,7 +116,7 @@ loom::Result<loom::Trainer> Network::trainer(std::size_t inputs, std::int64_t sa
   if (!trainer_ || trainer_shape_ != shape || trainer_config_ != config) {
     trainer_ = {};
     tween_ = {};
-    auto made = loom::Trainer::create(network_, config, shape);
+    auto made = loom::Trainer::create(network_, config.empty() ? "{}" : config, shape);
     if (!made) return made.error();
     trainer_ = *made;
     trainer_shape_ = shape;

@@ -28,7 +28,7 @@ class Engine {
   virtual std::string system_path(const std::string& path) = 0;
 };
 
-// What a thread reports to the main thread.
+// A report of a thread to the main thread.
 struct Event {
   enum class Kind { kLoaded, kToken, kFinished, kFailed } kind;
   std::string first;   // text; of kFailed the code
@@ -94,7 +94,7 @@ class Object {
   bool fail(const loom::Error& error) { return fail(loom_status_name(error.code()), error.what()); }
 
  protected:
-  // What runs on a thread: posts its events, the last one of which is not kToken.
+  // Runs on a thread and posts events, the last one of which is not kToken.
   using Work = std::function<void(Mailbox&, const loom::Cancel&)>;
   // Starts work on a thread of its own.
   bool start(Work work);

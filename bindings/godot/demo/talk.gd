@@ -25,7 +25,7 @@ func _ready():
 	if not model.load_model(OS.get_environment("LOOM_MODEL")):
 		return
 	remember("The player stands in the tower of the wizard Orin.")
-	remember("The key to the gate lies under the oak.")
+	remember("The key to the gate is under the oak.")
 	meet()
 
 # A new conversation that knows what the character remembers.
