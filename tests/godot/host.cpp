@@ -244,9 +244,10 @@ void to_type(void* to, void* variant) {
     default: at(to) = copy_of(from);
   }
 }
-#define EACH_TYPE(X)                                                                                          \
-  X(BOOL) X(INT) X(FLOAT) X(STRING) X(OBJECT) X(ARRAY) X(PACKED_BYTE_ARRAY) X(PACKED_INT32_ARRAY)               \
-      X(PACKED_INT64_ARRAY) X(PACKED_FLOAT32_ARRAY) X(PACKED_FLOAT64_ARRAY)
+#define EACH_TYPE(X)                                                                                            \
+  X(BOOL)                                                                                                       \
+  X(INT) X(FLOAT) X(STRING) X(OBJECT) X(ARRAY) X(PACKED_BYTE_ARRAY) X(PACKED_INT32_ARRAY) X(PACKED_INT64_ARRAY) \
+      X(PACKED_FLOAT32_ARRAY) X(PACKED_FLOAT64_ARRAY)
 GDExtensionVariantFromTypeConstructorFunc get_variant_from_type_constructor(GDExtensionVariantType type) {
 #define FROM(name) \
   if (type == GDEXTENSION_VARIANT_TYPE_##name) return from_type<GDEXTENSION_VARIANT_TYPE_##name>;
@@ -285,7 +286,8 @@ void resize(void* base, const GDExtensionConstTypePtr* arguments, void* out, int
   if (of.type == GDEXTENSION_VARIANT_TYPE_PACKED_BYTE_ARRAY) of.bytes.resize(size);
   *static_cast<std::int64_t*>(out) = 0;
 }
-GDExtensionPtrBuiltInMethod variant_get_ptr_builtin_method(GDExtensionVariantType type, Name name, GDExtensionInt hash) {
+GDExtensionPtrBuiltInMethod variant_get_ptr_builtin_method(GDExtensionVariantType type, Name name,
+                                                           GDExtensionInt hash) {
   const char* of = type == GDEXTENSION_VARIANT_TYPE_ARRAY                  ? "Array"
                    : type == GDEXTENSION_VARIANT_TYPE_PACKED_BYTE_ARRAY    ? "PackedByteArray"
                    : type == GDEXTENSION_VARIANT_TYPE_PACKED_INT32_ARRAY   ? "PackedInt32Array"
@@ -371,7 +373,8 @@ void classdb_register_extension_class2(void*, Name name, Name parent, const GDEx
 }
 void classdb_register_extension_class_method(void*, Name of, const GDExtensionClassMethodInfo* info) {
   Method method{*info, text_at(info->name), {}};
-  for (std::uint32_t i = 0; i < info->argument_count; ++i) method.arguments.push_back(text_at(info->arguments_info[i].name));
+  for (std::uint32_t i = 0; i < info->argument_count; ++i)
+    method.arguments.push_back(text_at(info->arguments_info[i].name));
   check(info->default_argument_count <= info->argument_count, "defaults of " + method.name);
   classes.at(text_at(of)).methods.emplace(text_at(info->name), method);
 }
@@ -514,8 +517,7 @@ std::vector<std::string> wait_for(Object& object, std::string* said = nullptr) {
 constexpr const char* kQuestion = "What is the capital of France?";
 constexpr const char* kAnswer = "The capital of France is Paris.";
 constexpr const char* kReadmeHash = "99554f0d";
-constexpr const char* kSpec =
-    R"({"seed": 1, "layers": [{"type": "dense", "input_height": 2, "output_height": 1}]})";
+constexpr const char* kSpec = R"({"seed": 1, "layers": [{"type": "dense", "input_height": 2, "output_height": 1}]})";
 // Of docs/guide/languages.md.
 constexpr const char* kTrainedHash = "6e62a74adf6ec2038f69174b469e77483ad9cb09e5e5b77861d585dedd5654cf";
 
@@ -641,7 +643,8 @@ void rounds(int count) {
     own.call("forward", std::vector<float>{1, 1});
     mesh.flag("open", network.variant(), 3, 2);
     mesh.flag("step");
-    own.flag("train_async", std::vector<float>{1, 1}, std::vector<float>{1}, 1, 1, R"({"loss": "mse"})");  // freed while it trains
+    own.flag("train_async", std::vector<float>{1, 1}, std::vector<float>{1}, 1, 1,
+             R"({"loss": "mse"})");  // freed while it trains
     frame();
     if (i == count / 2) before = memory_kb();
   }

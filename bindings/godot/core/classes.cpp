@@ -59,20 +59,20 @@ Value integer(std::int64_t value) { return Value(std::in_place_type<std::int64_t
 std::vector<Class> make_classes() {
   std::vector<Class> out;
   out.push_back(make<Model>(
-      "LoomModel", {method("load_model", &Model::load_model, {"path"}),
-                    method("load_model_async", &Model::load_model_async, {"path"}),
-                    method("is_loaded", &Model::is_loaded),
-                    method("generate", &Model::generate, {"prompt", "max_tokens"}, {integer(128)}),
-                    method("stream", &Model::stream, {"prompt", "max_tokens"}, {integer(128)}),
-                    method("set_option", &Model::set_option, {"name", "value"}), method("info", &Model::info),
-                    method("text", &Model::text), method("hash", &Model::hash)}));
+      "LoomModel",
+      {method("load_model", &Model::load_model, {"path"}),
+       method("load_model_async", &Model::load_model_async, {"path"}), method("is_loaded", &Model::is_loaded),
+       method("generate", &Model::generate, {"prompt", "max_tokens"}, {integer(128)}),
+       method("stream", &Model::stream, {"prompt", "max_tokens"}, {integer(128)}),
+       method("set_option", &Model::set_option, {"name", "value"}), method("info", &Model::info),
+       method("text", &Model::text), method("hash", &Model::hash)}));
   out.push_back(make<Chat>(
-      "LoomChat", {method("begin", &Chat::begin, {"model", "system"}, {std::string()}),
-                   method("ask", &Chat::ask, {"text"}), method("say", &Chat::say, {"text"}),
-                   method("messages", &Chat::messages), method("set_messages", &Chat::set_messages, {"json"}),
-                   method("rewind", &Chat::rewind, {"count"}), method("save_chat", &Chat::save_chat, {"path"}),
-                   method("load_chat", &Chat::load_chat, {"path"}), method("text", &Chat::text),
-                   method("hash", &Chat::hash)}));
+      "LoomChat",
+      {method("begin", &Chat::begin, {"model", "system"}, {std::string()}), method("ask", &Chat::ask, {"text"}),
+       method("say", &Chat::say, {"text"}), method("messages", &Chat::messages),
+       method("set_messages", &Chat::set_messages, {"json"}), method("rewind", &Chat::rewind, {"count"}),
+       method("save_chat", &Chat::save_chat, {"path"}), method("load_chat", &Chat::load_chat, {"path"}),
+       method("text", &Chat::text), method("hash", &Chat::hash)}));
   const std::vector<std::string> batch = {"inputs", "targets", "samples", "steps", "config"};
   out.push_back(make<Network>(
       "LoomNetwork",

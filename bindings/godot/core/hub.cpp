@@ -13,9 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestId = 200;  // bytes
 
-fs::path path_of(const std::string& name) {
-  return fs::path(std::u8string(name.begin(), name.end()));
-}
+fs::path path_of(const std::string& name) { return fs::path(std::u8string(name.begin(), name.end())); }
 std::string text_of(const fs::path& path) {
   const std::u8string text = path.u8string();
   return std::string(text.begin(), text.end());

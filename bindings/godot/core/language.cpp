@@ -134,7 +134,7 @@ bool Model::load_model_async(std::string path) {
   if (!is_free()) return false;
   loading_ = std::make_shared<loom::Model>();
   return start([to = loading_, path = system_path(path), threads = settings_.threads()](Mailbox& mailbox,
-                                                                                       const loom::Cancel& cancel) {
+                                                                                        const loom::Cancel& cancel) {
     auto model = open_model(path, threads, cancel);
     if (!model) return mailbox.post(failed_with(model.error()));
     *to = *model;
@@ -155,7 +155,8 @@ void Model::on_end(const Event& event) {
 bool Model::is_ready(std::int64_t max_tokens) {
   if (!is_free()) return false;
   if (!*model_) return fail("InvalidState", "no model is loaded: call load_model() first");
-  return max_tokens > 0 || fail("InvalidArgument", "max_tokens: expected at least 1, got " + std::to_string(max_tokens));
+  return max_tokens > 0 ||
+         fail("InvalidArgument", "max_tokens: expected at least 1, got " + std::to_string(max_tokens));
 }
 
 loom::Result<loom::Session> Model::make_session() const {

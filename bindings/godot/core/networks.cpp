@@ -134,8 +134,7 @@ double Network::train(Floats inputs, Floats targets, std::int64_t samples, std::
   return *loss;
 }
 
-bool Network::train_async(Floats inputs, Floats targets, std::int64_t samples, std::int64_t steps,
-                          std::string config) {
+bool Network::train_async(Floats inputs, Floats targets, std::int64_t samples, std::int64_t steps, std::string config) {
   if (!is_ready()) return false;
   auto made = trainer(inputs.size(), samples, config);
   if (!made) return fail(made.error());

@@ -241,7 +241,8 @@ Value numbers(GDExtensionVariantType type, GDExtensionConstVariantPtr from, Inde
   get(array.get(), type, from);
   Floats out(array.size());
   if (!out.empty()) {
-    const auto* data = static_cast<const std::remove_pointer_t<decltype(index(array.get(), 0))>*>(index(array.get(), 0));
+    const auto* data =
+        static_cast<const std::remove_pointer_t<decltype(index(array.get(), 0))>*>(index(array.get(), 0));
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(data[i]);
   }
   return out;
@@ -500,8 +501,9 @@ __declspec(dllexport)
 #else
 __attribute__((visibility("default")))
 #endif
-GDExtensionBool loom_gdextension_init(GDExtensionInterfaceGetProcAddress get, GDExtensionClassLibraryPtr of,
-                                      GDExtensionInitialization* initialization) {
+GDExtensionBool
+loom_gdextension_init(GDExtensionInterfaceGetProcAddress get, GDExtensionClassLibraryPtr of,
+                      GDExtensionInitialization* initialization) {
   if (!load_functions(get)) return 0;
   library = of;
   initialization->minimum_initialization_level = GDEXTENSION_INITIALIZATION_SCENE;
