@@ -1,7 +1,8 @@
 // The interface of Godot 4 as far as bindings/godot/gdextension uses it, and the tests that run in it.
 //   host libloom_godot4.so api.tsv VERSION MODEL quick|all
-// Functions, hashes of methods and sizes are those that extension_api.json of that version has (tools/godot_headers.py);
-// others are refused as the engine refuses them. Every value that the engine makes is counted, so a lost one is found.
+// Functions, hashes of methods and sizes are those that extension_api.json of that version has
+// (tools/godot_headers.py); others are refused as the engine refuses them. Every value that the engine makes is
+// counted, so a lost one is found.
 #include <dlfcn.h>
 #include <gdextension_interface.h>
 
@@ -244,9 +245,10 @@ void to_type(void* to, void* variant) {
     default: at(to) = copy_of(from);
   }
 }
-#define EACH_TYPE(X)                                                                                            \
-  X(BOOL)                                                                                                       \
-  X(INT) X(FLOAT) X(STRING) X(OBJECT) X(ARRAY) X(PACKED_BYTE_ARRAY) X(PACKED_INT32_ARRAY) X(PACKED_INT64_ARRAY) \
+#define EACH_TYPE(X)                                                                                     \
+  X(BOOL)                                                                                                \
+  X(INT)                                                                                                 \
+  X(FLOAT) X(STRING) X(OBJECT) X(ARRAY) X(PACKED_BYTE_ARRAY) X(PACKED_INT32_ARRAY) X(PACKED_INT64_ARRAY) \
       X(PACKED_FLOAT32_ARRAY) X(PACKED_FLOAT64_ARRAY)
 GDExtensionVariantFromTypeConstructorFunc get_variant_from_type_constructor(GDExtensionVariantType type) {
 #define FROM(name) \
@@ -392,18 +394,35 @@ GDExtensionInterfaceFunctionPtr pointer(F function) {
 GDExtensionInterfaceFunctionPtr get_proc_address(const char* name) {
   static const std::map<std::string, GDExtensionInterfaceFunctionPtr> all = {
 #define HAVE(name) {#name, pointer(&name)},
-      HAVE(variant_new_nil) HAVE(variant_destroy) HAVE(variant_get_type) HAVE(get_variant_from_type_constructor)
-          HAVE(get_variant_to_type_constructor) HAVE(variant_get_ptr_constructor) HAVE(variant_get_ptr_destructor)
-              HAVE(variant_get_ptr_builtin_method) HAVE(string_new_with_utf8_chars_and_len) HAVE(string_to_utf8_chars)
-                  HAVE(string_name_new_with_utf8_chars) HAVE(packed_byte_array_operator_index)
-                      HAVE(packed_int32_array_operator_index) HAVE(packed_int64_array_operator_index)
-                          HAVE(packed_float32_array_operator_index) HAVE(packed_float64_array_operator_index)
-                              HAVE(array_operator_index) HAVE(classdb_get_method_bind) HAVE(object_method_bind_call)
-                                  HAVE(global_get_singleton) HAVE(classdb_construct_object) HAVE(object_set_instance)
-                                      HAVE(classdb_register_extension_class2)
-                                          HAVE(classdb_register_extension_class_method)
-                                              HAVE(classdb_register_extension_class_signal)
-                                                  HAVE(classdb_unregister_extension_class)};
+      // clang-format off
+      HAVE(variant_new_nil)
+      HAVE(variant_destroy)
+      HAVE(variant_get_type)
+      HAVE(get_variant_from_type_constructor)
+      HAVE(get_variant_to_type_constructor)
+      HAVE(variant_get_ptr_constructor)
+      HAVE(variant_get_ptr_destructor)
+      HAVE(variant_get_ptr_builtin_method)
+      HAVE(string_new_with_utf8_chars_and_len)
+      HAVE(string_to_utf8_chars)
+      HAVE(string_name_new_with_utf8_chars)
+      HAVE(packed_byte_array_operator_index)
+      HAVE(packed_int32_array_operator_index)
+      HAVE(packed_int64_array_operator_index)
+      HAVE(packed_float32_array_operator_index)
+      HAVE(packed_float64_array_operator_index)
+      HAVE(array_operator_index)
+      HAVE(classdb_get_method_bind)
+      HAVE(object_method_bind_call)
+      HAVE(global_get_singleton)
+      HAVE(classdb_construct_object)
+      HAVE(object_set_instance)
+      HAVE(classdb_register_extension_class2)
+      HAVE(classdb_register_extension_class_method)
+      HAVE(classdb_register_extension_class_signal)
+      HAVE(classdb_unregister_extension_class)
+      // clang-format on
+  };
   const auto found = all.find(name);
   check(found != all.end(), std::string("a function that this host lacks: ") + name);
   if (!about.functions.contains(name)) return nullptr;  // as in that version

@@ -9,6 +9,7 @@ namespace {
 
 struct Worker {
   std::thread thread;
+  loom::Cancel cancel;
   std::shared_ptr<std::atomic<bool>> has_ended;
 };
 std::mutex workers_mutex;
@@ -47,7 +48,7 @@ bool Mailbox::is_open() {
   return peer_ != nullptr;
 }
 
-void Workers::run(std::function<void()> work) {
+void Workers::run(loom::Cancel cancel, std::function<void()> work) {
   const std::lock_guard lock(workers_mutex);
   for (auto each = workers.begin(); each != workers.end();) {
     if (each->has_ended->load()) {
@@ -63,11 +64,12 @@ void Workers::run(std::function<void()> work) {
                        work = nullptr;  // its handles are released before anybody joins
                        has_ended->store(true);
                      }),
-                     has_ended});
+                     std::move(cancel), has_ended});
 }
 
 void Workers::join_all() {
   const std::lock_guard lock(workers_mutex);
+  for (const Worker& each : workers) (void)each.cancel.set(true);
   for (Worker& each : workers) each.thread.join();
   workers.clear();
 }
@@ -125,7 +127,7 @@ bool Object::start(Work work) {
   if (!cancel) return fail(cancel.error());
   cancel_ = *cancel;
   is_busy_ = true;
-  Workers::run([mailbox = mailbox_, cancel = cancel_, work = std::move(work)] { work(*mailbox, cancel); });
+  Workers::run(cancel_, [mailbox = mailbox_, cancel = cancel_, work = std::move(work)] { work(*mailbox, cancel); });
   return true;
 }
 

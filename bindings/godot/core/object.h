@@ -62,8 +62,8 @@ class Mailbox {
 // Threads of all objects. Nobody waits for one until the library is unloaded.
 class Workers {
  public:
-  static void run(std::function<void()> work);
-  // Waits for all threads. The objects are gone, so their work was cancelled.
+  static void run(loom::Cancel cancel, std::function<void()> work);
+  // Cancels all work and waits for it.
   static void join_all();
 };
 
