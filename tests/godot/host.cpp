@@ -245,11 +245,20 @@ void to_type(void* to, void* variant) {
     default: at(to) = copy_of(from);
   }
 }
-#define EACH_TYPE(X)                                                                                     \
-  X(BOOL)                                                                                                \
-  X(INT)                                                                                                 \
-  X(FLOAT) X(STRING) X(OBJECT) X(ARRAY) X(PACKED_BYTE_ARRAY) X(PACKED_INT32_ARRAY) X(PACKED_INT64_ARRAY) \
-      X(PACKED_FLOAT32_ARRAY) X(PACKED_FLOAT64_ARRAY)
+// clang-format off
+#define EACH_TYPE(X) \
+  X(BOOL) \
+  X(INT) \
+  X(FLOAT) \
+  X(STRING) \
+  X(OBJECT) \
+  X(ARRAY) \
+  X(PACKED_BYTE_ARRAY) \
+  X(PACKED_INT32_ARRAY) \
+  X(PACKED_INT64_ARRAY) \
+  X(PACKED_FLOAT32_ARRAY) \
+  X(PACKED_FLOAT64_ARRAY)
+// clang-format on
 GDExtensionVariantFromTypeConstructorFunc get_variant_from_type_constructor(GDExtensionVariantType type) {
 #define FROM(name) \
   if (type == GDEXTENSION_VARIANT_TYPE_##name) return from_type<GDEXTENSION_VARIANT_TYPE_##name>;
