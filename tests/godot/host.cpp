@@ -586,14 +586,14 @@ void chats(const std::string& path) {
   model.flag("load_model", "res://" + path);  // the host drops the scheme
   Object chat("LoomChat"), other("LoomChat");
   check(chat.flag("begin", model.variant()), "begin: " + chat.text("error_text"));
-  check(chat.flag("say", "My name is Ada. What is the capital of France?"), "say");
+  check(chat.flag("say", "The key to the gate is under the oak."), "say");
   equal(wait_for(chat)[0], "finished", "an answer of a chat");
   check(chat.flag("save_chat", "user://chat.json"), "save_chat: " + chat.text("error_text"));
   check(other.flag("begin", model.variant(), ""), "begin");
   check(other.flag("load_chat", "user://chat.json"), "load_chat: " + other.text("error_text"));
   equal(other.text("messages"), chat.text("messages"), "the conversation that was loaded");
-  const std::string answer = other.text("ask", "What is my name?");
-  check(answer.find("Ada") != std::string::npos, "the name was said: " + answer);
+  const std::string answer = other.text("ask", "Where is the key to the gate?");
+  check(answer.find("oak") != std::string::npos, "the place was said: " + answer);
   equal(other.flag("begin", chat.variant()), false, "begin with another object");
   equal(other.last_code(), "InvalidArgument", "begin with another object");
   // Freed at any moment.

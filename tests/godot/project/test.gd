@@ -10,6 +10,7 @@ const QUESTION = "What is the capital of France?"
 const ANSWER = "The capital of France is Paris."
 const README_HASH = "99554f0d"
 const TRAINED_HASH = "6e62a74adf6ec2038f69174b469e77483ad9cb09e5e5b77861d585dedd5654cf"  # of docs/guide/languages.md
+const CROWD_HASH = "869c4dd99eff7f66c926ed63b003300b09db721e1c5316440548928fe250f6da"  # by welvet in Python, of the same crowd
 const ROUNDS = 1000
 const WAIT_MS = 60000
 
@@ -129,7 +130,7 @@ func chats():
 	check(model.load_model(path), "load_model")
 	var chat = make(CHAT)
 	check(chat.begin(model), "begin: " + chat.error_text())
-	check(chat.say("My name is Ada. What is the capital of France?"), "say")
+	check(chat.say("The key to the gate is under the oak."), "say")
 	equal((yield(wait(), "completed"))[0], "finished", "an answer of a chat")
 	check(chat.save_chat("user://chat.json"), "save_chat: " + chat.error_text())
 	var messages = chat.messages()
@@ -137,10 +138,10 @@ func chats():
 	check(other.begin(model), "begin")
 	check(other.load_chat("user://chat.json"), "load_chat: " + other.error_text())
 	equal(other.messages(), messages, "the conversation that was loaded")
-	var answer = other.ask("What is my name?")
+	var answer = other.ask("Where is the key to the gate?")
 	print("asked what was said: ", answer)
-	check("Ada" in answer, "the name was said: " + answer)
-	equal(chat.ask("What is my name?"), answer, "a chat that was not saved")
+	check("oak" in answer, "the place was said: " + answer)
+	equal(chat.ask("Where is the key to the gate?"), answer, "a chat that was not saved")
 	equal(chat.hash(), other.hash(), "hash of both")
 	equal(other.load_chat("user://no_such_chat.json"), false, "load_chat of a wrong path")
 	equal(signals.pop_back()[1], "NotFound", "load_chat of a wrong path")
@@ -274,9 +275,8 @@ func meshes():
 	crowd.run(100)
 	var weights = crowd.weights
 	print("crowd: off by ", first, ", then ", crowd.error, ", weights ", weights)
-	check(crowd.error < first, "the crowd learns: off by %s, then %s" % [first, crowd.error])
-	crowd.run(100)
-	equal(crowd.weights, weights, "weights of a second crowd")
+	check(crowd.error < first / 10, "the crowd learns: off by %s, then %s" % [first, crowd.error])
+	equal(weights, CROWD_HASH, "weights of the crowd")
 	var network = make(NETWORK)
 	network.load_network(SPEC)
 	var mesh = make(MESH)
