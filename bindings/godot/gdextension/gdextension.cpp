@@ -1,6 +1,7 @@
 // Godot 4: the classes of ../core by the C interface of GDExtension, from Godot 4.2 on.
 #include <gdextension_interface.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -259,7 +260,7 @@ Value from_engine(GDExtensionConstVariantPtr value) {
     case GDEXTENSION_VARIANT_TYPE_FLOAT: return scalar<double>(type, value);
     case GDEXTENSION_VARIANT_TYPE_STRING:
     case GDEXTENSION_VARIANT_TYPE_STRING_NAME: {
-      const Text text;
+      Text text;
       get(text.get(), GDEXTENSION_VARIANT_TYPE_STRING, value);
       return text.text();
     }

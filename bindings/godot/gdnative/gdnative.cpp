@@ -1,6 +1,7 @@
 // Godot 3: the classes of ../core as NativeScripts, by the C interface of GDNative.
 #include <gdnative_api_struct.gen.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
