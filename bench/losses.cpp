@@ -46,7 +46,7 @@ void report(const std::string& name, int rounds, F&& f) {
 void measure(const Exec& exec, int rounds) {
   for (const Case& c : {Case{"softmax_crossentropy", 128, 49152}, Case{"mse", 4096, 512}, Case{"bce_logits", 4096, 512},
                         Case{"cosine", 4096, 512}, Case{"contrastive", 256, 256}}) {
-    const Loss loss = Loss::create({.name = c.loss}).value();
+    const Loss loss = Loss::create({.kind = loss_from_name(c.loss).value()}).value();
     const std::vector<float> o = floats(c.rows * c.cols, 1, -8, 8), t = floats(c.rows * c.cols, 2, 0, 1);
     std::vector<float> g(o.size());
     std::vector<std::int64_t> classes(c.rows);

@@ -64,7 +64,7 @@ Result<void> bench_row(const std::string& name, const Json& row, const Shape& sh
   }
   const Json& optimizer = row["optimizer"];
   TrainerConfig config;
-  config.loss.name = classes != 0 ? "softmax_crossentropy" : "mse";
+  config.loss.kind = classes != 0 ? LossKind::SoftmaxCrossEntropy : LossKind::Mse;
   config.optimizer.name = *as_string(optimizer["name"]);
   if (const Json* momentum = find(optimizer, "momentum")) config.optimizer.momentum = *as_number(*momentum);
   config.schedule.learning_rate = 1e-3;

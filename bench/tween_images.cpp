@@ -161,7 +161,8 @@ Result<void> run(const std::string& images, const std::string& labels, const Set
   } else {
     LOOM_TRY(tween, TweenSession::create(network, config_of(s, rule), options));
   }
-  LOOM_TRY(const Loss loss, Loss::create({.name = text(s, "loss", "softmax_crossentropy")}));
+  LOOM_TRY(const LossKind kind, loss_from_name(text(s, "loss", "softmax_crossentropy")));
+  LOOM_TRY(const Loss loss, Loss::create({.kind = kind}));
   LOOM_TRY(const auto inference, NetworkSession::create(network, {options.threads, std::nullopt}));
   const double rate = number(s, "lr", 0.1);
   std::vector<std::int64_t> wanted;
@@ -180,7 +181,7 @@ Result<void> run(const std::string& images, const std::string& labels, const Set
       const ConstView x{batch.inputs.data(), Shape::of({batch.size, inputs})};
       wanted.assign(batch.labels.begin(), batch.labels.end());
       TweenTarget target{.classes = wanted, .loss = &loss};
-      if (loss.name() != "softmax_crossentropy") {
+      if (kind != LossKind::SoftmaxCrossEntropy) {
         one_hot.assign(batch.size * classes, 0);
         for (std::size_t r = 0; r < batch.size; ++r) one_hot[r * classes + static_cast<std::size_t>(wanted[r])] = 1;
         target.classes = {}, target.values = {one_hot.data(), Shape::of({batch.size, classes})};

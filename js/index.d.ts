@@ -520,7 +520,7 @@ export class Trainer extends Remote {
     inputs: Numbers,
     targets: Numbers | null | undefined,
     options?: { classes?: Numbers },
-  ): Promise<{ loss: number; output: Tensor }>;
+  ): Promise<{ loss: number; output: Tensor<Float32Array | Float64Array> }>;
   setEpoch(epoch: number): Promise<void>;
   observe(metric: number): Promise<void>;
   info(): Promise<{ [key: string]: Json }>;
@@ -542,7 +542,11 @@ export class StepMesh extends Remote {
     states: StepState | StepState[],
     options?: { ticks?: number; capture?: boolean; training?: boolean },
   ): Promise<void>;
-  backward(state: StepState, outputGradient: Numbers, options?: { ticks?: number }): Promise<Tensor | null>;
+  backward(
+    state: StepState,
+    outputGradient: Numbers,
+    options?: { ticks?: number },
+  ): Promise<Tensor<Float32Array | Float64Array> | null>;
   gradient(weight: string): Promise<Tensor>;
   clearGradients(): Promise<void>;
   /** Begins learning by targets; config: the keys of docs/guide/tween.md. */
@@ -555,7 +559,7 @@ export class StepState extends Remote {
   setInput(x: Numbers, options?: { hold?: boolean }): Promise<void>;
   clearInput(): Promise<void>;
   /** Output of a cell in the last tick, the last cell by default; null before data has reached it. */
-  output(cell?: number): Promise<Tensor | null>;
+  output(cell?: number): Promise<Tensor<Float32Array | Float64Array> | null>;
   reset(): Promise<void>;
   fork(): Promise<StepState>;
   snapshot(): Promise<Uint8Array>;

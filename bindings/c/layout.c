@@ -172,16 +172,10 @@ AT(loom_pass, external, 20, 32);
 AT(loom_pass, mask, 24, 40);
 AT(loom_pass, cancel, 32, 48);
 
-SIZE(loom_batch, 36, 72);
+SIZE(loom_batch, 12, 24);
 AT(loom_batch, struct_size, 0, 0);
 AT(loom_batch, inputs, 4, 8);
-AT(loom_batch, inputs_count, 8, 16);
-AT(loom_batch, shape, 12, 24);
-AT(loom_batch, shape_count, 16, 32);
-AT(loom_batch, classes, 20, 40);
-AT(loom_batch, classes_count, 24, 48);
-AT(loom_batch, targets, 28, 56);
-AT(loom_batch, targets_count, 32, 64);
+AT(loom_batch, targets, 8, 16);
 
 SIZE(loom_training_step, 48, 56);
 AT(loom_training_step, struct_size, 0, 0);
@@ -456,13 +450,7 @@ int main(void) {
   printf("loom_batch %lu\n", (unsigned long)sizeof(loom_batch));
   SHOW(loom_batch, struct_size);
   SHOW(loom_batch, inputs);
-  SHOW(loom_batch, inputs_count);
-  SHOW(loom_batch, shape);
-  SHOW(loom_batch, shape_count);
-  SHOW(loom_batch, classes);
-  SHOW(loom_batch, classes_count);
   SHOW(loom_batch, targets);
-  SHOW(loom_batch, targets_count);
   printf("loom_training_step %lu\n", (unsigned long)sizeof(loom_training_step));
   SHOW(loom_training_step, struct_size);
   SHOW(loom_training_step, loss);

@@ -496,23 +496,16 @@ namespace Welvet.Interop
         }
     }
 
-    /// <summary>Samples that a network learns from: classes or target values, as its loss takes them.</summary>
+    /// <summary>Samples that a network learns from, with classes or target values, as its loss takes them.</summary>
     [StructLayout(LayoutKind.Sequential)]
     public unsafe struct Batch
     {
         public uint StructSize;
-        /// <summary>row-major</summary>
-        public float* Inputs;
-        public UIntPtr InputsCount;
-        /// <summary>of the inputs, samples first</summary>
-        public ulong* Shape;
-        public UIntPtr ShapeCount;
-        /// <summary>one id per row of the output</summary>
-        public int* Classes;
-        public UIntPtr ClassesCount;
-        /// <summary>as many values per sample as the output has</summary>
-        public float* Targets;
-        public UIntPtr TargetsCount;
+        /// <summary>float32 or the network's element, samples first</summary>
+        public Tensor* Inputs;
+        /// <summary>int32: a class for each row of the output; float32 or the network's element: as many values for
+        /// each sample as the output has. The samples come first; no shape is needed</summary>
+        public Tensor* Targets;
 
         public static Batch Create()
         {
@@ -1918,7 +1911,8 @@ namespace Welvet.Interop
 #endif
             int NetworkToBytes(ulong network, int format, int keepMaster, ulong* bytes);
 
-        /// <summary>Gives the spec as JSON: every setting that is not the default, without weights.</summary>
+        /// <summary>Gives the spec as JSON: every setting that is not the default, without weights. Widths have the
+        /// names of other frameworks: in_features, out_features, hidden_size and the like.</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_network_spec")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -2315,8 +2309,7 @@ namespace Welvet.Interop
         [DllImport(Library, EntryPoint = "loom_trainer_evaluate", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern
 #endif
-            int TrainerEvaluate(ulong trainer, Batch* batch, double* loss, float** output, UIntPtr* outputCount,
-                ulong** outputShape, UIntPtr* outputShapeCount);
+            int TrainerEvaluate(ulong trainer, Batch* batch, double* loss, Tensor* output);
 
         /// <summary>Sets the epoch, from 0, for schedules that count epochs.</summary>
 #if NET7_0_OR_GREATER
@@ -2451,7 +2444,8 @@ namespace Welvet.Interop
             int TweenCreate(ulong network, void* config, UIntPtr configSize, ulong* shape, UIntPtr shapeCount,
                 ComputeOptions* options, ulong* tween);
 
-        /// <summary>Runs the network; the output lasts until the next call.</summary>
+        /// <summary>Runs the network; the output lasts until the next call. (input: of the element in which the
+        /// network computes, samples first)</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_tween_forward")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -2460,11 +2454,10 @@ namespace Welvet.Interop
         [DllImport(Library, EntryPoint = "loom_tween_forward", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern
 #endif
-            int TweenForward(ulong tween, float* input, UIntPtr inputCount, ulong* shape, UIntPtr shapeCount,
-                float** output, UIntPtr* outputCount, ulong** outputShape, UIntPtr* outputShapeCount);
+            int TweenForward(ulong tween, Tensor* input, Tensor* output);
 
-        /// <summary>Runs the rest of a step after a forward: gaps, budgets, updates. (target: of the output's
-        /// shape)</summary>
+        /// <summary>Runs the rest of a step after a forward: gaps, budgets, updates. (target: as many values as the
+        /// output)</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_tween_step")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -2473,10 +2466,10 @@ namespace Welvet.Interop
         [DllImport(Library, EntryPoint = "loom_tween_step", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern
 #endif
-            int TweenStep(ulong tween, float* target, UIntPtr targetCount, double learningRate);
+            int TweenStep(ulong tween, Tensor* target, double learningRate);
 
         /// <summary>Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target:
-        /// of the output's shape)</summary>
+        /// as many values as the output)</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_tween_backward")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -2485,7 +2478,7 @@ namespace Welvet.Interop
         [DllImport(Library, EntryPoint = "loom_tween_backward", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern
 #endif
-            int TweenBackward(ulong tween, float* target, UIntPtr targetCount);
+            int TweenBackward(ulong tween, Tensor* target);
 
         /// <summary>Measures how well each cell agrees with its target.</summary>
 #if NET7_0_OR_GREATER
@@ -2545,7 +2538,8 @@ namespace Welvet.Interop
             int StepMeshStep(ulong mesh, ulong* states, UIntPtr statesCount, TickOptions* options);
 
         /// <summary>Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients
-        /// of the weights and gives that of the input of the newest tick, empty where there was none. (ticks: at
+        /// of the weights and gives that of the input of the newest tick, which lasts until the next call with the
+        /// mesh; without data where that tick had no input. (output_gradient: as many values as the output; ticks: at
         /// most; 0: all)</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_step_mesh_backward")]
@@ -2555,10 +2549,10 @@ namespace Welvet.Interop
         [DllImport(Library, EntryPoint = "loom_step_mesh_backward", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern
 #endif
-            int StepMeshBackward(ulong mesh, ulong state, float* outputGradient, UIntPtr outputGradientCount,
-                ulong ticks, float** inputGradient, UIntPtr* inputGradientCount);
+            int StepMeshBackward(ulong mesh, ulong state, Tensor* outputGradient, ulong ticks, Tensor* inputGradient);
 
-        /// <summary>Gives the gradient of a weight, added up since it was last cleared.</summary>
+        /// <summary>Fills a tensor with the gradient of a weight, summed since it was last cleared, as float32 or
+        /// float64. (values: memory to fill; a shape must be that of the weight, or none)</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_step_mesh_gradient")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -2567,7 +2561,7 @@ namespace Welvet.Interop
         [DllImport(Library, EntryPoint = "loom_step_mesh_gradient", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern
 #endif
-            int StepMeshGradient(ulong mesh, byte* weight, float* values, UIntPtr valuesCount);
+            int StepMeshGradient(ulong mesh, byte* weight, Tensor* values);
 
         /// <summary>Sets every gradient to 0.</summary>
 #if NET7_0_OR_GREATER
@@ -2603,8 +2597,8 @@ namespace Welvet.Interop
 #endif
             int StepStateCreate(ulong mesh, ulong* state);
 
-        /// <summary>Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick
-        /// alone)</summary>
+        /// <summary>Sets the input of the first cell. (input: as many values as the mesh's input, of the element in
+        /// which the network computes; hold: until it is replaced; 0: for the next tick alone)</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_step_state_set_input")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -2613,9 +2607,9 @@ namespace Welvet.Interop
         [DllImport(Library, EntryPoint = "loom_step_state_set_input", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern
 #endif
-            int StepStateSetInput(ulong state, float* input, UIntPtr inputCount, int hold);
+            int StepStateSetInput(ulong state, Tensor* input, int hold);
 
-        /// <summary>Takes the input away.</summary>
+        /// <summary>Removes the input.</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_step_state_clear_input")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -2626,8 +2620,8 @@ namespace Welvet.Interop
 #endif
             int StepStateClearInput(ulong state);
 
-        /// <summary>Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data
-        /// has arrived in it. (cell: its index; -1: the last one)</summary>
+        /// <summary>Gives the output of a cell in the last tick, until the next call with the mesh; NO_VALUE before
+        /// data has reached it. (cell: its index; -1: the last one)</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_step_state_output")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -2636,8 +2630,7 @@ namespace Welvet.Interop
         [DllImport(Library, EntryPoint = "loom_step_state_output", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern
 #endif
-            int StepStateOutput(ulong state, long cell, float** output, UIntPtr* outputCount, ulong** outputShape,
-                UIntPtr* outputShapeCount);
+            int StepStateOutput(ulong state, long cell, Tensor* output);
 
         /// <summary>No input, no outputs, no history, tick 0.</summary>
 #if NET7_0_OR_GREATER
@@ -2717,8 +2710,8 @@ namespace Welvet.Interop
 #endif
             int MeshTweenCreate(ulong mesh, void* config, UIntPtr configSize, ulong ticks, ulong* tween);
 
-        /// <summary>Moves all weights once towards targets of the last cell's outputs, one state's after
-        /// another.</summary>
+        /// <summary>Moves all weights once towards targets of the last cell's outputs, one state's after another.
+        /// (targets: for each state as many values as the output)</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_mesh_tween_step")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -2727,8 +2720,7 @@ namespace Welvet.Interop
         [DllImport(Library, EntryPoint = "loom_mesh_tween_step", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern
 #endif
-            int MeshTweenStep(ulong tween, ulong* states, UIntPtr statesCount, float* targets, UIntPtr targetsCount,
-                double learningRate);
+            int MeshTweenStep(ulong tween, ulong* states, UIntPtr statesCount, Tensor* targets, double learningRate);
 
         /// <summary>Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers
         /// inside containers too)</summary>
@@ -3746,7 +3738,7 @@ namespace Welvet.Interop
 
         /// <summary>Gives a vector per text, one after another, and the number of tokens that were read of each; both
         /// last until the next call with the encoder. A text's vector has the same bits alone and among others. A
-        /// text is cut off after max_tokens. (shape: texts, dimensions)</summary>
+        /// text is cut off after max_tokens. (vectors: float32 [texts, dimensions])</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_encoder_embed")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -3755,8 +3747,8 @@ namespace Welvet.Interop
         [DllImport(Library, EntryPoint = "loom_encoder_embed", CallingConvention = CallingConvention.Cdecl, ExactSpelling = true)]
         public static extern
 #endif
-            int EncoderEmbed(ulong encoder, byte** texts, UIntPtr textsCount, ulong cancel, float** vectors,
-                UIntPtr* vectorsCount, ulong** shape, UIntPtr* shapeCount, ulong** tokens, UIntPtr* tokensCount);
+            int EncoderEmbed(ulong encoder, byte** texts, UIntPtr textsCount, ulong cancel, Tensor* vectors,
+                ulong** tokens, UIntPtr* tokensCount);
 
         /// <summary>Calls the host after each layer of the session's passes.</summary>
 #if NET7_0_OR_GREATER

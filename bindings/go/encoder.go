@@ -59,19 +59,22 @@ func (e *Encoder) Embed(ctx context.Context, texts ...string) (Tensor, error) {
 	if p.err != nil {
 		return out, p.err
 	}
+	var differs error
 	err := withContext(ctx, func(cancel abi.Cancel) error {
 		return e.alone(func(handle abi.Handle) abi.Status {
-			var vectors *float32
-			var shape, tokens *uint64
-			var count, rank, tokensCount uintptr
-			status := abi.EncoderEmbed(handle, words, uintptr(len(texts)), cancel, &vectors, &count, &shape, &rank, &tokens,
-				&tokensCount)
+			vectors := abi.NewTensor()
+			var tokens *uint64
+			var tokensCount uintptr
+			status := abi.EncoderEmbed(handle, words, uintptr(len(texts)), cancel, &vectors, &tokens, &tokensCount)
 			if status == abi.OK {
-				out = Tensor{Shape: copied(shape, rank), Values: copied(vectors, count)}
+				out, differs = copiedTensor[float32](&vectors)
 			}
 			return status
 		})
 	})
+	if err == nil {
+		err = differs
+	}
 	return out, err
 }
 

@@ -22,10 +22,19 @@ type Batch struct {
 func (b *Batch) raw(p *pins) *abi.Batch {
 	out := abi.NewBatch()
 	p.Pin(&out)
-	out.Inputs, out.InputsCount = pinned(p, b.Inputs.Values), uintptr(len(b.Inputs.Values))
-	out.Shape, out.ShapeCount = pinned(p, b.Inputs.Shape), uintptr(len(b.Inputs.Shape))
-	out.Targets, out.TargetsCount = pinned(p, b.Targets), uintptr(len(b.Targets))
-	out.Classes, out.ClassesCount = pinned(p, b.Classes), uintptr(len(b.Classes))
+	out.Inputs = b.Inputs.raw(p)
+	if len(b.Targets) > 0 == (len(b.Classes) > 0) && p.err == nil {
+		p.err = failed(InvalidArgument, "a batch has Targets or Classes: expected one of them")
+	}
+	if len(b.Classes) > 0 {
+		targets := abi.NewTensor()
+		p.Pin(&targets)
+		targets.Element, targets.Data = abi.ElementInt32, unsafe.Pointer(pinned(p, b.Classes))
+		targets.DataSize = uintptr(len(b.Classes)) * unsafe.Sizeof(b.Classes[0])
+		out.Targets = &targets
+	} else {
+		out.Targets = Tensor{Values: b.Targets}.raw(p)
+	}
 	return &out
 }
 
@@ -80,6 +89,9 @@ func (t *Trainer) Step(ctx context.Context, batch Batch) (Step, error) {
 	defer p.Unpin()
 	var out Step
 	raw := batch.raw(&p)
+	if p.err != nil {
+		return out, p.err
+	}
 	err := withContext(ctx, func(cancel abi.Cancel) error {
 		return t.alone(func(handle abi.Handle) abi.Status {
 			step := abi.NewTrainingStep()
@@ -99,16 +111,21 @@ func (t *Trainer) Evaluate(batch Batch) (loss float64, output Tensor, err error)
 	var p pins
 	defer p.Unpin()
 	raw := batch.raw(&p)
+	if p.err != nil {
+		return 0, output, p.err
+	}
+	var differs error
 	err = t.alone(func(handle abi.Handle) abi.Status {
-		var values *float32
-		var shape *uint64
-		var count, rank uintptr
-		status := abi.TrainerEvaluate(handle, raw, &loss, &values, &count, &shape, &rank)
+		result := abi.NewTensor()
+		status := abi.TrainerEvaluate(handle, raw, &loss, &result)
 		if status == abi.OK {
-			output = Tensor{Shape: copied(shape, rank), Values: copied(values, count)}
+			output, differs = copiedTensor[float32](&result)
 		}
 		return status
 	})
+	if err == nil {
+		err = differs
+	}
 	return loss, output, err
 }
 
@@ -208,6 +225,9 @@ func Train(ctx context.Context, config any, options TrainOptions) (map[string]an
 	}
 	if options.Validation != nil {
 		validation = options.Validation.raw(&p)
+	}
+	if p.err != nil {
+		return nil, p.err
 	}
 	var outcome map[string]any
 	err = withContext(ctx, func(cancel abi.Cancel) error {

@@ -151,7 +151,7 @@ Result<Network> network_of(std::uint64_t seed) {
 
 TrainerConfig config_of(const Learner& learner, double rate, int threads) {
   TrainerConfig config;
-  config.loss.name = "softmax_crossentropy";
+  config.loss.kind = LossKind::SoftmaxCrossEntropy;
   config.schedule.learning_rate = rate;
   config.session.threads = threads;
   if (!learner.mode) {

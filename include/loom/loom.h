@@ -526,17 +526,13 @@ struct loom_pass {
   loom_cancel cancel; /* read between cells: ends the call with CANCELLED */
 }; /* loom_pass */
 
-/* Samples that a network learns from: classes or target values, as its loss takes them. */
+/* Samples that a network learns from, with classes or target values, as its loss takes them. */
 struct loom_batch {
   uint32_t struct_size; /* sizeof(loom_batch), set by the caller */
-  const float* inputs; /* row-major */
-  size_t inputs_count;
-  const uint64_t* shape; /* of the inputs, samples first */
-  size_t shape_count;
-  const int32_t* classes; /* one id per row of the output */
-  size_t classes_count;
-  const float* targets; /* as many values per sample as the output has */
-  size_t targets_count;
+  const loom_tensor* inputs; /* float32 or the network's element, samples first */
+  /* int32: a class for each row of the output; float32 or the network's element: as many values for each sample as
+     the output has. The samples come first; no shape is needed */
+  const loom_tensor* targets;
 }; /* loom_batch */
 
 /* Result of one step of a training. */
@@ -1003,7 +999,8 @@ LOOM_API loom_status loom_network_save(loom_network network, const char* path, i
 LOOM_API loom_status loom_network_to_bytes(loom_network network, loom_network_format format, int32_t keep_master,
     loom_blob* bytes);
 
-/* Gives the spec as JSON: every setting that is not the default, without weights. */
+/* Gives the spec as JSON: every setting that is not the default, without weights. Widths have the names of other
+   frameworks: in_features, out_features, hidden_size and the like. */
 LOOM_API loom_status loom_network_spec(loom_network network, loom_blob* spec);
 
 /* Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what a lenient
@@ -1136,7 +1133,7 @@ LOOM_API loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* b
 
 /* Gives the loss of a batch and the output, which lasts until the next call; no weight changes. */
 LOOM_API loom_status loom_trainer_evaluate(loom_trainer trainer, const loom_batch* batch, double* loss,
-    const float** output, size_t* output_count, const uint64_t** output_shape, size_t* output_shape_count);
+    loom_tensor* output);
 
 /* Sets the epoch, from 0, for schedules that count epochs. */
 LOOM_API loom_status loom_trainer_set_epoch(loom_trainer trainer, uint64_t epoch);
@@ -1190,18 +1187,16 @@ LOOM_API loom_status loom_trainer_info(loom_trainer trainer, loom_blob* info);
 LOOM_API loom_status loom_tween_create(loom_network network, const void* config, size_t config_size,
     const uint64_t* shape, size_t shape_count, const loom_compute_options* options, loom_tween* tween);
 
-/* Runs the network; the output lasts until the next call. */
-LOOM_API loom_status loom_tween_forward(loom_tween tween, const float* input, size_t input_count,
-    const uint64_t* shape, size_t shape_count, const float** output, size_t* output_count,
-    const uint64_t** output_shape, size_t* output_shape_count);
+/* Runs the network; the output lasts until the next call. (input: of the element in which the network computes,
+   samples first) */
+LOOM_API loom_status loom_tween_forward(loom_tween tween, const loom_tensor* input, loom_tensor* output);
 
-/* Runs the rest of a step after a forward: gaps, budgets, updates. (target: of the output's shape) */
-LOOM_API loom_status loom_tween_step(loom_tween tween, const float* target, size_t target_count,
-    double learning_rate);
+/* Runs the rest of a step after a forward: gaps, budgets, updates. (target: as many values as the output) */
+LOOM_API loom_status loom_tween_step(loom_tween tween, const loom_tensor* target, double learning_rate);
 
-/* Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target: of the output's
-   shape) */
-LOOM_API loom_status loom_tween_backward(loom_tween tween, const float* target, size_t target_count);
+/* Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target: as many values as
+   the output) */
+LOOM_API loom_status loom_tween_backward(loom_tween tween, const loom_tensor* target);
 
 /* Measures how well each cell agrees with its target. */
 LOOM_API loom_status loom_tween_budgets(loom_tween tween);
@@ -1225,14 +1220,14 @@ LOOM_API loom_status loom_step_mesh_step(loom_step_mesh mesh, const loom_step_st
     const loom_tick_options* options);
 
 /* Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients of the weights
-   and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all) */
+   and gives that of the input of the newest tick, which lasts until the next call with the mesh; without data where
+   that tick had no input. (output_gradient: as many values as the output; ticks: at most; 0: all) */
 LOOM_API loom_status loom_step_mesh_backward(loom_step_mesh mesh, loom_step_state state,
-    const float* output_gradient, size_t output_gradient_count, uint64_t ticks, const float** input_gradient,
-    size_t* input_gradient_count);
+    const loom_tensor* output_gradient, uint64_t ticks, loom_tensor* input_gradient);
 
-/* Gives the gradient of a weight, added up since it was last cleared. */
-LOOM_API loom_status loom_step_mesh_gradient(loom_step_mesh mesh, const char* weight, float* values,
-    size_t values_count);
+/* Fills a tensor with the gradient of a weight, summed since it was last cleared, as float32 or float64. (values:
+   memory to fill; a shape must be that of the weight, or none) */
+LOOM_API loom_status loom_step_mesh_gradient(loom_step_mesh mesh, const char* weight, const loom_tensor* values);
 
 /* Sets every gradient to 0. */
 LOOM_API loom_status loom_step_mesh_clear_gradients(loom_step_mesh mesh);
@@ -1243,17 +1238,16 @@ LOOM_API loom_status loom_step_mesh_info(loom_step_mesh mesh, loom_blob* info);
 /* Makes a state without outputs. */
 LOOM_API loom_status loom_step_state_create(loom_step_mesh mesh, loom_step_state* state);
 
-/* Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick alone) */
-LOOM_API loom_status loom_step_state_set_input(loom_step_state state, const float* input, size_t input_count,
-    int32_t hold);
+/* Sets the input of the first cell. (input: as many values as the mesh's input, of the element in which the network
+   computes; hold: until it is replaced; 0: for the next tick alone) */
+LOOM_API loom_status loom_step_state_set_input(loom_step_state state, const loom_tensor* input, int32_t hold);
 
-/* Takes the input away. */
+/* Removes the input. */
 LOOM_API loom_status loom_step_state_clear_input(loom_step_state state);
 
-/* Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data has arrived in
+/* Gives the output of a cell in the last tick, until the next call with the mesh; NO_VALUE before data has reached
    it. (cell: its index; -1: the last one) */
-LOOM_API loom_status loom_step_state_output(loom_step_state state, int64_t cell, const float** output,
-    size_t* output_count, const uint64_t** output_shape, size_t* output_shape_count);
+LOOM_API loom_status loom_step_state_output(loom_step_state state, int64_t cell, loom_tensor* output);
 
 /* No input, no outputs, no history, tick 0. */
 LOOM_API loom_status loom_step_state_reset(loom_step_state state);
@@ -1278,9 +1272,10 @@ LOOM_API loom_status loom_step_state_ticks(loom_step_state state, uint64_t* tick
 LOOM_API loom_status loom_mesh_tween_create(loom_step_mesh mesh, const void* config, size_t config_size,
     uint64_t ticks, loom_mesh_tween* tween);
 
-/* Moves all weights once towards targets of the last cell's outputs, one state's after another. */
+/* Moves all weights once towards targets of the last cell's outputs, one state's after another. (targets: for each
+   state as many values as the output) */
 LOOM_API loom_status loom_mesh_tween_step(loom_mesh_tween tween, const loom_step_state* states,
-    size_t states_count, const float* targets, size_t targets_count, double learning_rate);
+    size_t states_count, const loom_tensor* targets, double learning_rate);
 
 /* ---- evolution ---- */
 /* Signatures, crosses, mutations and populations (docs/guide/evolution.md). */
@@ -1648,10 +1643,9 @@ LOOM_API loom_status loom_encoder_tokenizer(loom_encoder encoder, loom_tokenizer
 
 /* Gives a vector per text, one after another, and the number of tokens that were read of each; both last until the
    next call with the encoder. A text's vector has the same bits alone and among others. A text is cut off after
-   max_tokens. (shape: texts, dimensions) */
+   max_tokens. (vectors: float32 [texts, dimensions]) */
 LOOM_API loom_status loom_encoder_embed(loom_encoder encoder, const char* const* texts, size_t texts_count,
-    loom_cancel cancel, const float** vectors, size_t* vectors_count, const uint64_t** shape, size_t* shape_count,
-    const uint64_t** tokens, size_t* tokens_count);
+    loom_cancel cancel, loom_tensor* vectors, const uint64_t** tokens, size_t* tokens_count);
 
 /* ---- watching ---- */
 /* Events and statistics of the layers of a pass (docs/guide/telemetry.md). A watch changes no bit of any result, and

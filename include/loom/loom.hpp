@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -119,6 +120,22 @@ S sized() {
   return out;
 }
 
+// Values of the caller as a tensor, to read or to fill. The memory must last as long as the tensor is used.
+template <class T>
+loom_tensor tensor_of(const T* values, std::size_t count, const uint64_t* shape = nullptr, std::size_t rank = 0) {
+  constexpr loom_element element = std::is_same_v<T, float>          ? LOOM_ELEMENT_FLOAT32
+                                   : std::is_same_v<T, double>       ? LOOM_ELEMENT_FLOAT64
+                                   : std::is_same_v<T, std::int32_t> ? LOOM_ELEMENT_INT32
+                                   : std::is_same_v<T, std::int64_t> ? LOOM_ELEMENT_INT64
+                                                                     : LOOM_ELEMENT_NONE;
+  static_assert(element != LOOM_ELEMENT_NONE, "expected float, double, int32_t or int64_t");
+  auto out = sized<loom_tensor>();
+  out.element = element;
+  out.data = const_cast<T*>(values), out.data_size = count * sizeof(T);
+  out.shape = shape, out.shape_count = rank;
+  return out;
+}
+
 namespace detail {
 
 // The text of an error.
@@ -150,7 +167,7 @@ T finish(loom_status status, Make&& make) {
 
 // Gives the argument of an optional struct: NULL for one without values, which is the default.
 inline const loom_batch* given(const loom_batch& batch) {
-  return batch.inputs == nullptr && batch.shape_count == 0 ? nullptr : &batch;
+  return batch.inputs == nullptr && batch.targets == nullptr ? nullptr : &batch;
 }
 inline const loom_tensor* given(const loom_tensor& tensor) {
   return tensor.data == nullptr && tensor.element == LOOM_ELEMENT_NONE ? nullptr : &tensor;
@@ -259,7 +276,8 @@ class Network : public detail::Owner {
   // Like loom_network_save(), as bytes. (keep_master: of FORMAT_ENTITY)
   Result<Blob> to_bytes(loom_network_format format, bool keep_master) const;
 
-  // Gives the spec as JSON: every setting that is not the default, without weights.
+  // Gives the spec as JSON: every setting that is not the default, without weights. Widths have the names of other
+  // frameworks: in_features, out_features, hidden_size and the like.
   Result<Blob> spec() const;
 
   // Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what a lenient
@@ -637,7 +655,7 @@ class Trainer : public detail::Owner {
   Result<loom_training_step> step(const loom_batch& batch, const Cancel& cancel = {}) const;
 
   // Gives the loss of a batch and the output, which lasts until the next call; no weight changes.
-  Result<std::tuple<double, View<float>, View<uint64_t>>> evaluate(const loom_batch& batch) const;
+  Result<std::tuple<double, loom_tensor>> evaluate(const loom_batch& batch) const;
 
   // Sets the epoch, from 0, for schedules that count epochs.
   Result<void> set_epoch(uint64_t epoch) const;
@@ -674,11 +692,13 @@ class StepMesh : public detail::Owner {
       const loom_tick_options& options = sized<loom_tick_options>()) const;
 
   // Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients of the weights
-  // and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all)
-  Result<View<float>> backward(const StepState& state, View<float> output_gradient, uint64_t ticks) const;
+  // and gives that of the input of the newest tick, which lasts until the next call with the mesh; without data where
+  // that tick had no input. (output_gradient: as many values as the output; ticks: at most; 0: all)
+  Result<loom_tensor> backward(const StepState& state, const loom_tensor& output_gradient, uint64_t ticks) const;
 
-  // Gives the gradient of a weight, added up since it was last cleared.
-  Result<void> gradient(const std::string& weight, float* values, size_t values_count) const;
+  // Fills a tensor with the gradient of a weight, summed since it was last cleared, as float32 or float64. (values:
+  // memory to fill; a shape must be that of the weight, or none)
+  Result<void> gradient(const std::string& weight, const loom_tensor& values) const;
 
   // Sets every gradient to 0.
   Result<void> clear_gradients() const;
@@ -704,15 +724,16 @@ class StepState : public detail::Owner {
   // Makes a state without outputs.
   static Result<StepState> create(const StepMesh& mesh);
 
-  // Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick alone)
-  Result<void> set_input(View<float> input, bool hold) const;
+  // Sets the input of the first cell. (input: as many values as the mesh's input, of the element in which the network
+  // computes; hold: until it is replaced; 0: for the next tick alone)
+  Result<void> set_input(const loom_tensor& input, bool hold) const;
 
-  // Takes the input away.
+  // Removes the input.
   Result<void> clear_input() const;
 
-  // Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data has arrived in
+  // Gives the output of a cell in the last tick, until the next call with the mesh; NO_VALUE before data has reached
   // it. (cell: its index; -1: the last one)
-  Result<std::tuple<View<float>, View<uint64_t>>> output(int64_t cell) const;
+  Result<loom_tensor> output(int64_t cell) const;
 
   // No input, no outputs, no history, tick 0.
   Result<void> reset() const;
@@ -742,15 +763,16 @@ class Tween : public detail::Owner {
   static Result<Tween> create(const Network& network, std::string_view config, View<uint64_t> shape,
       const loom_compute_options& options = sized<loom_compute_options>());
 
-  // Runs the network; the output lasts until the next call.
-  Result<std::tuple<View<float>, View<uint64_t>>> forward(View<float> input, View<uint64_t> shape) const;
+  // Runs the network; the output lasts until the next call. (input: of the element in which the network computes,
+  // samples first)
+  Result<loom_tensor> forward(const loom_tensor& input) const;
 
-  // Runs the rest of a step after a forward: gaps, budgets, updates. (target: of the output's shape)
-  Result<void> step(View<float> target, double learning_rate) const;
+  // Runs the rest of a step after a forward: gaps, budgets, updates. (target: as many values as the output)
+  Result<void> step(const loom_tensor& target, double learning_rate) const;
 
-  // Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target: of the output's
-  // shape)
-  Result<void> backward(View<float> target) const;
+  // Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target: as many values
+  // as the output)
+  Result<void> backward(const loom_tensor& target) const;
 
   // Measures how well each cell agrees with its target.
   Result<void> budgets() const;
@@ -771,8 +793,9 @@ class MeshTween : public detail::Owner {
   // above: through so many captured ones)
   static Result<MeshTween> create(const StepMesh& mesh, std::string_view config, uint64_t ticks);
 
-  // Moves all weights once towards targets of the last cell's outputs, one state's after another.
-  Result<void> step(View<loom_step_state> states, View<float> targets, double learning_rate) const;
+  // Moves all weights once towards targets of the last cell's outputs, one state's after another. (targets: for each
+  // state as many values as the output)
+  Result<void> step(View<loom_step_state> states, const loom_tensor& targets, double learning_rate) const;
 };
 
 // Networks that are judged, mixed and changed, generation by generation.
@@ -908,9 +931,8 @@ class Encoder : public detail::Owner {
 
   // Gives a vector per text, one after another, and the number of tokens that were read of each; both last until the
   // next call with the encoder. A text's vector has the same bits alone and among others. A text is cut off after
-  // max_tokens. (shape: texts, dimensions)
-  Result<std::tuple<View<float>, View<uint64_t>, View<uint64_t>>> embed(View<const char*> texts,
-      const Cancel& cancel = {}) const;
+  // max_tokens. (vectors: float32 [texts, dimensions])
+  Result<std::tuple<loom_tensor, View<uint64_t>>> embed(View<const char*> texts, const Cancel& cancel = {}) const;
 };
 
 // Measures how fast accuracy recovers after the task changes.
@@ -1597,16 +1619,11 @@ inline Result<loom_training_step> Trainer::step(const loom_batch& batch, const C
       [&] { return step; });
 }
 
-inline Result<std::tuple<double, View<float>, View<uint64_t>>> Trainer::evaluate(const loom_batch& batch) const {
+inline Result<std::tuple<double, loom_tensor>> Trainer::evaluate(const loom_batch& batch) const {
   double loss{};
-  const float* output = nullptr;
-  std::size_t output_count = 0;
-  const uint64_t* output_shape = nullptr;
-  std::size_t output_shape_count = 0;
-  return detail::finish<std::tuple<double, View<float>, View<uint64_t>>>(loom_trainer_evaluate(get(), &batch, &loss,
-      &output, &output_count, &output_shape, &output_shape_count), [&] { return std::tuple<double, View<float>,
-          View<uint64_t>>(loss, View<float>(output, output_count), View<uint64_t>(output_shape,
-              output_shape_count)); });
+  auto output = sized<loom_tensor>();
+  return detail::finish<std::tuple<double, loom_tensor>>(loom_trainer_evaluate(get(), &batch, &loss, &output),
+      [&] { return std::tuple<double, loom_tensor>(loss, output); });
 }
 
 inline Result<void> Trainer::set_epoch(uint64_t epoch) const {
@@ -1645,17 +1662,15 @@ inline Result<void> StepMesh::step(View<loom_step_state> states, const loom_tick
   return detail::finish(loom_step_mesh_step(get(), states.data(), states.size(), &options));
 }
 
-inline Result<View<float>> StepMesh::backward(const StepState& state, View<float> output_gradient,
+inline Result<loom_tensor> StepMesh::backward(const StepState& state, const loom_tensor& output_gradient,
     uint64_t ticks) const {
-  const float* input_gradient = nullptr;
-  std::size_t input_gradient_count = 0;
-  return detail::finish<View<float>>(loom_step_mesh_backward(get(), state.get(), output_gradient.data(),
-      output_gradient.size(), ticks, &input_gradient, &input_gradient_count),
-          [&] { return View<float>(input_gradient, input_gradient_count); });
+  auto input_gradient = sized<loom_tensor>();
+  return detail::finish<loom_tensor>(loom_step_mesh_backward(get(), state.get(), &output_gradient, ticks,
+      &input_gradient), [&] { return input_gradient; });
 }
 
-inline Result<void> StepMesh::gradient(const std::string& weight, float* values, size_t values_count) const {
-  return detail::finish(loom_step_mesh_gradient(get(), weight.c_str(), values, values_count));
+inline Result<void> StepMesh::gradient(const std::string& weight, const loom_tensor& values) const {
+  return detail::finish(loom_step_mesh_gradient(get(), weight.c_str(), &values));
 }
 
 inline Result<void> StepMesh::clear_gradients() const {
@@ -1685,22 +1700,17 @@ inline Result<StepState> StepState::create(const StepMesh& mesh) {
       &state) : LOOM_UNSUPPORTED, [&] { return StepState(state); });
 }
 
-inline Result<void> StepState::set_input(View<float> input, bool hold) const {
-  return detail::finish(loom_step_state_set_input(get(), input.data(), input.size(), hold ? 1 : 0));
+inline Result<void> StepState::set_input(const loom_tensor& input, bool hold) const {
+  return detail::finish(loom_step_state_set_input(get(), &input, hold ? 1 : 0));
 }
 
 inline Result<void> StepState::clear_input() const {
   return detail::finish(loom_step_state_clear_input(get()));
 }
 
-inline Result<std::tuple<View<float>, View<uint64_t>>> StepState::output(int64_t cell) const {
-  const float* output = nullptr;
-  std::size_t output_count = 0;
-  const uint64_t* output_shape = nullptr;
-  std::size_t output_shape_count = 0;
-  return detail::finish<std::tuple<View<float>, View<uint64_t>>>(loom_step_state_output(get(), cell, &output,
-      &output_count, &output_shape, &output_shape_count), [&] { return std::tuple<View<float>,
-          View<uint64_t>>(View<float>(output, output_count), View<uint64_t>(output_shape, output_shape_count)); });
+inline Result<loom_tensor> StepState::output(int64_t cell) const {
+  auto output = sized<loom_tensor>();
+  return detail::finish<loom_tensor>(loom_step_state_output(get(), cell, &output), [&] { return output; });
 }
 
 inline Result<void> StepState::reset() const {
@@ -1738,23 +1748,17 @@ inline Result<Tween> Tween::create(const Network& network, std::string_view conf
       shape.data(), shape.size(), &options, &tween) : LOOM_UNSUPPORTED, [&] { return Tween(tween); });
 }
 
-inline Result<std::tuple<View<float>, View<uint64_t>>> Tween::forward(View<float> input, View<uint64_t> shape) const {
-  const float* output = nullptr;
-  std::size_t output_count = 0;
-  const uint64_t* output_shape = nullptr;
-  std::size_t output_shape_count = 0;
-  return detail::finish<std::tuple<View<float>, View<uint64_t>>>(loom_tween_forward(get(), input.data(),
-      input.size(), shape.data(), shape.size(), &output, &output_count, &output_shape, &output_shape_count),
-          [&] { return std::tuple<View<float>, View<uint64_t>>(View<float>(output, output_count),
-              View<uint64_t>(output_shape, output_shape_count)); });
+inline Result<loom_tensor> Tween::forward(const loom_tensor& input) const {
+  auto output = sized<loom_tensor>();
+  return detail::finish<loom_tensor>(loom_tween_forward(get(), &input, &output), [&] { return output; });
 }
 
-inline Result<void> Tween::step(View<float> target, double learning_rate) const {
-  return detail::finish(loom_tween_step(get(), target.data(), target.size(), learning_rate));
+inline Result<void> Tween::step(const loom_tensor& target, double learning_rate) const {
+  return detail::finish(loom_tween_step(get(), &target, learning_rate));
 }
 
-inline Result<void> Tween::backward(View<float> target) const {
-  return detail::finish(loom_tween_backward(get(), target.data(), target.size()));
+inline Result<void> Tween::backward(const loom_tensor& target) const {
+  return detail::finish(loom_tween_backward(get(), &target));
 }
 
 inline Result<void> Tween::budgets() const {
@@ -1776,9 +1780,9 @@ inline Result<MeshTween> MeshTween::create(const StepMesh& mesh, std::string_vie
       config.size(), ticks, &tween) : LOOM_UNSUPPORTED, [&] { return MeshTween(tween); });
 }
 
-inline Result<void> MeshTween::step(View<loom_step_state> states, View<float> targets, double learning_rate) const {
-  return detail::finish(loom_mesh_tween_step(get(), states.data(), states.size(), targets.data(), targets.size(),
-      learning_rate));
+inline Result<void> MeshTween::step(View<loom_step_state> states, const loom_tensor& targets,
+    double learning_rate) const {
+  return detail::finish(loom_mesh_tween_step(get(), states.data(), states.size(), &targets, learning_rate));
 }
 
 inline Result<Population> Population::create(const Network& base, View<uint64_t> shape, std::string_view config,
@@ -1928,18 +1932,14 @@ inline Result<Tokenizer> Encoder::tokenizer() const {
   return detail::finish<Tokenizer>(loom_encoder_tokenizer(get(), &tokenizer), [&] { return Tokenizer(tokenizer); });
 }
 
-inline Result<std::tuple<View<float>, View<uint64_t>, View<uint64_t>>> Encoder::embed(View<const char*> texts,
+inline Result<std::tuple<loom_tensor, View<uint64_t>>> Encoder::embed(View<const char*> texts,
     const Cancel& cancel) const {
-  const float* vectors = nullptr;
-  std::size_t vectors_count = 0;
-  const uint64_t* shape = nullptr;
-  std::size_t shape_count = 0;
+  auto vectors = sized<loom_tensor>();
   const uint64_t* tokens = nullptr;
   std::size_t tokens_count = 0;
-  return detail::finish<std::tuple<View<float>, View<uint64_t>, View<uint64_t>>>(loom_encoder_embed(get(),
-      texts.data(), texts.size(), cancel.get(), &vectors, &vectors_count, &shape, &shape_count, &tokens,
-          &tokens_count), [&] { return std::tuple<View<float>, View<uint64_t>, View<uint64_t>>(View<float>(vectors,
-              vectors_count), View<uint64_t>(shape, shape_count), View<uint64_t>(tokens, tokens_count)); });
+  return detail::finish<std::tuple<loom_tensor, View<uint64_t>>>(loom_encoder_embed(get(), texts.data(),
+      texts.size(), cancel.get(), &vectors, &tokens, &tokens_count), [&] { return std::tuple<loom_tensor,
+          View<uint64_t>>(vectors, View<uint64_t>(tokens, tokens_count)); });
 }
 
 inline Result<Adaptation> Adaptation::create(double window_ms, double total_ms, const std::string& task) {

@@ -336,23 +336,6 @@ class NetworkOptions(Structure):
         super().__init__(struct_size=sizeof(self.__class__), **values)
 
 
-class Batch(Structure):
-    _fields_ = [
-        ("struct_size", c_uint32),
-        ("inputs", POINTER(c_float)),
-        ("inputs_count", c_size_t),
-        ("shape", POINTER(c_uint64)),
-        ("shape_count", c_size_t),
-        ("classes", POINTER(c_int32)),
-        ("classes_count", c_size_t),
-        ("targets", POINTER(c_float)),
-        ("targets_count", c_size_t),
-    ]
-
-    def __init__(self, **values: object) -> None:
-        super().__init__(struct_size=sizeof(self.__class__), **values)
-
-
 class TrainingStep(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -486,6 +469,17 @@ class Pass(Structure):
         ("external", POINTER(Tensor)),
         ("mask", POINTER(Tensor)),
         ("cancel", c_uint64),
+    ]
+
+    def __init__(self, **values: object) -> None:
+        super().__init__(struct_size=sizeof(self.__class__), **values)
+
+
+class Batch(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("inputs", POINTER(Tensor)),
+        ("targets", POINTER(Tensor)),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -792,8 +786,7 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_trainer_create", c_int32,
              [c_uint64, c_void_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(ComputeOptions), POINTER(c_uint64)])
     _declare(library, "loom_trainer_step", c_int32, [c_uint64, POINTER(Batch), c_uint64, POINTER(TrainingStep)])
-    _declare(library, "loom_trainer_evaluate", c_int32,
-             [c_uint64, POINTER(Batch), POINTER(c_double), POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+    _declare(library, "loom_trainer_evaluate", c_int32, [c_uint64, POINTER(Batch), POINTER(c_double), POINTER(Tensor)])
     _declare(library, "loom_trainer_set_epoch", c_int32, [c_uint64, c_uint64])
     _declare(library, "loom_trainer_observe", c_int32, [c_uint64, c_double])
     _declare(library, "loom_training_run", c_int32,
@@ -810,10 +803,9 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_trainer_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_tween_create", c_int32,
              [c_uint64, c_void_p, c_size_t, POINTER(c_uint64), c_size_t, POINTER(ComputeOptions), POINTER(c_uint64)])
-    _declare(library, "loom_tween_forward", c_int32,
-             [c_uint64, POINTER(c_float), c_size_t, POINTER(c_uint64), c_size_t, POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
-    _declare(library, "loom_tween_step", c_int32, [c_uint64, POINTER(c_float), c_size_t, c_double])
-    _declare(library, "loom_tween_backward", c_int32, [c_uint64, POINTER(c_float), c_size_t])
+    _declare(library, "loom_tween_forward", c_int32, [c_uint64, POINTER(Tensor), POINTER(Tensor)])
+    _declare(library, "loom_tween_step", c_int32, [c_uint64, POINTER(Tensor), c_double])
+    _declare(library, "loom_tween_backward", c_int32, [c_uint64, POINTER(Tensor)])
     _declare(library, "loom_tween_budgets", c_int32, [c_uint64])
     _declare(library, "loom_tween_apply", c_int32, [c_uint64, c_double])
     _declare(library, "loom_tween_info", c_int32, [c_uint64, POINTER(c_uint64)])
@@ -821,15 +813,14 @@ def declare(library: CDLL) -> None:
              [c_uint64, POINTER(c_uint64), c_size_t, POINTER(StepMeshOptions), POINTER(c_uint64)])
     _declare(library, "loom_step_mesh_step", c_int32, [c_uint64, POINTER(c_uint64), c_size_t, POINTER(TickOptions)])
     _declare(library, "loom_step_mesh_backward", c_int32,
-             [c_uint64, c_uint64, POINTER(c_float), c_size_t, c_uint64, POINTER(POINTER(c_float)), POINTER(c_size_t)])
-    _declare(library, "loom_step_mesh_gradient", c_int32, [c_uint64, c_char_p, POINTER(c_float), c_size_t])
+             [c_uint64, c_uint64, POINTER(Tensor), c_uint64, POINTER(Tensor)])
+    _declare(library, "loom_step_mesh_gradient", c_int32, [c_uint64, c_char_p, POINTER(Tensor)])
     _declare(library, "loom_step_mesh_clear_gradients", c_int32, [c_uint64])
     _declare(library, "loom_step_mesh_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_step_state_create", c_int32, [c_uint64, POINTER(c_uint64)])
-    _declare(library, "loom_step_state_set_input", c_int32, [c_uint64, POINTER(c_float), c_size_t, c_int32])
+    _declare(library, "loom_step_state_set_input", c_int32, [c_uint64, POINTER(Tensor), c_int32])
     _declare(library, "loom_step_state_clear_input", c_int32, [c_uint64])
-    _declare(library, "loom_step_state_output", c_int32,
-             [c_uint64, c_int64, POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+    _declare(library, "loom_step_state_output", c_int32, [c_uint64, c_int64, POINTER(Tensor)])
     _declare(library, "loom_step_state_reset", c_int32, [c_uint64])
     _declare(library, "loom_step_state_fork", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_step_state_snapshot", c_int32, [c_uint64, POINTER(c_uint64)])
@@ -838,7 +829,7 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_step_state_ticks", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_mesh_tween_create", c_int32, [c_uint64, c_void_p, c_size_t, c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_mesh_tween_step", c_int32,
-             [c_uint64, POINTER(c_uint64), c_size_t, POINTER(c_float), c_size_t, c_double])
+             [c_uint64, POINTER(c_uint64), c_size_t, POINTER(Tensor), c_double])
     _declare(library, "loom_dna_extract", c_int32, [c_uint64, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_dna_compare", c_int32, [c_uint64, c_uint64, c_int32, POINTER(c_uint64)])
     _declare(library, "loom_dna_draw", c_int32, [c_uint64, c_uint64, c_int32, POINTER(c_uint64)])
@@ -951,7 +942,7 @@ def declare(library: CDLL) -> None:
     _declare(library, "loom_encoder_info", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_encoder_tokenizer", c_int32, [c_uint64, POINTER(c_uint64)])
     _declare(library, "loom_encoder_embed", c_int32,
-             [c_uint64, POINTER(c_char_p), c_size_t, c_uint64, POINTER(POINTER(c_float)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
+             [c_uint64, POINTER(c_char_p), c_size_t, c_uint64, POINTER(Tensor), POINTER(POINTER(c_uint64)), POINTER(c_size_t)])
     _declare(library, "loom_network_session_watch", c_int32, [c_uint64, OnLayer, c_void_p])
     _declare(library, "loom_network_session_watch_windows", c_int32, [c_uint64, c_uint64, OnWindow, c_void_p])
     _declare(library, "loom_network_session_report_to", c_int32, [c_uint64, c_char_p])

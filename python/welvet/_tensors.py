@@ -16,12 +16,10 @@ if TYPE_CHECKING:
 
     from ._types import AnyArray, Array, Kind, Memory, Numbers, Pointer, Shape
 
-_POINTERS: dict[str, Any] = {
-    "f": ctypes.POINTER(ctypes.c_float),
-    "d": ctypes.POINTER(ctypes.c_double),
-    "i": ctypes.POINTER(ctypes.c_int32),
-}
-NUMBERS = {"f": (_abi.ELEMENT_FLOAT32, 4), "d": (_abi.ELEMENT_FLOAT64, 8)}  # element and bytes of a number
+_POINTERS: dict[str, Any] = {"f": ctypes.POINTER(ctypes.c_float), "d": ctypes.POINTER(ctypes.c_double),
+                             "i": ctypes.POINTER(ctypes.c_int32)}
+# Element and bytes of a number.
+NUMBERS = {"f": (_abi.ELEMENT_FLOAT32, 4), "d": (_abi.ELEMENT_FLOAT64, 8), "i": (_abi.ELEMENT_INT32, 4)}
 _NUMPY = {"f": "float32", "d": "float64", "i": "int32"}
 
 
@@ -196,18 +194,18 @@ def copied_tensor(element: int, address: int, size: int, shape: Sequence[int]) -
 def batch(inputs: Numbers, targets: Numbers | None, classes: Numbers | None) -> tuple[_abi.Batch, object]:
     """Samples with their targets or classes as the library takes them, and what keeps them alive."""
     data = given(inputs, "inputs")
-    extents = data.extents()
-    out = _abi.Batch(inputs=data.pointer, inputs_count=data.count, shape=extents, shape_count=len(extents))
-    keeps: list[object] = [data, extents]
-    if targets is not None:
-        more = given(targets, "targets")
-        out.targets, out.targets_count = more.pointer, more.count
-        keeps.append(more)
-    if classes is not None:
-        more = given(classes, "classes", "i")
-        out.classes, out.classes_count = more.pointer, more.count
-        keeps.append(more)
-    return out, keeps
+    if (targets is None) == (classes is None):
+        raise ValueError("a batch has targets or classes: expected one of them")
+    more = given(targets, "targets") if targets is not None else given(classes, "classes", "i")  # type: ignore[arg-type]
+    tensors = data.tensor(), more.tensor()
+    return _abi.Batch(inputs=ctypes.pointer(tensors[0]), targets=ctypes.pointer(tensors[1])), (data, more, tensors)
+
+
+def array_of(out: _abi.Tensor, shape: Sequence[int] | None = None) -> Array:
+    """A copy of a tensor that the library gives, in its shape or another one."""
+    kind: Kind = "d" if out.element == _abi.ELEMENT_FLOAT64 else "f"
+    extents = tuple(out.shape[:out.shape_count]) if shape is None else shape
+    return copied(out.data or 0, out.data_size // NUMBERS[kind][1], extents, kind)
 
 
 def _refuse_masks(np: ModuleType, value: Any, what: str) -> None:

@@ -5,6 +5,7 @@
 #include <loom/loom.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -33,9 +34,19 @@ inline std::string take(loom_blob blob) {
 template <class T>
 loom_tensor tensor_of(const T* values, std::size_t count, const std::uint64_t* shape = nullptr, std::size_t rank = 0) {
   auto out = sized<loom_tensor>();
-  out.element = std::is_same_v<T, double> ? LOOM_ELEMENT_FLOAT64 : LOOM_ELEMENT_FLOAT32;
+  out.element = std::is_same_v<T, double>         ? LOOM_ELEMENT_FLOAT64
+                : std::is_same_v<T, std::int32_t> ? LOOM_ELEMENT_INT32
+                                                  : LOOM_ELEMENT_FLOAT32;
   out.data = const_cast<T*>(values), out.data_size = count * sizeof(T), out.shape = shape, out.shape_count = rank;
   return out;
+}
+template <class T>
+loom_tensor tensor_of(const std::vector<T>& values) {
+  return tensor_of(values.data(), values.size());
+}
+template <class T, std::size_t Rank>
+loom_tensor tensor_of(const std::vector<T>& values, const std::uint64_t (&shape)[Rank]) {
+  return tensor_of(values.data(), values.size(), shape, Rank);
 }
 template <class T = float>
 std::vector<T> values_of(const loom_tensor& tensor) {
@@ -43,6 +54,23 @@ std::vector<T> values_of(const loom_tensor& tensor) {
   const auto* const values = static_cast<const T*>(tensor.data);
   return {values, values + tensor.data_size / sizeof(T)};
 }
+
+// A batch of classes (int32) or values, whose memory must live as long.
+class Batch {
+ public:
+  template <class X, class T, std::size_t Rank>
+  Batch(const std::vector<X>& inputs, const std::uint64_t (&shape)[Rank], const std::vector<T>& targets)
+      : inputs_(tensor_of(inputs, shape)), targets_(tensor_of(targets)) {
+    batch_.struct_size = sizeof batch_;
+    batch_.inputs = &inputs_, batch_.targets = &targets_;
+  }
+  Batch(const Batch&) = delete;
+  const loom_batch* get() const { return &batch_; }
+
+ private:
+  loom_tensor inputs_, targets_;
+  loom_batch batch_{};
+};
 
 template <class T>
 loom_status forward(loom_network_session session, const std::vector<T>& x, const std::vector<std::uint64_t>& shape,

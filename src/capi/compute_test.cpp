@@ -14,6 +14,7 @@
 namespace loom::capi_compute_test {
 namespace {
 
+using test::Batch;
 using test::sized;
 
 struct Call {
@@ -130,12 +131,10 @@ TEST(CapiCompute, MemoryDevicesAndOlderStructsCount) {
     return loom_trainer_create(network, config.data(), config.size(), shape, 2, &compute, &trainer);
   };
   const std::vector<float> x(8 * 40, 0.5f), t(8 * 70, 0.5f);
-  auto batch = sized<loom_batch>();
-  batch.inputs = x.data(), batch.inputs_count = x.size(), batch.shape = shape, batch.shape_count = 2;
-  batch.targets = t.data(), batch.targets_count = t.size();
+  const Batch batch(x, shape, t);
   const auto step = [&] {
     auto done = sized<loom_training_step>();
-    const loom_status status = loom_trainer_step(trainer, &batch, 0, &done);
+    const loom_status status = loom_trainer_step(trainer, batch.get(), 0, &done);
     EXPECT_EQ(loom_release(trainer), LOOM_OK);
     return status;
   };

@@ -19,8 +19,10 @@
 namespace loom::device_test {
 namespace {
 
+using loom::test::Batch;
 using loom::test::sized;
 using loom::test::take;
+using loom::test::tensor_of;
 
 // Everything that calls gave, a line with a hash for each.
 class Results {
@@ -28,6 +30,9 @@ class Results {
   void ok(loom_status status) { EXPECT_EQ(status, LOOM_OK) << loom_last_error(); }
   void see(const char* what, const float* values, std::size_t count) {
     see(what, std::as_bytes(std::span(values, values == nullptr ? 0 : count)));
+  }
+  void see(const char* what, const loom_tensor& tensor) {
+    see(what, {static_cast<const std::byte*>(tensor.data), tensor.data_size});
   }
   void see_blob(const char* what, loom_blob blob) {
     const std::string bytes = take(blob);
@@ -106,15 +111,13 @@ std::string trained(const char* device, const std::string& config) {
   loom_trainer t = 0;
   r.ok(loom_trainer_create(n, config.data(), config.size(), kShape, 2, &options, &t));
   const loom_network_session there = session(r, n, device), here = session(r, n, nullptr);
-  auto batch = sized<loom_batch>();
   const std::vector<float> targets = seeded(9, kSamples * kOutputs);
-  batch.shape = kShape, batch.shape_count = 2, batch.targets = targets.data(), batch.targets_count = targets.size();
   std::vector<float> x;
   for (unsigned step = 0; step < 4; ++step) {
     x = seeded(20 + step, kSamples * kInputs);
-    batch.inputs = x.data(), batch.inputs_count = x.size();
+    const Batch batch(x, kShape, targets);
     auto done = sized<loom_training_step>();
-    r.ok(loom_trainer_step(t, &batch, 0, &done));
+    r.ok(loom_trainer_step(t, batch.get(), 0, &done));
     EXPECT_EQ(done.skipped, 0) << std::string(done.why, done.why_size);
     const auto loss = static_cast<float>(done.loss);
     r.see("loss", &loss, 1);
@@ -122,11 +125,9 @@ std::string trained(const char* device, const std::string& config) {
     if (step == 1) pass(r, here, step, false), r.see_weights(n);
   }
   double loss = 0;
-  const float* y = nullptr;
-  const std::uint64_t* shape = nullptr;
-  std::size_t count = 0, rank = 0;
-  r.ok(loom_trainer_evaluate(t, &batch, &loss, &y, &count, &shape, &rank));
-  r.see("output", y, count);
+  auto y = sized<loom_tensor>();
+  r.ok(loom_trainer_evaluate(t, Batch(x, kShape, targets).get(), &loss, &y));
+  r.see("output", y);
   r.see_weights(n);
   for (const loom_handle h : {t, there, here, n}) r.ok(loom_release(h));
   return r.lines();
@@ -137,17 +138,16 @@ std::string by_targets(const char* device) {
   Results r;
   loom_network n = network();
   const std::vector<float> x = seeded(1, kSamples * kInputs), target = seeded(2, kSamples * kOutputs);
-  const float* y = nullptr;
-  const std::uint64_t* shape = nullptr;
-  std::size_t count = 0, rank = 0;
+  const loom_tensor inputs = tensor_of(x, kShape), targets = tensor_of(target);
+  auto y = sized<loom_tensor>();
   auto options = sized<loom_compute_options>();
   options.device = device;
   loom_tween t = 0;
   r.ok(loom_tween_create(n, nullptr, 0, kShape, 2, &options, &t));
   for (int i = 0; i < 3; ++i) {
-    r.ok(loom_tween_forward(t, x.data(), x.size(), kShape, 2, &y, &count, &shape, &rank));
-    r.see("output", y, count);
-    r.ok(loom_tween_step(t, target.data(), target.size(), 0.05));
+    r.ok(loom_tween_forward(t, &inputs, &y));
+    r.see("output", y);
+    r.ok(loom_tween_step(t, &targets, 0.05));
   }
   r.see_weights(n);
   for (const loom_handle h : {t, n}) r.ok(loom_release(h));
@@ -161,21 +161,22 @@ std::string by_targets(const char* device) {
   r.ok(loom_step_mesh_create(n, kShape, 2, &mesh_options, &mesh));
   loom_step_state state = 0, other = 0;
   r.ok(loom_step_state_create(mesh, &state));
-  r.ok(loom_step_state_set_input(state, x.data(), x.size(), 1));
+  r.ok(loom_step_state_set_input(state, &inputs, 1));
   loom_mesh_tween tween = 0;
   r.ok(loom_mesh_tween_create(mesh, nullptr, 0, 0, &tween));
   auto ticks = sized<loom_tick_options>();
   ticks.ticks = 4, ticks.capture = 1;
   for (int i = 0; i < 3; ++i) {
     r.ok(loom_step_mesh_step(mesh, &state, 1, &ticks));
-    r.ok(loom_step_state_output(state, -1, &y, &count, &shape, &rank));
-    r.see("output", y, count);
-    r.ok(loom_step_mesh_backward(mesh, state, target.data(), target.size(), 0, &y, &count));
-    r.see("input gradient", y, count);
-    r.ok(loom_mesh_tween_step(tween, &state, 1, target.data(), target.size(), 0.05));
+    r.ok(loom_step_state_output(state, -1, &y));
+    r.see("output", y);
+    r.ok(loom_step_mesh_backward(mesh, state, &targets, 0, &y));
+    r.see("input gradient", y);
+    r.ok(loom_mesh_tween_step(tween, &state, 1, &targets, 0.05));
   }
   std::vector<float> gradient(130 * 40);
-  r.ok(loom_step_mesh_gradient(mesh, "layers.0.weight", gradient.data(), gradient.size()));
+  const loom_tensor weight_gradient = tensor_of(gradient);
+  r.ok(loom_step_mesh_gradient(mesh, "layers.0.weight", &weight_gradient));
   r.see("gradient", gradient.data(), gradient.size());
   r.see_weights(n);
   r.ok(loom_step_state_fork(state, &other));
@@ -277,16 +278,14 @@ TEST(GpuCapi, a_session_outlives_its_card_and_a_training_says_that_it_is_gone) {
   loom_trainer t = 0;
   const std::string config = R"({"loss":"mse","learning_rate":0.01})";
   r.ok(loom_trainer_create(n, config.data(), config.size(), kShape, 2, &options, &t));
-  auto batch = sized<loom_batch>();
   const std::vector<float> x = seeded(1, kSamples * kInputs), targets = seeded(9, kSamples * kOutputs);
-  batch.shape = kShape, batch.shape_count = 2, batch.targets = targets.data(), batch.targets_count = targets.size();
-  batch.inputs = x.data(), batch.inputs_count = x.size();
+  const Batch batch(x, kShape, targets);
   auto done = sized<loom_training_step>();
-  r.ok(loom_trainer_step(t, &batch, 0, &done));
+  r.ok(loom_trainer_step(t, batch.get(), 0, &done));
   faults->lost_at_submit = 0;
   loom_blob hash = 0;
   for (int again = 0; again < 2; ++again) {
-    EXPECT_EQ(loom_trainer_step(t, &batch, 0, &done), LOOM_DEVICE_LOST) << loom_last_error();
+    EXPECT_EQ(loom_trainer_step(t, batch.get(), 0, &done), LOOM_DEVICE_LOST) << loom_last_error();
     EXPECT_EQ(loom_network_hash(n, &hash), LOOM_DEVICE_LOST) << loom_last_error();
   }
   for (const loom_handle h : {t, n}) r.ok(loom_release(h));

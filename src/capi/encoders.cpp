@@ -42,7 +42,6 @@ void keep(EncoderObject& to, const std::vector<TextEmbedding>& found) {
     to.vectors.insert(to.vectors.end(), each.values.begin(), each.values.end());
     to.tokens.push_back(each.tokens);
   }
-  to.shape = {found.size(), width};
 }
 
 }  // namespace
@@ -93,10 +92,10 @@ loom_status loom_encoder_tokenizer(loom_encoder encoder, loom_tokenizer* tokeniz
 }
 
 loom_status loom_encoder_embed(loom_encoder encoder, const char* const* texts, size_t texts_count, loom_cancel cancel,
-                               const float** vectors, size_t* vectors_count, const uint64_t** shape,
-                               size_t* shape_count, const uint64_t** tokens, size_t* tokens_count) {
+                               loom_tensor* vectors, const uint64_t** tokens, size_t* tokens_count) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY_VOID(need_results(vectors, vectors_count, shape, shape_count, tokens, tokens_count));
+    LOOM_TRY(const std::uint32_t room, room_in(vectors));
+    LOOM_TRY_VOID(need_results(tokens, tokens_count));
     LOOM_TRY(const auto given, need_array(texts, texts_count, "texts"));
     if (given.empty()) return fail(Code::InvalidArgument, "texts is empty");
     std::vector<std::string> words;
@@ -110,8 +109,8 @@ loom_status loom_encoder_embed(loom_encoder encoder, const char* const* texts, s
     EncoderObject& object = *taken.operator->();
     keep(object, found);
     object.receipt = receipt_of(object.folder, object.encoder, object.options, std::move(words), found);
-    *vectors = object.vectors.data(), *vectors_count = object.vectors.size();
-    *shape = object.shape.data(), *shape_count = object.shape.size();
+    const Shape shape = Shape::of({found.size(), object.encoder.dimensions()});
+    write_struct(tensor_of_view({object.vectors.data(), shape, Element::f32}, object.shape), vectors, room);
     *tokens = object.tokens.data(), *tokens_count = object.tokens.size();
     return {};
   });

@@ -20,8 +20,10 @@
 namespace loom::capi_file_exchange_test {
 namespace {
 
+using test::Batch;
 using test::sized;
 using test::take;
+using test::values_of;
 
 const std::string kSpec = R"({"seed":7,"input_shape":[96],"layers":[
   {"type":"dense","input_height":96,"output_height":200,"activation":"tanh","bias":true},
@@ -163,16 +165,14 @@ TEST(CapiExport, a_network_is_exported_as_it_stands_while_it_learns) {  // F-43
   loom_trainer trainer = 0;
   ASSERT_EQ(loom_trainer_create(network, config.data(), config.size(), shape, 2, nullptr, &trainer), LOOM_OK)
       << loom_last_error();
-  auto batch = sized<loom_batch>();
-  batch.inputs = x.data(), batch.inputs_count = x.size(), batch.shape = shape, batch.shape_count = 2;
-  batch.targets = t.data(), batch.targets_count = t.size();
+  const Batch batch(x, shape, t);
   auto step = sized<loom_training_step>();
-  ASSERT_EQ(loom_trainer_step(trainer, &batch, 0, &step), LOOM_OK) << loom_last_error();
+  ASSERT_EQ(loom_trainer_step(trainer, batch.get(), 0, &step), LOOM_OK) << loom_last_error();
   loom_blob report = 0;
   ASSERT_EQ(loom_network_export(network, onnx.c_str(), nullptr, &report), LOOM_OK) << loom_last_error();
   EXPECT_GT(parse_json(take(report)).value()["nodes"].get<int>(), 2);
   const std::vector<float> expected = forward(network, x, 300);
-  ASSERT_EQ(loom_trainer_step(trainer, &batch, 0, &step), LOOM_OK) << loom_last_error();
+  ASSERT_EQ(loom_trainer_step(trainer, batch.get(), 0, &step), LOOM_OK) << loom_last_error();
 
   loom_graph graph = 0;
   ASSERT_EQ(loom_graph_open(onnx.c_str(), nullptr, &graph), LOOM_OK) << loom_last_error();
@@ -252,17 +252,20 @@ TEST(CapiEncoder, vectors_are_those_of_the_engine_whoever_lends_the_threads) {  
   ASSERT_EQ(loom_encoder_open(test::data_path("minilm").c_str(), &options, &encoder), LOOM_OK) << loom_last_error();
   std::vector<const char*> given;
   for (const std::string& text : texts) given.push_back(text.c_str());
-  const float* vectors = nullptr;
-  const std::uint64_t *shape = nullptr, *tokens = nullptr;
-  std::size_t count = 0, rank = 0, texts_count = 0;
+  auto vectors = sized<loom_tensor>();
+  const std::uint64_t* tokens = nullptr;
+  std::size_t texts_count = 0;
   const auto embed = [&](std::size_t n, loom_cancel cancel) {
-    return loom_encoder_embed(encoder, given.data(), n, cancel, &vectors, &count, &shape, &rank, &tokens, &texts_count);
+    return loom_encoder_embed(encoder, given.data(), n, cancel, &vectors, &tokens, &texts_count);
   };
   ASSERT_EQ(embed(given.size(), 0), LOOM_OK) << loom_last_error();
-  ASSERT_EQ(std::vector<std::uint64_t>(shape, shape + rank), (std::vector<std::uint64_t>{4, 384}));
-  ASSERT_EQ(count, 4u * 384);
+  ASSERT_EQ(std::vector<std::uint64_t>(vectors.shape, vectors.shape + vectors.shape_count),
+            (std::vector<std::uint64_t>{4, 384}));
+  const std::vector<float> all = values_of(vectors);
+  ASSERT_EQ(all.size(), 4u * 384);
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    EXPECT_EQ(std::vector<float>(vectors + i * 384, vectors + (i + 1) * 384), expected[i].values) << texts[i];
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(i * 384);
+    EXPECT_EQ(std::vector<float>(first, first + 384), expected[i].values) << texts[i];
     EXPECT_EQ(tokens[i], expected[i].tokens);
   }
   loom_tokenizer tokenizer = 0;
@@ -284,7 +287,7 @@ TEST(CapiEncoder, vectors_are_those_of_the_engine_whoever_lends_the_threads) {  
   given[1] = nullptr;
   EXPECT_EQ(embed(2, 0), LOOM_INVALID_ARGUMENT);
   ASSERT_EQ(embed(1, 0), LOOM_OK);
-  EXPECT_EQ(std::vector<float>(vectors, vectors + count), expected[0].values);
+  EXPECT_EQ(values_of(vectors), expected[0].values);
   loom_encoder none = 0;
   EXPECT_EQ(loom_encoder_open("nowhere", nullptr, &none), LOOM_NOT_FOUND);
   options.dtype = "q4_0";
@@ -300,11 +303,11 @@ TEST(CapiEncoder, APromptIsChosenByTextOrByName) {
     options.prompt = prompt, options.prompt_name = name;
     loom_encoder encoder = 0;
     EXPECT_EQ(loom_encoder_open(folder.c_str(), &options, &encoder), LOOM_OK) << loom_last_error();
-    const float* vectors = nullptr;
-    const std::uint64_t *shape = nullptr, *tokens = nullptr;
-    std::size_t count = 0, rank = 0, texts = 0;
-    EXPECT_EQ(loom_encoder_embed(encoder, &text, 1, 0, &vectors, &count, &shape, &rank, &tokens, &texts), LOOM_OK);
-    std::vector<float> out(vectors, vectors + count);
+    auto vectors = sized<loom_tensor>();
+    const std::uint64_t* tokens = nullptr;
+    std::size_t texts = 0;
+    EXPECT_EQ(loom_encoder_embed(encoder, &text, 1, 0, &vectors, &tokens, &texts), LOOM_OK);
+    std::vector<float> out = values_of(vectors);
     EXPECT_EQ(loom_release(encoder), LOOM_OK);
     return out;
   };

@@ -2,6 +2,7 @@
 // Objects of the handles of graphs and encoders.
 
 #include "capi/objects.h"
+#include "capi/tensors.h"
 #include "graph/plan.h"
 #include "lm/encoder.h"
 
@@ -24,7 +25,7 @@ struct EncoderObject : Object {
   Result<Receipt> receipt = fail(Code::InvalidState, "the encoder has embedded no texts so far");
   std::vector<float> vectors;
   std::vector<std::uint64_t> tokens;
-  std::array<std::uint64_t, 2> shape{};
+  Extents shape;
 };
 
 }  // namespace loom::capi

@@ -16,9 +16,10 @@ namespace {
 
 using loom::test::sized;
 using loom::test::take;
+using loom::test::tensor_of;
 
-loom_network chain(int seed = 3) {
-  const std::string spec = R"({"seed":)" + std::to_string(seed) + R"(,"input_shape":[40],"layers":[
+loom_network chain(int seed = 3, const std::string& more = "") {
+  const std::string spec = "{" + more + R"("seed":)" + std::to_string(seed) + R"(,"input_shape":[40],"layers":[
     {"type":"dense","input_height":40,"output_height":70,"activation":"tanh"},
     {"type":"dense","input_height":70,"output_height":3}]})";
   loom_network n = 0;
@@ -47,21 +48,14 @@ struct Data {
       }
     }
   }
-  loom_batch batch(bool with_classes) const {
-    auto out = sized<loom_batch>();
-    out.inputs = inputs.data(), out.inputs_count = inputs.size(), out.shape = shape, out.shape_count = 2;
-    if (with_classes)
-      out.classes = classes.data(), out.classes_count = classes.size();
-    else
-      out.targets = targets.data(), out.targets_count = targets.size();
-    return out;
-  }
+  loom::test::Batch with_classes() const { return {inputs, shape, classes}; }
+  loom::test::Batch with_targets() const { return {inputs, shape, targets}; }
 };
 
 // A run over arrays teaches the caller's network; the same config in a folder leaves a journal that replays.
 TEST(CapiTraining, runs_over_arrays_and_says_where_it_is) {
   const Data data;
-  const loom_batch batch = data.batch(true);
+  const loom::test::Batch batch = data.with_classes();
   const std::string config =
       R"({"epochs":6,"batch_size":30,"loss":"softmax_crossentropy","optimizer":"adam","learning_rate":0.01,)"
       R"("shuffle":true})";
@@ -93,7 +87,7 @@ TEST(CapiTraining, runs_over_arrays_and_says_where_it_is) {
       return t.ends < t.stop_at ? 1 : 0;
     };
     loom_blob outcome = 0;
-    ASSERT_EQ(loom_training_run(config.data(), config.size(), n, &batch, nullptr, &options, &outcome), LOOM_OK)
+    ASSERT_EQ(loom_training_run(config.data(), config.size(), n, batch.get(), nullptr, &options, &outcome), LOOM_OK)
         << loom_last_error();
     EXPECT_NE(take(outcome).find("\"finished\""), std::string::npos);
     EXPECT_EQ(told.ends, 6);
@@ -103,7 +97,7 @@ TEST(CapiTraining, runs_over_arrays_and_says_where_it_is) {
     Told early;
     early.stop_at = 2;
     options.user = &early;
-    ASSERT_EQ(loom_training_run(config.data(), config.size(), n, &batch, nullptr, &options, &outcome), LOOM_OK);
+    ASSERT_EQ(loom_training_run(config.data(), config.size(), n, batch.get(), nullptr, &options, &outcome), LOOM_OK);
     EXPECT_NE(take(outcome).find("\"stopped\""), std::string::npos);
     EXPECT_EQ(early.stop, LOOM_TRAINING_STOP_STOPPED);
     EXPECT_EQ(loom_release(n), LOOM_OK);
@@ -119,15 +113,41 @@ TEST(CapiTraining, wrong_samples_are_answered) {
   const auto run = [&](const loom_batch* samples, const std::string& text) {
     return loom_training_run(text.data(), text.size(), n, samples, nullptr, nullptr, &outcome);
   };
-  loom_batch both = data.batch(true), none = data.batch(false);
-  both.targets = data.targets.data(), both.targets_count = data.targets.size();
-  none.targets = nullptr, none.targets_count = 0;
-  EXPECT_EQ(run(&both, config), LOOM_INVALID_ARGUMENT);
-  EXPECT_EQ(run(&none, config), LOOM_INVALID_ARGUMENT);
+  const loom::test::Batch good = data.with_targets();
+  const loom_tensor& targets = *good.get()->targets;
+  const auto with_targets = [&](auto&& change) {
+    loom_tensor changed = targets;
+    change(changed);
+    loom_batch batch = *good.get();
+    batch.targets = &changed;
+    return run(&batch, config);
+  };
+  EXPECT_EQ(with_targets([](loom_tensor& t) { t.data = nullptr; }), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "targets: data is NULL");
+  EXPECT_EQ(with_targets([](loom_tensor& t) { t.data_size = 0; }), LOOM_EMPTY_TENSOR);
+  EXPECT_STREQ(loom_last_error(), "targets has no values");
+  EXPECT_EQ(with_targets([](loom_tensor& t) { t.data_size -= 2; }), LOOM_SHAPE_MISMATCH);
+  EXPECT_STREQ(loom_last_error(), "targets: data has 1078 bytes, a value has 4");
+  EXPECT_EQ(with_targets([](loom_tensor& t) { t.data_size -= 4; }), LOOM_SHAPE_MISMATCH);
+  EXPECT_STREQ(loom_last_error(), "targets has 269 values for 90 samples");
+  EXPECT_EQ(with_targets([](loom_tensor& t) { t.data = static_cast<char*>(t.data) + 1; }), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "targets: the address of data is no multiple of 4");
+  EXPECT_EQ(with_targets([](loom_tensor& t) { t.element = LOOM_ELEMENT_INT64; }), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(),
+               "targets: element is 7: expected LOOM_ELEMENT_INT32 (6) of classes, LOOM_ELEMENT_FLOAT32 (1) or "
+               "LOOM_ELEMENT_FLOAT64 (11)");
+  EXPECT_EQ(with_targets([&](loom_tensor& t) { t.shape = data.shape, t.shape_count = 2; }), LOOM_SHAPE_MISMATCH);
+  EXPECT_STREQ(loom_last_error(), "targets: data has 1080 bytes, 3600 values [90, 40] have 14400");
+  loom_batch half = *good.get();
+  half.targets = nullptr;
+  EXPECT_EQ(run(&half, config), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "targets is NULL");
+  half = *good.get(), half.inputs = nullptr;
+  EXPECT_EQ(run(&half, config), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "inputs is NULL");
   EXPECT_EQ(run(nullptr, config), LOOM_INVALID_CONFIG);  // the config names no data
-  const loom_batch good = data.batch(false);
-  EXPECT_EQ(run(&good, R"({"epochs":1,"network":{}})"), LOOM_INVALID_CONFIG);
-  EXPECT_EQ(run(&good, R"({"epochs":0})"), LOOM_INVALID_CONFIG);
+  EXPECT_EQ(run(good.get(), R"({"epochs":1,"network":{}})"), LOOM_INVALID_CONFIG);
+  EXPECT_EQ(run(good.get(), R"({"epochs":0})"), LOOM_INVALID_CONFIG);
   EXPECT_EQ(loom_release(n), LOOM_OK);
 }
 
@@ -185,18 +205,16 @@ TEST(CapiTween, single_calls_give_the_bits_of_a_step) {
     loom_tween t = 0;
     ASSERT_EQ(loom_tween_create(n, config.data(), config.size(), data.shape, 2, nullptr, &t), LOOM_OK)
         << loom_last_error();
-    EXPECT_EQ(loom_tween_step(t, data.targets.data(), data.targets.size(), 0.05), LOOM_INVALID_STATE);
-    const float* y = nullptr;
-    const std::uint64_t* shape = nullptr;
-    std::size_t count = 0, rank = 0;
+    const loom_tensor x = tensor_of(data.inputs, data.shape), targets = tensor_of(data.targets);
+    EXPECT_EQ(loom_tween_step(t, &targets, 0.05), LOOM_INVALID_STATE);
+    auto y = sized<loom_tensor>();
     for (int i = 0; i < 5; ++i) {
-      ASSERT_EQ(loom_tween_forward(t, data.inputs.data(), data.inputs.size(), data.shape, 2, &y, &count, &shape, &rank),
-                LOOM_OK)
-          << loom_last_error();
+      ASSERT_EQ(loom_tween_forward(t, &x, &y), LOOM_OK) << loom_last_error();
+      EXPECT_EQ(y.data_size, 270 * sizeof(float));
       if (whole) {
-        ASSERT_EQ(loom_tween_step(t, data.targets.data(), data.targets.size(), 0.05), LOOM_OK) << loom_last_error();
+        ASSERT_EQ(loom_tween_step(t, &targets, 0.05), LOOM_OK) << loom_last_error();
       } else {
-        ASSERT_EQ(loom_tween_backward(t, data.targets.data(), data.targets.size()), LOOM_OK) << loom_last_error();
+        ASSERT_EQ(loom_tween_backward(t, &targets), LOOM_OK) << loom_last_error();
         ASSERT_EQ(loom_tween_budgets(t), LOOM_OK) << loom_last_error();
         ASSERT_EQ(loom_tween_apply(t, 0.05), LOOM_OK) << loom_last_error();
       }
@@ -205,7 +223,13 @@ TEST(CapiTween, single_calls_give_the_bits_of_a_step) {
     loom_blob info = 0;
     ASSERT_EQ(loom_tween_info(t, &info), LOOM_OK);
     EXPECT_NE(take(info).find("layers.1"), std::string::npos);
-    EXPECT_EQ(loom_tween_step(t, data.targets.data(), 7, 0.05), LOOM_SHAPE_MISMATCH);
+    loom_tensor wrong = targets;
+    wrong.data_size = 7 * sizeof(float);
+    EXPECT_EQ(loom_tween_step(t, &wrong, 0.05), LOOM_SHAPE_MISMATCH);
+    const std::vector<double> wide(270);
+    wrong = tensor_of(wide);
+    EXPECT_EQ(loom_tween_step(t, &wrong, 0.05), LOOM_INVALID_ARGUMENT);
+    EXPECT_STREQ(loom_last_error(), "target has float64 values, the network computes in float32");
     for (const loom_handle h : {t, n}) EXPECT_EQ(loom_release(h), LOOM_OK);
   }
   EXPECT_EQ(hashes[0], hashes[1]);
@@ -217,9 +241,6 @@ TEST(CapiMesh, settles_to_the_plain_output) {
   const loom_network n = chain(), other = chain();
   loom_network_session s = 0;
   ASSERT_EQ(loom_network_session_create(other, nullptr, &s), LOOM_OK);
-  const float* y = nullptr;
-  const std::uint64_t* shape = nullptr;
-  std::size_t count = 0, rank = 0;
   loom_tensor plain;
   ASSERT_EQ(loom::test::forward(s, data.inputs, {90, 40}, plain), LOOM_OK);
   const std::vector<float> expected = loom::test::values_of(plain);
@@ -232,13 +253,19 @@ TEST(CapiMesh, settles_to_the_plain_output) {
   ASSERT_EQ(loom_step_mesh_create(n, data.shape, 2, &options, &mesh), LOOM_OK) << loom_last_error();
   loom_step_state state = 0, copy = 0;
   ASSERT_EQ(loom_step_state_create(mesh, &state), LOOM_OK);
-  EXPECT_EQ(loom_step_state_output(state, -1, &y, &count, &shape, &rank), LOOM_NO_VALUE);
-  ASSERT_EQ(loom_step_state_set_input(state, data.inputs.data(), data.inputs.size(), 1), LOOM_OK) << loom_last_error();
+  auto y = sized<loom_tensor>();
+  EXPECT_EQ(loom_step_state_output(state, -1, &y), LOOM_NO_VALUE);
+  loom_tensor x = tensor_of(data.inputs);
+  x.data_size -= sizeof(float);
+  EXPECT_EQ(loom_step_state_set_input(state, &x, 1), LOOM_SHAPE_MISMATCH);
+  x = tensor_of(data.inputs);
+  ASSERT_EQ(loom_step_state_set_input(state, &x, 1), LOOM_OK) << loom_last_error();
   auto ticks = sized<loom_tick_options>();
   ticks.ticks = 3, ticks.capture = 1;
   ASSERT_EQ(loom_step_mesh_step(mesh, &state, 1, &ticks), LOOM_OK) << loom_last_error();
-  ASSERT_EQ(loom_step_state_output(state, -1, &y, &count, &shape, &rank), LOOM_OK);
-  EXPECT_EQ(std::vector<float>(y, y + count), expected);
+  ASSERT_EQ(loom_step_state_output(state, -1, &y), LOOM_OK);
+  EXPECT_EQ(loom::test::values_of(y), expected);
+  EXPECT_EQ(std::vector<std::uint64_t>(y.shape, y.shape + y.shape_count), (std::vector<std::uint64_t>{90, 3}));
   std::uint64_t moved = 0;
   ASSERT_EQ(loom_step_state_ticks(state, &moved), LOOM_OK);
   EXPECT_EQ(moved, 3U);
@@ -257,23 +284,78 @@ TEST(CapiMesh, settles_to_the_plain_output) {
   EXPECT_EQ(loom_step_state_restore(copy, bytes.data(), bytes.size() - 1), LOOM_CORRUPT_DATA);
 
   const std::vector<float> ones(270, 1.0F);
-  const float* dx = nullptr;
-  ASSERT_EQ(loom_step_mesh_backward(mesh, state, ones.data(), ones.size(), 0, &dx, &count), LOOM_OK)
-      << loom_last_error();
+  const loom_tensor dy = tensor_of(ones), targets = tensor_of(data.targets);
+  auto dx = sized<loom_tensor>();
+  ASSERT_EQ(loom_step_mesh_backward(mesh, state, &dy, 0, &dx), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom::test::values_of(dx).size(), data.inputs.size());
   std::vector<float> gradient(3 * 70);
-  ASSERT_EQ(loom_step_mesh_gradient(mesh, "layers.1.weight", gradient.data(), gradient.size()), LOOM_OK);
+  const loom_tensor to_fill = tensor_of(gradient);
+  ASSERT_EQ(loom_step_mesh_gradient(mesh, "layers.1.weight", &to_fill), LOOM_OK);
   EXPECT_NE(gradient, std::vector<float>(gradient.size()));
 
   const std::string before = weights_of(n);
   loom_mesh_tween tween = 0;
   ASSERT_EQ(loom_mesh_tween_create(mesh, nullptr, 0, 0, &tween), LOOM_OK) << loom_last_error();
   ASSERT_EQ(loom_step_mesh_step(mesh, &state, 1, nullptr), LOOM_OK);
-  ASSERT_EQ(loom_mesh_tween_step(tween, &state, 1, data.targets.data(), data.targets.size(), 0.05), LOOM_OK)
-      << loom_last_error();
+  ASSERT_EQ(loom_mesh_tween_step(tween, &state, 1, &targets, 0.05), LOOM_OK) << loom_last_error();
   EXPECT_NE(weights_of(n), before);
   ASSERT_EQ(loom_network_morph(n, nullptr, "int8"), LOOM_OK);
   EXPECT_EQ(loom_step_mesh_step(mesh, &state, 1, nullptr), LOOM_INVALID_STATE);
   for (const loom_handle h : {tween, state, copy, mesh, s, n, other}) EXPECT_EQ(loom_release(h), LOOM_OK);
+}
+
+// Networks that compute in float64 learn and tick with tensors of float64, which others refuse.
+TEST(CapiMesh, NetworksInFloat64TakeAndGiveFloat64) {
+  const Data data;
+  const std::vector<double> inputs(data.inputs.begin(), data.inputs.end()), target(270, 0.25);
+  const std::string config = R"({"loss":"mse","learning_rate":0.01})";
+  const loom_network n = chain(3, R"("activations":"f64",)"), narrow = chain();
+  loom_network_session s = 0;
+  ASSERT_EQ(loom_network_session_create(n, nullptr, &s), LOOM_OK);
+  loom_tensor plain;
+  ASSERT_EQ(loom::test::forward(s, inputs, {90, 40}, plain), LOOM_OK) << loom_last_error();
+  const std::vector<double> expected = loom::test::values_of<double>(plain);
+
+  auto options = sized<loom_step_mesh_options>();
+  options.history = 4, options.backward = 1;
+  loom_step_mesh mesh = 0;
+  ASSERT_EQ(loom_step_mesh_create(n, data.shape, 2, &options, &mesh), LOOM_OK) << loom_last_error();
+  loom_step_state state = 0;
+  ASSERT_EQ(loom_step_state_create(mesh, &state), LOOM_OK);
+  const loom_tensor x = tensor_of(inputs), small = tensor_of(data.inputs), targets = tensor_of(target);
+  EXPECT_EQ(loom_step_state_set_input(state, &small, 1), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "input has float32 values, the network computes in float64");
+  ASSERT_EQ(loom_step_state_set_input(state, &x, 1), LOOM_OK) << loom_last_error();
+  auto ticks = sized<loom_tick_options>();
+  ticks.ticks = 3, ticks.capture = 1;
+  ASSERT_EQ(loom_step_mesh_step(mesh, &state, 1, &ticks), LOOM_OK) << loom_last_error();
+  auto y = sized<loom_tensor>(), dx = sized<loom_tensor>();
+  ASSERT_EQ(loom_step_state_output(state, -1, &y), LOOM_OK);
+  EXPECT_EQ(loom::test::values_of<double>(y), expected);
+  ASSERT_EQ(loom_step_mesh_backward(mesh, state, &targets, 0, &dx), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom::test::values_of<double>(dx).size(), inputs.size());
+
+  loom_tween tween = 0;
+  ASSERT_EQ(loom_tween_create(n, nullptr, 0, data.shape, 2, nullptr, &tween), LOOM_OK) << loom_last_error();
+  const loom_tensor shaped = tensor_of(inputs, data.shape);
+  ASSERT_EQ(loom_tween_forward(tween, &shaped, &y), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom::test::values_of<double>(y), expected);
+  ASSERT_EQ(loom_tween_step(tween, &targets, 0.05), LOOM_OK) << loom_last_error();
+
+  loom_trainer wide = 0, other = 0;
+  ASSERT_EQ(loom_trainer_create(n, config.data(), config.size(), data.shape, 2, nullptr, &wide), LOOM_OK);
+  ASSERT_EQ(loom_trainer_create(narrow, config.data(), config.size(), data.shape, 2, nullptr, &other), LOOM_OK);
+  const loom::test::Batch batch(inputs, data.shape, target), same(data.inputs, data.shape, target);
+  double loss = 0, same_loss = 0;
+  ASSERT_EQ(loom_trainer_evaluate(wide, batch.get(), &loss, &y), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom::test::values_of<double>(y).size(), 270U);
+  ASSERT_EQ(loom_trainer_evaluate(wide, same.get(), &same_loss, &y), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loss, same_loss) << "float32 is widened";
+  auto step = sized<loom_training_step>();
+  EXPECT_EQ(loom_trainer_step(wide, batch.get(), 0, &step), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom_trainer_step(other, batch.get(), 0, &step), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "the batch has float64 values, the network computes in float32");
+  for (const loom_handle h : {wide, other, tween, state, mesh, s, n, narrow}) EXPECT_EQ(loom_release(h), LOOM_OK);
 }
 
 // The host gives the fitness; a snapshot goes on with the same generations, whatever the threads.
@@ -435,7 +517,7 @@ struct OlderTrainingEvent {
 
 TEST(CapiTraining, AHostOfAnOlderHeaderReadsEventsThatGrew) {
   const Data data;
-  const loom_batch batch = data.batch(true);
+  const loom::test::Batch batch = data.with_classes();
   const std::string config = R"({"epochs":2,"batch_size":30,"loss":"softmax_crossentropy"})";
   const loom_network n = chain();
   std::uint64_t ends = 0;
@@ -452,7 +534,7 @@ TEST(CapiTraining, AHostOfAnOlderHeaderReadsEventsThatGrew) {
   options.user = &ends, options.progress = older;
   loom_blob outcome = 0;
   const auto train = [&] {
-    return loom_training_run(config.data(), config.size(), n, &batch, nullptr, &options, &outcome);
+    return loom_training_run(config.data(), config.size(), n, batch.get(), nullptr, &options, &outcome);
   };
   ASSERT_EQ(train(), LOOM_OK) << loom_last_error();
   take(outcome);

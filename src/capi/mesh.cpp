@@ -1,5 +1,7 @@
 // Step meshes of loom.h. A mesh holds its network while it is in use; its states belong to it.
 
+#include <array>
+
 #include "capi/guard.h"
 #include "capi/network_objects.h"
 #include "capi/options.h"
@@ -106,8 +108,6 @@ loom_status loom_step_mesh_create(loom_network network, const uint64_t* shape, s
     LOOM_TRY_VOID(read_compute(given.compute, running));
     if (running.max_bytes != NetworkSessionOptions{}.max_bytes) return no_such_compute("max_bytes");
     LOOM_TRY(const auto taken, take_network<Writing>(network));
-    if (taken.network().settings.activations != Element::f32)
-      return fail(Code::Unsupported, "the network computes in f64, which meshes of this interface do not");
     LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare_steps(input));
     LOOM_TRY(auto made, StepMesh::create(taken.network(), {.threads = running.threads,
@@ -136,35 +136,36 @@ loom_status loom_step_mesh_step(loom_step_mesh mesh, const loom_step_state* stat
   });
 }
 
-loom_status loom_step_mesh_backward(loom_step_mesh mesh, loom_step_state state, const float* output_gradient,
-                                    size_t output_gradient_count, uint64_t ticks, const float** input_gradient,
-                                    size_t* input_gradient_count) {
+loom_status loom_step_mesh_backward(loom_step_mesh mesh, loom_step_state state, const loom_tensor* output_gradient,
+                                    uint64_t ticks, loom_tensor* input_gradient) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY_VOID(need_results(input_gradient, input_gradient_count));
+    LOOM_TRY(const std::uint32_t room, room_in(input_gradient));
     LOOM_TRY(const auto taken, take_mesh<Reading>(mesh));
     LOOM_TRY(const States of, states_of(taken.object.get(), &state, 1));
     LOOM_TRY(const ConstView output, of.states[0]->output());
-    LOOM_TRY(const ConstView dy, tensor_of(output_gradient, output_gradient_count, output.shape, "output_gradient"));
+    LOOM_TRY(const ConstView dy, values_of(output_gradient, output.shape, "output_gradient"));
+    LOOM_TRY_VOID(need_element(output.element, dy.element, "output_gradient"));
     Device* const device = taken.mesh().device();
     Memory memory;
     LOOM_TRY(const ConstView there, sent(device, dy, memory));
     LOOM_TRY(const auto ports, taken.mesh().backward(*of.states[0], there,
                                                      ticks == 0 ? ~std::size_t{0} : static_cast<std::size_t>(ticks)));
-    const bool any = !ports.empty() && ports[0].data != nullptr;
-    LOOM_TRY(const ConstView dx, brought(device, any ? ports[0] : ConstView{}, taken.object->input_gradient));
-    *input_gradient = dx.as<float>(), *input_gradient_count = any ? dx.shape.elements() : 0;
+    ConstView newest;
+    newest.element = output.element;
+    if (!ports.empty()) newest = ports[0];
+    LOOM_TRY(const ConstView dx, brought(device, newest, taken.object->input_gradient));
+    write_struct(tensor_of_view(dx, taken.object->gradient_shape), input_gradient, room);
     return {};
   });
 }
 
-loom_status loom_step_mesh_gradient(loom_step_mesh mesh, const char* weight, float* values, size_t values_count) {
+loom_status loom_step_mesh_gradient(loom_step_mesh mesh, const char* weight, const loom_tensor* values) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const std::string_view path, need_text(weight, "weight"));
-    LOOM_TRY(const auto room, need_array(values, values_count, "values"));
     LOOM_TRY(const auto taken, take_mesh<Reading>(mesh));
     LOOM_TRY(const Weight* found, weight_of(taken.object->network->network, path));
-    LOOM_TRY_VOID(need_room(*found, path, room.size()));
-    return give_gradient(taken.mesh().gradients(), *found, taken.mesh().device(), {values, Element::f32});
+    LOOM_TRY(const Room room, room_of(values, found->shape(), path));
+    return give_gradient(taken.mesh().gradients(), *found, taken.mesh().device(), room);
   });
 }
 
@@ -195,10 +196,11 @@ loom_status loom_step_state_create(loom_step_mesh mesh, loom_step_state* state) 
   });
 }
 
-loom_status loom_step_state_set_input(loom_step_state state, const float* input, size_t input_count, int32_t hold) {
+loom_status loom_step_state_set_input(loom_step_state state, const loom_tensor* input, int32_t hold) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const TakenState s, take_state(state));
-    LOOM_TRY(const ConstView x, tensor_of(input, input_count, s.mesh.mesh().plan().input(), "input"));
+    LOOM_TRY(const ConstView x, values_of(input, s.mesh.mesh().plan().input(), "input"));
+    LOOM_TRY_VOID(need_element(s.mesh.object->network->network.settings.activations, x.element, "input"));
     return s->state.set_input(x, hold != 0);
   });
 }
@@ -211,17 +213,16 @@ loom_status loom_step_state_clear_input(loom_step_state state) {
   });
 }
 
-loom_status loom_step_state_output(loom_step_state state, int64_t cell, const float** output, size_t* output_count,
-                                   const uint64_t** output_shape, size_t* output_shape_count) {
+loom_status loom_step_state_output(loom_step_state state, int64_t cell, loom_tensor* output) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY_VOID(need_results(output, output_count, output_shape, output_shape_count));
+    LOOM_TRY(const std::uint32_t room, room_in(output));
     LOOM_TRY(const TakenState s, take_state(state));
     const std::size_t cells = s.mesh.mesh().num_cells();
     if (cell < -1 || (cell >= 0 && static_cast<std::uint64_t>(cell) >= cells))
       return fail(Code::OutOfRange, "cell {}: the mesh has {}", cell, cells);
     LOOM_TRY(const ConstView there, s->state.output(cell < 0 ? cells - 1 : static_cast<std::size_t>(cell)));
     LOOM_TRY(const ConstView y, brought(s.mesh.mesh().device(), there, s->output));
-    give_output(y, s->output_shape, output, output_count, output_shape, output_shape_count);
+    write_struct(tensor_of_view(y, s->output_shape), output, room);
     return {};
   });
 }
@@ -296,21 +297,22 @@ loom_status loom_mesh_tween_create(loom_step_mesh mesh, const void* config, size
 }
 
 loom_status loom_mesh_tween_step(loom_mesh_tween tween, const loom_step_state* states, size_t states_count,
-                                 const float* targets, size_t targets_count, double learning_rate) {
+                                 const loom_tensor* targets, double learning_rate) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY(const auto values, need_array(targets, targets_count, "targets"));
     LOOM_TRY(const auto use, take<MeshTweenObject>(tween, "mesh tween"));
     LOOM_TRY(const auto taken, take_mesh<Writing>(use->mesh));
     LOOM_TRY(const States of, states_of(taken.object.get(), states, states_count));
     LOOM_TRY(const ConstView output, of.states[0]->output());
-    const std::size_t each = output.shape.elements();
-    if (values.size() != each * of.states.size())
-      return fail(Code::ShapeMismatch, "{} targets for {} states of {} outputs", values.size(), of.states.size(), each);
+    LOOM_TRY(const Shape all, Shape::create(std::array{of.states.size(), output.shape.elements()}));
+    LOOM_TRY(const ConstView values, values_of(targets, all, "targets"));
+    LOOM_TRY_VOID(need_element(output.element, values.element, "targets"));
+    const std::size_t each = bytes_of(output);
     Device* const device = taken.mesh().device();
     std::vector<TweenTarget> wanted(of.states.size());
     std::vector<Memory> memories(of.states.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      LOOM_TRY(wanted[i].values, sent(device, {values.data() + i * each, output.shape, Element::f32}, memories[i]));
+      const ConstView target{values.as<std::byte>() + i * each, output.shape, output.element};
+      LOOM_TRY(wanted[i].values, sent(device, target, memories[i]));
     }
     ++taken.object->network->values;
     if (device != nullptr) taken.object->network->ahead = device;

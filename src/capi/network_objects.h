@@ -2,7 +2,6 @@
 // Objects of the handles of networks, and their locks. A network is read by any number of passes at the same time, or
 // changed by one call; a call that comes in between is Busy.
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "capi/objects.h"
+#include "capi/tensors.h"
 #include "backend/travel.h"
 #include "capi/watching.h"
 #include "network/session/network_session.h"
@@ -18,37 +18,6 @@
 #include "training/trainer.h"
 
 namespace loom::capi {
-
-// Extents that a caller reads.
-struct Extents {
-  std::array<std::uint64_t, Shape::kMaxRank> values{};
-  std::size_t count = 0;
-  void set(const Shape& shape) {
-    count = shape.rank();
-    std::copy(shape.extents().begin(), shape.extents().end(), values.begin());
-  }
-};
-
-// Values of the library as a tensor of loom.h; its extents are kept in `kept`.
-inline loom_tensor tensor_of_view(const ConstView& values, Extents& kept) {
-  kept.set(values.shape);
-  const bool is_double = values.element == Element::f64;
-  return {.struct_size = sizeof(loom_tensor),
-          .element = is_double ? LOOM_ELEMENT_FLOAT64 : LOOM_ELEMENT_FLOAT32,
-          .data = const_cast<void*>(values.data),  // to read: the type is that of memory to fill, too
-          .data_size = values.shape.elements() * bytes_of(values.element),
-          .shape = kept.values.data(),
-          .shape_count = kept.count};
-}
-
-// Gives an output without a copy; its extents are kept in `kept` until the next call.
-template <class T>
-void give_output(const ConstView& y, Extents& kept, const T** output, std::size_t* count, const std::uint64_t** shape,
-                 std::size_t* rank) {
-  kept.set(y.shape);
-  *output = y.as<T>(), *count = y.shape.elements();
-  *shape = kept.values.data(), *rank = kept.count;
-}
 
 struct NetworkObject : Object {
   static constexpr Kind kKind = Kind::Network;
@@ -124,15 +93,8 @@ Result<TakenNetwork<Access>> take_network(loom_network handle) {
 // NotFound.
 Result<Weight*> weight_of(const Network& network, std::string_view path);
 
-// Memory of the caller that a call fills.
-struct Room {
-  void* data = nullptr;
-  Element element = Element::f32;
-};
 // Writes the gradient of a weight, 0 where none was added, into room for all its values.
 Result<void> give_gradient(const Gradients& gradients, const Weight& weight, Device* device, const Room& to);
-// ShapeMismatch unless the caller's array takes the weight's values.
-Result<void> need_room(const Weight& weight, std::string_view path, std::size_t room);
 
 // Result of target propagation at each weight of the last step: a list of objects.
 Json json_of(std::span<const TweenUse> uses);
@@ -142,40 +104,6 @@ Result<void> need_values(const Network& network);
 
 // z, y, x, l as a caller gives them.
 Result<Address> address_of(const std::uint64_t* given, std::size_t count);
-
-// Extents as a caller gives them.
-Result<Shape> shape_of(const std::uint64_t* extents, std::size_t count, const char* what);
-// The values of a tensor that the caller gives; their number must be the shape's. `what` begins the messages.
-template <class T>
-Result<ConstView> tensor_of(const T* values, std::size_t count, const Shape& shape, const char* what) {
-  if (values == nullptr) return fail(Code::InvalidArgument, "{} is NULL", what);
-  if (count != shape.elements())
-    return fail(Code::ShapeMismatch, "{} has {} values, its shape {} {}", what, count, shape.text(), shape.elements());
-  return ConstView{values, shape, sizeof(T) == sizeof(double) ? Element::f64 : Element::f32};
-}
-
-// A tensor of the caller: float32 or float64, its bytes as many as its shape has. `what` begins the messages.
-Result<ConstView> view_of(const loom_tensor* tensor, const char* what);
-// Like view_of(), for a tensor whose shape is `shape` where it gives one.
-Result<ConstView> view_of(const loom_tensor* tensor, const Shape& shape, std::string_view what);
-// Like view_of(), for memory to fill.
-Result<Room> room_of(const loom_tensor* tensor, const Shape& shape, std::string_view what);
-
-// A copy of values in memory of our own.
-inline ConstView kept_copy(const ConstView& values, std::vector<std::byte>& to) {
-  const auto* const from = static_cast<const std::byte*>(values.data);
-  to.assign(from, from + values.shape.elements() * bytes_of(values.element));
-  return {to.data(), values.shape, values.element};
-}
-
-// Samples as a caller gives them, with classes or with targets; their numbers are for the engine to check.
-struct GivenBatch {
-  Shape shape;
-  ConstView inputs{};
-  std::span<const std::int32_t> classes;
-  std::span<const float> targets;
-};
-Result<GivenBatch> batch_of(const loom_batch* batch);
 
 inline constexpr const char* kWatchedHere = "layers are watched on the CPU alone";
 
@@ -234,6 +162,7 @@ struct StepMeshObject : Object {
   const std::shared_ptr<NetworkObject> network;
   const std::unique_ptr<StepMesh> mesh;
   Buffer input_gradient;  // of a device
+  Extents gradient_shape;
   Watching watching;
 };
 

@@ -45,7 +45,7 @@ loom_status loom_network_layer(loom_network network, const uint64_t* address, si
     LOOM_TRY(const std::size_t index, taken.network().index_of(cell));
     const Layer* const found = taken.network().cell(index).layer.get();
     if (found == nullptr) return fail(Code::NotFound, "cell {} is empty", index);
-    LOOM_TRY(*layer, make_blob(layer_to_json(*found)));
+    LOOM_TRY(*layer, make_blob(printed_spec(*found)));
     return {};
   });
 }

@@ -110,14 +110,6 @@ Result<PassExtras> extras_of(NetworkSessionObject& s, const loom_pass& given, co
   return out;
 }
 
-Result<void> need_element(const NetworkSessionObject& s, Element given, const char* what) {
-  const Element expected = s.network->network.settings.activations;
-  if (given == expected) return {};
-  const auto name_of = [](Element e) { return e == Element::f64 ? "float64" : "float32"; };
-  return fail(Code::InvalidArgument, "{} has {} values, the network computes in {}", what, name_of(given),
-              name_of(expected));
-}
-
 Json info_of(NetworkSession& s) {
   return Json{{"element", s.element() == Element::f64 ? "f64" : "f32"},
               {"threads", s.threads()},
@@ -159,7 +151,7 @@ loom_status loom_network_session_forward(loom_network_session session, const loo
     LOOM_TRY(const loom_pass given, read_struct(pass));
     LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
     LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
-    LOOM_TRY_VOID(need_element(*s.operator->(), x.element, "input"));
+    LOOM_TRY_VOID(need_element(s->network->network.settings.activations, x.element, "input"));
     LOOM_TRY(const PassExtras extras, extras_of(*s.operator->(), given, cancel));
     if (s->options.backward) x = kept_copy(x, s->kept.input);
     return with_session(*s.operator->(), &x.shape, extras.training, [&](NetworkSession& running) -> Result<void> {
@@ -180,11 +172,11 @@ loom_status loom_network_session_bind(loom_network_session session, const loom_t
       return {};
     }
     LOOM_TRY(const ConstView x, view_of(input, "input"));
-    LOOM_TRY_VOID(need_element(*s.operator->(), x.element, "input"));
+    LOOM_TRY_VOID(need_element(s->network->network.settings.activations, x.element, "input"));
     return with_session(*s.operator->(), &x.shape, false, [&](NetworkSession& running) -> Result<void> {
       LOOM_TRY_VOID(running.prepare(x.shape));
       LOOM_TRY(const Room y, room_of(output, running.output_shape(), "output"));
-      LOOM_TRY_VOID(need_element(*s.operator->(), y.element, "output"));
+      LOOM_TRY_VOID(need_element(s->network->network.settings.activations, y.element, "output"));
       s->bound = {x, y.data, running.output_shape().elements() * bytes_of(y.element)};
       return {};
     });
@@ -213,7 +205,7 @@ loom_status loom_network_session_backward(loom_network_session session, const lo
     LOOM_TRY(const ConstView given, view_of(output_gradient, "output_gradient"));
     LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
     LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
-    LOOM_TRY_VOID(need_element(*s.operator->(), given.element, "output_gradient"));
+    LOOM_TRY_VOID(need_element(s->network->network.settings.activations, given.element, "output_gradient"));
     return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
       const Shape& shape = running.output_shape();
       if (given.shape.elements() != shape.elements())

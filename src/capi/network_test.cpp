@@ -15,8 +15,10 @@
 
 namespace {
 
+using loom::test::Batch;
 using loom::test::sized;
 using loom::test::take;
+using loom::test::values_of;
 
 // Large enough that threads divide its products.
 const std::string kSpec = R"({"seed":7,"input_shape":[96],"layers":[
@@ -230,11 +232,9 @@ TEST(CapiNetwork, sessions_and_trainers_go_on_while_others_plan) {
 
   const auto inputs = drawn(4 * 6);
   const std::vector<std::int32_t> classes = {1, 2, 3, 4};
-  auto batch = sized<loom_batch>();
-  batch.inputs = inputs.data(), batch.inputs_count = inputs.size(), batch.shape = rows, batch.shape_count = 3;
-  batch.classes = classes.data(), batch.classes_count = classes.size();
+  const Batch batch(inputs, rows, classes);
   auto step = sized<loom_training_step>();
-  EXPECT_EQ(loom_trainer_step(trainer, &batch, 0, &step), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom_trainer_step(trainer, batch.get(), 0, &step), LOOM_OK) << loom_last_error();
   for (const loom_handle h : {trainer, mesh, s, t, n, alone}) EXPECT_EQ(loom_release(h), LOOM_OK);
 }
 
@@ -245,9 +245,7 @@ TEST(CapiNetwork, trains_to_the_same_weights_with_every_number_of_threads) {
   for (std::size_t i = 0; i < classes.size(); ++i) classes[i] = static_cast<std::int32_t>(i % 10);
   const std::string config = R"({"loss":"softmax_crossentropy","optimizer":"adam","learning_rate":0.003})";
   const std::uint64_t shape[] = {64, 96};
-  auto batch = sized<loom_batch>();
-  batch.inputs = x.data(), batch.inputs_count = x.size(), batch.shape = shape, batch.shape_count = 2;
-  batch.classes = classes.data(), batch.classes_count = classes.size();
+  const Batch batch(x, shape, classes);
   std::vector<std::string> hashes;
   for (const int threads : {1, 2, 3}) {
     const loom_network n = network();
@@ -259,23 +257,22 @@ TEST(CapiNetwork, trains_to_the_same_weights_with_every_number_of_threads) {
     auto step = sized<loom_training_step>();
     double first = 0;
     for (int i = 0; i < 40; ++i) {
-      ASSERT_EQ(loom_trainer_step(t, &batch, 0, &step), LOOM_OK) << loom_last_error();
+      ASSERT_EQ(loom_trainer_step(t, batch.get(), 0, &step), LOOM_OK) << loom_last_error();
       if (i == 0) first = step.loss;
       EXPECT_EQ(step.skipped, 0);
     }
     EXPECT_LT(step.loss, first / 2);
     hashes.push_back(hash(n));
     double loss = 0;
-    const float* y = nullptr;
-    const std::uint64_t* extents = nullptr;
-    std::size_t count = 0, rank = 0;
-    ASSERT_EQ(loom_trainer_evaluate(t, &batch, &loss, &y, &count, &extents, &rank), LOOM_OK) << loom_last_error();
+    auto y = sized<loom_tensor>();
+    ASSERT_EQ(loom_trainer_evaluate(t, batch.get(), &loss, &y), LOOM_OK) << loom_last_error();
     EXPECT_LE(loss, step.loss);
-    EXPECT_EQ(count, 640U);
+    EXPECT_EQ(std::vector<std::uint64_t>(y.shape, y.shape + y.shape_count), (std::vector<std::uint64_t>{64, 10}));
+    EXPECT_EQ(values_of(y).size(), 640U);
     const std::uint64_t cell[] = {0, 0, 0, 1};
     const std::string layer = R"({"type":"dense","input_height":200,"output_height":10})";
     ASSERT_EQ(loom_network_place(n, cell, 4, layer.data(), layer.size()), LOOM_OK);
-    EXPECT_EQ(loom_trainer_step(t, &batch, 0, &step), LOOM_INVALID_STATE);
+    EXPECT_EQ(loom_trainer_step(t, batch.get(), 0, &step), LOOM_INVALID_STATE);
     for (const loom_handle h : {t, n}) EXPECT_EQ(loom_release(h), LOOM_OK);
   }
   EXPECT_EQ(hashes[0], hashes[1]);

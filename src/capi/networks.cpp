@@ -14,71 +14,6 @@
 
 namespace loom::capi {
 
-Result<Shape> shape_of(const std::uint64_t* extents, std::size_t count, const char* what) {
-  LOOM_TRY(const auto given, need_array(extents, count, what));
-  if (given.empty() || given.size() > Shape::kMaxRank)
-    return fail(Code::ShapeMismatch, "{} has {} extents: expected 1 to {}", what, given.size(), Shape::kMaxRank);
-  std::array<std::size_t, Shape::kMaxRank> sizes{};
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    if (given[i] > Shape::kMaxElements) return fail(Code::SizeOverflow, "{}: an extent of {}", what, given[i]);
-    sizes[i] = static_cast<std::size_t>(given[i]);
-  }
-  auto shape = Shape::create(std::span(sizes).first(given.size()));
-  if (!shape) return fail(shape.error().code, "{}: {}", what, shape.error().text());
-  return shape;
-}
-
-namespace {
-
-// The caller's tensor with its element, checked but for its shape.
-struct Given {
-  loom_tensor tensor{};
-  Element element = Element::f32;
-};
-Result<Given> given_of(const loom_tensor* tensor, std::string_view what) {
-  if (tensor == nullptr) return fail(Code::InvalidArgument, "{} is NULL", what);
-  LOOM_TRY(const loom_tensor t, read_struct(tensor));
-  if (t.element != LOOM_ELEMENT_FLOAT32 && t.element != LOOM_ELEMENT_FLOAT64)
-    return fail(Code::InvalidArgument,
-                "{}: element is {}: expected LOOM_ELEMENT_FLOAT32 ({}) or LOOM_ELEMENT_FLOAT64 ({})", what, t.element,
-                LOOM_ELEMENT_FLOAT32, LOOM_ELEMENT_FLOAT64);
-  const Element element = t.element == LOOM_ELEMENT_FLOAT64 ? Element::f64 : Element::f32;
-  if (t.data == nullptr) return fail(Code::InvalidArgument, "{}: data is NULL", what);
-  if (reinterpret_cast<std::uintptr_t>(t.data) % bytes_of(element) != 0)
-    return fail(Code::InvalidArgument, "{}: the address of data is no multiple of {}", what, bytes_of(element));
-  return Given{t, element};
-}
-Result<void> need_bytes_of(const Given& given, const Shape& shape, std::string_view what) {
-  const std::size_t expected = shape.elements() * bytes_of(given.element);
-  if (given.tensor.data_size == expected) return {};
-  return fail(Code::ShapeMismatch, "{}: data has {} bytes, {} values {} have {}", what, given.tensor.data_size,
-              shape.elements(), shape.text(), expected);
-}
-
-}  // namespace
-
-Result<ConstView> view_of(const loom_tensor* tensor, const char* what) {
-  LOOM_TRY(const Given given, given_of(tensor, what));
-  LOOM_TRY(const Shape shape, shape_of(given.tensor.shape, given.tensor.shape_count, what));
-  LOOM_TRY_VOID(need_bytes_of(given, shape, what));
-  return ConstView{given.tensor.data, shape, given.element};
-}
-
-Result<ConstView> view_of(const loom_tensor* tensor, const Shape& shape, std::string_view what) {
-  LOOM_TRY(const Room room, room_of(tensor, shape, what));
-  return ConstView{room.data, shape, room.element};
-}
-
-Result<Room> room_of(const loom_tensor* tensor, const Shape& shape, std::string_view what) {
-  LOOM_TRY(const Given given, given_of(tensor, what));
-  LOOM_TRY(const auto extents, need_array(given.tensor.shape, given.tensor.shape_count, "shape"));
-  if (!extents.empty() && !std::ranges::equal(extents, shape.extents()))
-    return fail(Code::ShapeMismatch, "{}: got the shape [{}], expected {}", what, fmt::join(extents, ", "),
-                shape.text());
-  LOOM_TRY_VOID(need_bytes_of(given, shape, what));
-  return Room{given.tensor.data, given.element};
-}
-
 Result<Weight*> weight_of(const Network& network, std::string_view wanted) {
   Weight* found = nullptr;
   network.visit_weights([&](const std::string& path, Weight& w, const Layer&) {
@@ -86,12 +21,6 @@ Result<Weight*> weight_of(const Network& network, std::string_view wanted) {
   });
   if (found == nullptr) return fail(Code::NotFound, "the network has no weight \"{}\"", wanted);
   return found;
-}
-
-Result<void> need_room(const Weight& weight, std::string_view path, std::size_t room) {
-  if (room == weight.elements()) return {};
-  return fail(Code::ShapeMismatch, "{}: {} values {}, there is room for {}", path, weight.elements(),
-              weight.shape().text(), room);
 }
 
 Result<void> bring_values(NetworkObject& object, const Device* on) {
@@ -341,7 +270,7 @@ loom_status loom_network_spec(loom_network network, loom_blob* spec) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(spec));
     LOOM_TRY(const auto taken, take_network<Reading>(network));
-    LOOM_TRY(*spec, make_blob(network_to_json(taken.network())));
+    LOOM_TRY(*spec, make_blob(printed_spec(taken.network())));
     return {};
   });
 }

@@ -110,7 +110,7 @@ TEST_F(CapiNoMemory, networks_can_be_used_after_memory_ran_out) {
   const std::string config = R"({"loss":"softmax_crossentropy","optimizer":"adam","learning_rate":0.01})";
   const std::uint64_t shape[2] = {2, 64};
   const std::vector<float> input(128, 0.5f);
-  const std::int32_t classes[2] = {0, 2};
+  std::int32_t classes[2] = {0, 2};
   loom_network network = 0, copy = 0;
   refusals("network_from_json", [&] { return loom_network_from_json(spec.data(), spec.size(), nullptr, &network); });
   refusals("network_clone", [&] { return loom_network_clone(network, &copy); });
@@ -126,8 +126,10 @@ TEST_F(CapiNoMemory, networks_can_be_used_after_memory_ran_out) {
   refusals("trainer_create",
            [&] { return loom_trainer_create(copy, config.data(), config.size(), shape, 2, nullptr, &trainer); });
   loom_batch batch{};
-  batch.struct_size = sizeof batch, batch.inputs = input.data(), batch.inputs_count = 128;
-  batch.shape = shape, batch.shape_count = 2, batch.classes = classes, batch.classes_count = 2;
+  loom_tensor targets{};
+  targets.struct_size = sizeof targets, targets.element = LOOM_ELEMENT_INT32;
+  targets.data = classes, targets.data_size = sizeof classes;
+  batch.struct_size = sizeof batch, batch.inputs = &x, batch.targets = &targets;
   loom_training_step step{};
   step.struct_size = sizeof step;
   refusals("trainer_step", [&] { return loom_trainer_step(trainer, &batch, 0, &step); });

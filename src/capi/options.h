@@ -79,7 +79,7 @@ inline Result<std::string_view> need_text(const char* text, const char* what) {
 
 // An array that came as a pointer and a count.
 template <class T>
-Result<std::span<const T>> need_array(const T* data, std::size_t count, const char* what) {
+Result<std::span<const T>> need_array(const T* data, std::size_t count, std::string_view what) {
   if (data == nullptr && count > 0) return fail(Code::InvalidArgument, "{} is NULL, its count {}", what, count);
   if (count > static_cast<std::size_t>(-1) / sizeof(T) / 2)
     return fail(Code::SizeOverflow, "{}: a count of {}", what, count);

@@ -8,18 +8,6 @@
 
 namespace loom::capi {
 
-Result<GivenBatch> batch_of(const loom_batch* batch) {
-  LOOM_TRY(const loom_batch given, read_struct(batch));
-  GivenBatch out;
-  LOOM_TRY(out.shape, shape_of(given.shape, given.shape_count, "shape"));
-  LOOM_TRY(out.inputs, tensor_of(given.inputs, given.inputs_count, out.shape, "inputs"));
-  LOOM_TRY(out.classes, need_array(given.classes, given.classes_count, "classes"));
-  LOOM_TRY(out.targets, need_array(given.targets, given.targets_count, "targets"));
-  if (out.classes.empty() == out.targets.empty())
-    return fail(Code::InvalidArgument, "a batch has classes or targets: expected one of them");
-  return out;
-}
-
 Result<TakenTrainer> take_trainer(loom_trainer handle) {
   LOOM_TRY(auto use, Use<TrainerObject>::of(handle));
   LOOM_TRY(Turn turn, Turn::of(*use.operator->(), "trainer"));
@@ -36,19 +24,6 @@ Result<TakenTrainer> take_trainer(loom_trainer handle) {
 }
 
 namespace {
-
-Result<Samples> samples_of(const loom_batch* batch) {
-  if (batch == nullptr) return fail(Code::InvalidArgument, "batch is NULL");
-  LOOM_TRY(const GivenBatch given, batch_of(batch));
-  Samples out;
-  out.inputs = given.inputs, out.classes = given.classes;
-  if (given.targets.empty()) return out;
-  const std::size_t count = given.targets.size(), samples = given.shape[0];
-  if (count % samples != 0) return fail(Code::ShapeMismatch, "targets has {} values for {} samples", count, samples);
-  LOOM_TRY(const Shape rows, Shape::create(std::array{samples, count / samples}));
-  out.values = {given.targets.data(), rows, Element::f32};
-  return out;
-}
 
 Result<TrainConfig> config_of(const Json& json, const loom_compute_options* compute) {
   LOOM_TRY(TrainConfig config, read_step_config(json));
@@ -124,17 +99,15 @@ loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loo
   });
 }
 
-loom_status loom_trainer_evaluate(loom_trainer trainer, const loom_batch* batch, double* loss, const float** output,
-                                  size_t* output_count, const uint64_t** output_shape, size_t* output_shape_count) {
+loom_status loom_trainer_evaluate(loom_trainer trainer, const loom_batch* batch, double* loss, loom_tensor* output) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY_VOID(need_results(loss, output, output_count, output_shape, output_shape_count));
+    LOOM_TRY_VOID(need_results(loss));
+    LOOM_TRY(const std::uint32_t room, room_in(output));
     LOOM_TRY(const Samples samples, samples_of(batch));
     LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
     LOOM_TRY(const Trainer::Evaluation found, t->trainer->evaluate(samples));
-    if (found.output.element != Element::f32)
-      return fail(Code::Unsupported, "the network computes in f64: its output has no single precision");
     *loss = found.loss.value;
-    give_output(found.output, t->output_shape, output, output_count, output_shape, output_shape_count);
+    write_struct(tensor_of_view(found.output, t->output_shape), output, room);
     return {};
   });
 }

@@ -86,19 +86,28 @@ Result<TrainOptions> options_of(const loom_training_options& given, const Cancel
   return out;
 }
 
+RawArray array_of(const ConstView& values) {
+  RawArray out;
+  out.dtype = values.element == Element::f64 ? DType::float64 : DType::float32;
+  out.shape.assign(values.shape.extents().begin(), values.shape.extents().end());
+  out.bytes = {values.as<std::byte>(), bytes_of(values)};
+  return out;
+}
+
 // Samples of a caller, which last during the call.
 Result<SampleArrays> arrays_of(const loom_batch* batch) {
-  LOOM_TRY(const GivenBatch given, batch_of(batch));
-  const bool has_classes = !given.classes.empty();
-  const std::size_t count = has_classes ? given.classes.size() : given.targets.size(), samples = given.shape[0];
-  if (count % samples != 0) return fail(Code::ShapeMismatch, "{} targets for {} samples", count, samples);
+  LOOM_TRY(const Samples given, samples_of(batch));
   SampleArrays out;
-  out.inputs.shape.assign(given.shape.extents().begin(), given.shape.extents().end());
-  out.inputs.bytes = std::as_bytes(std::span(given.inputs.as<float>(), given.shape.elements()));
-  out.targets.shape = {samples};
-  if (count != samples || !has_classes) out.targets.shape.push_back(count / samples);
-  out.targets.dtype = has_classes ? DType::int32 : DType::float32;
-  out.targets.bytes = has_classes ? std::as_bytes(given.classes) : std::as_bytes(given.targets);
+  out.inputs = array_of(given.inputs);
+  if (given.classes.empty()) {
+    out.targets = array_of(given.values);
+    return out;
+  }
+  const std::size_t each = given.classes.size() / given.size();
+  out.targets.shape = {given.size()};
+  if (each != 1) out.targets.shape.push_back(each);
+  out.targets.dtype = DType::int32;
+  out.targets.bytes = std::as_bytes(given.classes);
   return out;
 }
 

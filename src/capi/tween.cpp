@@ -1,5 +1,7 @@
 // Target propagation of loom.h, in single calls.
 
+#include <optional>
+
 #include "capi/guard.h"
 #include "capi/network_objects.h"
 #include "capi/options.h"
@@ -18,7 +20,7 @@ struct TweenObject : Object {
   std::vector<std::byte> input;  // of the last forward, which the step reads again
   Memory input_on_device, target_on_device;
   Buffer output_on_host;
-  Shape output;
+  std::optional<Shape> output;  // of the last forward
   Extents output_shape;
 };
 
@@ -51,9 +53,10 @@ Result<TakenTween> take_tween(loom_tween handle) {
   return TakenTween{std::move(use), std::move(turn), std::move(writing)};
 }
 
-Result<TweenTarget> target_of(TweenObject& t, const float* target, std::size_t count) {
-  if (t.output_shape.count == 0) return fail(Code::InvalidState, "a target without a forward");
-  LOOM_TRY(const ConstView values, tensor_of(target, count, t.output, "target"));
+Result<TweenTarget> target_of(TweenObject& t, const loom_tensor* target) {
+  if (!t.output) return fail(Code::InvalidState, "a target without a forward");
+  LOOM_TRY(const ConstView values, values_of(target, *t.output, "target"));
+  LOOM_TRY_VOID(need_element(t.network->network.settings.activations, values.element, "target"));
   LOOM_TRY(const ConstView there, sent(t.device, values, t.target_on_device));
   return TweenTarget{.values = there};
 }
@@ -78,8 +81,6 @@ loom_status loom_tween_create(loom_network network, const void* config, size_t c
     LOOM_TRY(const Json json, config_json(config, config_size));
     LOOM_TRY(const TweenConfig wanted, tween_config_from_json(json));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
-    if (taken.network().settings.activations != Element::f32)
-      return fail(Code::Unsupported, "the network computes in f64: a trainer with the key tween takes it");
     LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(taken.network().prepare(batch));
     running.backward = true;
@@ -90,37 +91,35 @@ loom_status loom_tween_create(loom_network network, const void* config, size_t c
   });
 }
 
-loom_status loom_tween_forward(loom_tween tween, const float* input, size_t input_count, const uint64_t* shape,
-                               size_t shape_count, const float** output, size_t* output_count,
-                               const uint64_t** output_shape, size_t* output_shape_count) {
+loom_status loom_tween_forward(loom_tween tween, const loom_tensor* input, loom_tensor* output) {
   return guard([&]() -> Result<void> {
-    LOOM_TRY_VOID(need_results(output, output_count, output_shape, output_shape_count));
-    LOOM_TRY(const Shape extents, shape_of(shape, shape_count, "shape"));
-    LOOM_TRY(const ConstView given, tensor_of(input, input_count, extents, "input"));
+    LOOM_TRY(const std::uint32_t room, room_in(output));
+    LOOM_TRY(const ConstView given, view_of(input, "input"));
     LOOM_TRY(const TakenTween t, take_tween(tween));
+    LOOM_TRY_VOID(need_element(t->network->network.settings.activations, given.element, "input"));
     LOOM_TRY(const ConstView x, sent(t->device, kept_copy(given, t->input), t->input_on_device));
     LOOM_TRY(const ConstView there, t->tween->forward(x));
     LOOM_TRY(const ConstView y, brought(t->device, there, t->output_on_host));
     t->output = y.shape;
-    give_output(y, t->output_shape, output, output_count, output_shape, output_shape_count);
+    write_struct(tensor_of_view(y, t->output_shape), output, room);
     return {};
   });
 }
 
-loom_status loom_tween_step(loom_tween tween, const float* target, size_t target_count, double learning_rate) {
+loom_status loom_tween_step(loom_tween tween, const loom_tensor* target, double learning_rate) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const TakenTween t, take_tween(tween));
-    LOOM_TRY(const TweenTarget wanted, target_of(*t.operator->(), target, target_count));
+    LOOM_TRY(const TweenTarget wanted, target_of(*t.operator->(), target));
     ++t->network->values;
     if (t->device != nullptr) t->network->ahead = t->device;
     return t->tween->step(wanted, learning_rate);
   });
 }
 
-loom_status loom_tween_backward(loom_tween tween, const float* target, size_t target_count) {
+loom_status loom_tween_backward(loom_tween tween, const loom_tensor* target) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const TakenTween t, take_tween(tween));
-    LOOM_TRY(const TweenTarget wanted, target_of(*t.operator->(), target, target_count));
+    LOOM_TRY(const TweenTarget wanted, target_of(*t.operator->(), target));
     return t->tween->backward(wanted);
   });
 }

@@ -20,8 +20,10 @@
 namespace loom::capi_watching_test {
 namespace {
 
+using test::Batch;
 using test::sized;
 using test::take;
+using test::tensor_of;
 
 // Large enough that threads divide its products; a container with children.
 const std::string kSpec = R"({"seed":7,"input_shape":[96],"layers":[
@@ -224,11 +226,9 @@ TEST(CapiWatching, a_trainer_is_watched_and_learns_the_same) {  // E-40
       ASSERT_EQ(loom_trainer_watch(trainer, Host::take, &host), LOOM_OK) << loom_last_error();
       ASSERT_EQ(loom_trainer_watch_windows(trainer, 8, Windows::take, &windows), LOOM_OK) << loom_last_error();
     }
-    auto batch = sized<loom_batch>();
-    batch.inputs = x.data(), batch.inputs_count = x.size(), batch.shape = kShape, batch.shape_count = 2;
-    batch.targets = t.data(), batch.targets_count = t.size();
+    const Batch batch(x, kShape, t);
     auto step = sized<loom_training_step>();
-    ASSERT_EQ(loom_trainer_step(trainer, &batch, 0, &step), LOOM_OK) << loom_last_error();
+    ASSERT_EQ(loom_trainer_step(trainer, batch.get(), 0, &step), LOOM_OK) << loom_last_error();
     loom_blob hash = 0;
     ASSERT_EQ(loom_network_hash(network, &hash), LOOM_OK);
     hashes.push_back(take(hash));
@@ -261,7 +261,8 @@ TEST(CapiWatching, ticks_of_a_mesh_are_told) {  // E-40
   loom_step_state state = 0;
   ASSERT_EQ(loom_step_state_create(mesh, &state), LOOM_OK);
   const std::vector<float> x = wave(300 * 96);
-  ASSERT_EQ(loom_step_state_set_input(state, x.data(), x.size(), 1), LOOM_OK);
+  const loom_tensor input = tensor_of(x);
+  ASSERT_EQ(loom_step_state_set_input(state, &input, 1), LOOM_OK);
   Host host;
   ASSERT_EQ(loom_step_mesh_watch(mesh, Host::take, &host), LOOM_OK) << loom_last_error();
   Windows windows;

@@ -147,7 +147,7 @@ class Finetuning {
     total_ = config_.steps == 0 ? all : config_.steps;
 
     TrainerConfig trainer;
-    trainer.loss.name = "softmax_crossentropy";
+    trainer.loss.kind = LossKind::SoftmaxCrossEntropy;
     trainer.optimizer = config_.optimizer, trainer.schedule = config_.schedule;
     trainer.schedule.fill(total_);
     trainer.clip_norm = config_.clip_norm, trainer.micro_batch = config_.micro_batch;

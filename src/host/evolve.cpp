@@ -32,7 +32,7 @@ struct OpenTask {
 Result<OpenTask> data_task(const TaskConfig& c, const std::string& folder) {
   const std::string path = path_in(folder, c.path);
   std::unique_ptr<Dataset> data;
-  if (c.name == "csv") {
+  if (c.kind == TaskKind::Csv) {
     CsvOptions options;
     options.header = c.header, options.target_column = c.target_column,
     options.targets = c.values ? TargetKind::values : TargetKind::classes;
@@ -54,16 +54,14 @@ Result<OpenTask> data_task(const TaskConfig& c, const std::string& folder) {
   else
     s.outputs = info.target.elements(), s.values.resize(n * s.outputs);
   LOOM_TRY_VOID(data->read(order, {s.inputs, s.labels, s.values}));
-  LOOM_TRY(const Score score, score_from_name(!c.score.empty()                      ? c.score
-                                              : info.targets == TargetKind::classes ? "accuracy"
-                                                                                    : "squared_error"));
+  const Score score = c.score.value_or(info.targets == TargetKind::classes ? Score::Accuracy : Score::SquaredError);
   LOOM_TRY(auto task,
-           sample_task(c.name, std::move(s), score, c.target.value_or(score == Score::CrossEntropy ? 0 : 1)));
+           sample_task(c.kind, std::move(s), score, c.target.value_or(score == Score::CrossEntropy ? 0 : 1)));
   return OpenTask{std::move(task), info.sha256};
 }
 
 Result<OpenTask> task_of(const TaskConfig& c, const std::string& folder) {
-  if (c.name == "csv" || c.name == "idx") return data_task(c, folder);
+  if (is_of_file(c.kind)) return data_task(c, folder);
   LOOM_TRY(auto task, built_in_task(c));
   return OpenTask{std::move(task), {}};
 }
@@ -302,7 +300,7 @@ Result<void> EvolveRun::save() {
 Result<EvolveResult> EvolveRun::finish() {
   if (!options_.out.empty()) LOOM_TRY_VOID(save());
   EvolveResult result;
-  result.task = task_ != nullptr ? std::string(task_->name()) : "outside";
+  result.task = task_ != nullptr ? loom::name(task_->kind()) : "outside";
   result.generations = islands_->generation();
   result.solved = solved();
   result.stopped = stopped_ || (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed));

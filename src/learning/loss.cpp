@@ -23,12 +23,19 @@ RowScale scale_of(std::span<const double> weights, std::size_t rows, double divi
 
 }  // namespace
 
+std::string_view name(LossKind kind) {
+  const std::string_view names = kLossNames[static_cast<std::size_t>(kind)];
+  return names.substr(0, names.find('|'));
+}
+
+Result<LossKind> loss_from_name(std::string_view name) {
+  LOOM_TRY(const std::size_t index, find_name("loss", name, kLossNames));
+  return static_cast<LossKind>(index);
+}
+
 Result<Loss> Loss::create(const LossConfig& config) {
-  std::vector<std::string_view> names;
-  for (const LossRow* row : loss_rows()) names.push_back(row->names);
-  LOOM_TRY(const std::size_t index, find_name("loss", config.name, names));
   Loss loss;
-  loss.row_ = loss_rows()[index];
+  loss.row_ = loss_rows()[static_cast<std::size_t>(config.kind)];
   loss.config_ = config;
   const std::string_view where = loss.name();
   LOOM_TRY_VOID(loss.check_read());
@@ -61,7 +68,6 @@ Result<void> Loss::check_read() const {
   return {};
 }
 
-std::string_view Loss::name() const { return row_->names.substr(0, row_->names.find('|')); }
 bool Loss::by_element() const { return row_->by_element; }
 bool Loss::takes_classes() const { return row_->takes_classes; }
 bool Loss::across_samples() const { return row_->across_samples; }

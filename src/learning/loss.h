@@ -8,17 +8,50 @@
 // the element type by the ops of src/ops/loss, whose headers state the orders of sums; the host adds the rows' values,
 // times their samples' weights, in f64 by chain64.
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/figures.h"
 
 namespace loom {
 
+enum class LossKind : std::uint8_t {
+  Mse,
+  Mae,
+  Huber,
+  CrossEntropy,
+  SoftmaxCrossEntropy,
+  Bce,
+  BceLogits,
+  KlDiv,
+  Hinge,
+  MultiHeadSoftmax,
+  Cosine,
+  Contrastive
+};
+// Names in the order of LossKind, the canonical one before its aliases.
+inline constexpr std::array<std::string_view, 12> kLossNames = {"mse|mean_squared_error",
+                                                                "mae|l1",
+                                                                "huber|smooth_l1",
+                                                                "crossentropy|cross_entropy_probs",
+                                                                "softmax_crossentropy|cross_entropy|ce",
+                                                                "bce|binary_crossentropy",
+                                                                "bce_logits",
+                                                                "kl_div",
+                                                                "hinge",
+                                                                "multi_head_softmax_ce",
+                                                                "cosine",
+                                                                "contrastive|info_nce"};
+std::string_view name(LossKind kind);
+// UnknownName with the nearest names.
+Result<LossKind> loss_from_name(std::string_view name);
+
 struct LossConfig {
-  std::string name = "mse";
+  LossKind kind = LossKind::Mse;
   double delta = 1;            // huber
   double label_smoothing = 0;  // softmax_crossentropy, 0 to 1
   // softmax_crossentropy with class targets: rows of this class do not count
@@ -66,8 +99,7 @@ struct LossRow;  // losses/row.h
 
 class Loss {
  public:
-  // UnknownName with the nearest names; InvalidConfig for a setting outside its range, or one that is not the standard
-  // and this loss does not have.
+  // InvalidConfig for a setting outside its range, or one that is not the standard and this loss does not have.
   static Result<Loss> create(const LossConfig& config);
 
   // ShapeMismatch for sizes that do not agree, InvalidArgument for what this loss does not take and for weights that
@@ -90,8 +122,8 @@ class Loss {
   // Returns whether a row's loss depends on the other rows of its batch.
   bool across_samples() const;
 
-  // Canonical name.
-  std::string_view name() const;
+  LossKind kind() const { return config_.kind; }
+  std::string_view name() const { return loom::name(config_.kind); }
   // Divided by the number of elements; else by that of rows.
   bool by_element() const;
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "learning/losses/row.h"
 #include "learning/test_data.h"
 
 namespace loom::loss_test {
@@ -9,7 +10,7 @@ namespace {
 
 LossConfig config_of(const Json& json) {
   LossConfig c;
-  c.name = test::text_or(json, "name", "");
+  c.kind = loss_from_name(test::text_or(json, "name", "")).value();
   c.delta = test::number_or(json, "delta", c.delta);
   c.label_smoothing = test::number_or(json, "label_smoothing", c.label_smoothing);
   c.temperature = test::number_or(json, "temperature", c.temperature);
@@ -21,7 +22,8 @@ LossConfig config_of(const Json& json) {
 
 // The heads are for who has them.
 Loss named(const std::string& name, const std::vector<std::size_t>& heads) {
-  return Loss::create({.name = name, .heads = name == "multi_head_softmax_ce" ? heads : std::vector<std::size_t>()})
+  const LossKind kind = loss_from_name(name).value();
+  return Loss::create({.kind = kind, .heads = kind == LossKind::MultiHeadSoftmax ? heads : std::vector<std::size_t>()})
       .value();
 }
 
@@ -284,7 +286,7 @@ TEST(Loss, weights_of_1_change_no_bit) {  // T-10
 
 TEST(Loss, batches_with_their_joint_count_give_the_gradients_of_one) {  // T-41
   for (const char* name : {"mse", "softmax_crossentropy", "kl_div", "cosine"}) {
-    const Loss loss = Loss::create({.name = name}).value();
+    const Loss loss = named(name, {});
     test::Machine m;
     Batch<float> whole(Shape::of({4, 9}), seeded(36, 5), seeded(36, 6));
     const double count = loss.evaluate(m.exec, whole.call())->count;
@@ -302,7 +304,7 @@ TEST(Loss, batches_with_their_joint_count_give_the_gradients_of_one) {  // T-41
 }
 
 TEST(Loss, a_batch_whose_rows_are_all_ignored_is_0) {  // T-10
-  const Loss loss = Loss::create({.name = "ce", .ignore_index = -100}).value();
+  const Loss loss = Loss::create({.kind = LossKind::SoftmaxCrossEntropy, .ignore_index = -100}).value();
   test::Machine m;
   Batch<float> b(Shape::of({2, 3}), seeded(6, 7), {});
   b.classes = {-100, -100};
@@ -365,27 +367,37 @@ TEST(Loss, names_and_aliases) {  // J-21
                                                        {"ce", "softmax_crossentropy"},
                                                        {"binary_crossentropy", "bce"},
                                                        {"InfoNCE", "contrastive"}};
-  for (const auto& [alias, name] : pairs) EXPECT_EQ(Loss::create({.name = alias})->name(), name);
+  for (const auto& [alias, canonical] : pairs) EXPECT_EQ(name(loss_from_name(alias).value()), canonical);
   // Two losses are called so, which differ in more than spelling.
   for (const char* unknown : {"CrossEntropy", "cross-entropy", "msee", "", "mse\n",
                               "a name of more than sixty-four bytes is no name of a loss, however it goes on"}) {
-    const auto loss = Loss::create({.name = unknown});
+    const auto loss = loss_from_name(unknown);
     ASSERT_FALSE(loss) << unknown;
     EXPECT_EQ(loss.error().code, Code::UnknownName);
     EXPECT_NE(loss.error().text().find("nearest"), std::string::npos);
   }
 }
 
+TEST(Loss, EveryKindHasItsRowAndName) {
+  ASSERT_EQ(loss_rows().size(), kLossNames.size());
+  for (std::size_t i = 0; i < kLossNames.size(); ++i) {
+    const auto kind = static_cast<LossKind>(i);
+    EXPECT_EQ(loss_rows()[i]->kind, kind) << name(kind);
+    EXPECT_EQ(loss_from_name(name(kind)).value(), kind);
+    EXPECT_EQ(name(kind).find('|'), std::string_view::npos);
+  }
+}
+
 // A setting that the loss never reads is an error of the caller.
 TEST(Loss, settings_of_other_losses_are_errors) {  // T-10
   const std::vector<std::pair<LossConfig, const char*>> bad = {
-      {{.name = "mse", .delta = 2}, "mse has no delta"},
-      {{.name = "l1", .label_smoothing = 0.1}, "mae has no label_smoothing"},
-      {{.name = "bce", .ignore_index = 0}, "bce has no ignore_index"},
-      {{.name = "crossentropy", .class_weights = {1, 2}}, "crossentropy has no class_weights"},
-      {{.name = "ce", .heads = {2}}, "softmax_crossentropy has no heads"},
-      {{.name = "cosine", .temperature = 0.1}, "cosine has no temperature"},
-      {{.name = "multi_head_softmax_ce", .label_smoothing = 1, .heads = {2}},
+      {{.kind = LossKind::Mse, .delta = 2}, "mse has no delta"},
+      {{.kind = LossKind::Mae, .label_smoothing = 0.1}, "mae has no label_smoothing"},
+      {{.kind = LossKind::Bce, .ignore_index = 0}, "bce has no ignore_index"},
+      {{.kind = LossKind::CrossEntropy, .class_weights = {1, 2}}, "crossentropy has no class_weights"},
+      {{.kind = LossKind::SoftmaxCrossEntropy, .heads = {2}}, "softmax_crossentropy has no heads"},
+      {{.kind = LossKind::Cosine, .temperature = 0.1}, "cosine has no temperature"},
+      {{.kind = LossKind::MultiHeadSoftmax, .label_smoothing = 1, .heads = {2}},
        "multi_head_softmax_ce has no label_smoothing"}};
   for (const auto& [config, message] : bad) {
     const auto loss = Loss::create(config);
@@ -397,14 +409,14 @@ TEST(Loss, settings_of_other_losses_are_errors) {  // T-10
 
 TEST(Loss, hostile_settings_are_errors) {  // J-23
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  const std::vector<LossConfig> bad = {{.name = "huber", .delta = 0},
-                                       {.name = "huber", .delta = nan},
-                                       {.name = "ce", .label_smoothing = 1.5},
-                                       {.name = "ce", .class_weights = {1, -1}},
-                                       {.name = "multi_head_softmax_ce"},
-                                       {.name = "multi_head_softmax_ce", .heads = {3, 0}},
-                                       {.name = "multi_head_softmax_ce", .heads = {~std::size_t{0}, 2}},
-                                       {.name = "contrastive", .temperature = 0}};
+  const std::vector<LossConfig> bad = {{.kind = LossKind::Huber, .delta = 0},
+                                       {.kind = LossKind::Huber, .delta = nan},
+                                       {.kind = LossKind::SoftmaxCrossEntropy, .label_smoothing = 1.5},
+                                       {.kind = LossKind::SoftmaxCrossEntropy, .class_weights = {1, -1}},
+                                       {.kind = LossKind::MultiHeadSoftmax},
+                                       {.kind = LossKind::MultiHeadSoftmax, .heads = {3, 0}},
+                                       {.kind = LossKind::MultiHeadSoftmax, .heads = {~std::size_t{0}, 2}},
+                                       {.kind = LossKind::Contrastive, .temperature = 0}};
   for (std::size_t i = 0; i < bad.size(); ++i) {
     const auto loss = Loss::create(bad[i]);
     ASSERT_FALSE(loss) << i;
@@ -414,8 +426,9 @@ TEST(Loss, hostile_settings_are_errors) {  // J-23
 
 TEST(Loss, hostile_calls_are_errors) {  // J-23
   test::Machine m;
-  const Loss mse = Loss::create({}).value(), ce = Loss::create({.name = "ce", .class_weights = {1, 1, 1}}).value();
-  const Loss heads = Loss::create({.name = "multi_head_softmax_ce", .heads = {1, 2}}).value();
+  const Loss mse = Loss::create({}).value(),
+             ce = Loss::create({.kind = LossKind::SoftmaxCrossEntropy, .class_weights = {1, 1, 1}}).value();
+  const Loss heads = Loss::create({.kind = LossKind::MultiHeadSoftmax, .heads = {1, 2}}).value();
   Batch<float> b(Shape::of({2, 3}), seeded(6, 1), seeded(6, 2));
   const auto code = [&](const Loss& loss, auto&& change) {
     LossCall call = b.call();

@@ -1,6 +1,7 @@
 #include "network/auto_morph.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -13,6 +14,9 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kChunk = 256;  // samples of one forward
 
+enum class MorphLoss : std::uint8_t { Mse, CrossEntropy, RelativeDistance };
+constexpr std::array<std::string_view, 3> kMorphLosses = {"mse", "cross_entropy", "relative distance"};
+
 // The loss that is measured: which part of a network's output is compared with which reference.
 class Loss {
  public:
@@ -23,15 +27,15 @@ class Loss {
   Result<double> begin() {
     LOOM_TRY(std::vector<double> y, outputs());
     if (data_.targets.empty()) {
-      name_ = "relative distance", reference_ = std::move(y);
+      kind_ = MorphLoss::RelativeDistance, reference_ = std::move(y);
       for (const double v : reference_) scale_ += v * v;
       if (!std::isfinite(scale_)) return fail(Code::NonFinite, "the network's output on this data is not finite");
       return 0.0;
     }
     if (data_.targets.size() == y.size()) {
-      name_ = "mse";
+      kind_ = MorphLoss::Mse;
     } else if (data_.targets.size() * cols_ == y.size()) {
-      name_ = "cross_entropy";
+      kind_ = MorphLoss::CrossEntropy;
       for (std::size_t i = 0; i < data_.targets.size(); ++i)
         if (const double t = data_.targets[i]; !(t >= 0 && t < static_cast<double>(cols_)) || t != std::floor(t))
           return fail(Code::IndexOutOfRange, "target {} is {}, expected a class from 0 to {}", i, t, cols_ - 1);
@@ -53,7 +57,7 @@ class Loss {
     const double loss = of(y);
     return std::isnan(loss) ? kInfinity : loss;
   }
-  std::string_view name() const { return name_; }
+  std::string_view name() const { return kMorphLosses[static_cast<std::size_t>(kind_)]; }
   std::size_t measurements() const { return measurements_; }
 
  private:
@@ -101,7 +105,7 @@ class Loss {
   }
 
   double of(const std::vector<double>& y) const {
-    if (name_ == "cross_entropy") return cross_entropy(y);
+    if (kind_ == MorphLoss::CrossEntropy) return cross_entropy(y);
     const std::vector<double>& wanted = reference_.empty() ? data_.targets : reference_;
     double sum = 0;
     for (std::size_t i = 0; i < y.size(); ++i) sum += (y[i] - wanted[i]) * (y[i] - wanted[i]);
@@ -130,7 +134,7 @@ class Loss {
   const Network& network_;
   const AutoMorphData& data_;
   const AutoMorphOptions& options_;
-  std::string_view name_;
+  MorphLoss kind_ = MorphLoss::Mse;
   std::vector<double> reference_;
   double scale_ = 0;
   std::size_t cols_ = 1, measurements_ = 0;

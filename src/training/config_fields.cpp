@@ -3,7 +3,7 @@
 namespace loom {
 
 void loss_fields(ConfigVisitor& visit, LossConfig& loss) {
-  visit({"name", "One of those"}, loss.name);
+  visit.choice({"name", "One of those"}, loss.kind, kLossNames);
   visit({"delta", "huber: where the parabola ends"}, loss.delta);
   visit({"label_smoothing", "softmax_crossentropy: 0 to 1"}, loss.label_smoothing);
   visit({"ignore_index",

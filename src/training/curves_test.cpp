@@ -143,7 +143,7 @@ ScheduleConfig schedule_of(const Json& run) {
 double train(const Model& model, const Json& run, Element element, int threads) {
   Network network = model.network(element);
   TrainerConfig config;
-  config.loss.name = text_or(model.json(), "loss", "");
+  config.loss.kind = loss_from_name(text_or(model.json(), "loss", "")).value();
   config.loss.label_smoothing = number_or(run, "label_smoothing", 0);
   config.optimizer = optimizer_of(run["optimizer"]);
   config.schedule = schedule_of(run);

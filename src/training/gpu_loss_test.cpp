@@ -120,7 +120,8 @@ TEST(GpuTrainingLoss, weights_of_a_lost_card_are_not_given_out) {
   const Shape shape = Shape::of({16, 8});
   ASSERT_TRUE(network.prepare(shape));
   TrainerConfig config;
-  config.loss.name = "softmax_crossentropy", config.session.device = card->device.get(), config.session.threads = 1;
+  config.loss.kind = LossKind::SoftmaxCrossEntropy, config.session.device = card->device.get(),
+  config.session.threads = 1;
   const auto trainer = Trainer::create(network, config);
   ASSERT_TRUE(trainer) << trainer.error().text();
   const std::vector<float> x(shape.elements(), 0.5f);

@@ -61,13 +61,13 @@ TEST(GpuTraining, every_optimiser_ends_with_the_weights_of_the_cpu) {
 
 TEST(GpuTraining, losses_of_rows_against_rows_end_with_the_weights_of_the_cpu) {
   const GoldenTraining mlp = gpu_trainings().front();
-  for (const char* const loss : {"cosine", "contrastive"}) {
+  for (const LossKind loss : {LossKind::Cosine, LossKind::Contrastive}) {
     GoldenTraining training = mlp;
-    training.loss.name = loss;
+    training.loss.kind = loss;
     expect_the_weights_of_the_cpu(training);
   }
   GoldenTraining heads = mlp;
-  heads.loss = {.name = "multi_head_softmax_ce", .heads = {2, 3}};
+  heads.loss = {.kind = LossKind::MultiHeadSoftmax, .heads = {2, 3}};
   heads.labels = 2, heads.classes = 2;
   expect_the_weights_of_the_cpu(heads);
   expect_the_weights_of_the_cpu(heads, 3, 16);
@@ -161,7 +161,7 @@ Trained trained(
     EXPECT_TRUE(!is_typed || w.morph(encoding));
   });
   TrainerConfig config;
-  config.loss.name = "softmax_crossentropy", config.optimizer.name = "adam", config.frozen_scales = frozen;
+  config.loss.kind = LossKind::SoftmaxCrossEntropy, config.optimizer.name = "adam", config.frozen_scales = frozen;
   config.schedule.learning_rate = 0.01, config.session.threads = 2, config.session.device = device;
   const auto trainer = Trainer::create(network, config);
   EXPECT_TRUE(trainer) << trainer.error().text();
@@ -273,7 +273,7 @@ TEST(GpuTraining, workers_of_shards_run_one_after_the_other_to_the_weights_of_th
     const Shape input = Shape::of({67, 60});
     EXPECT_TRUE(network.prepare(input) && network.initialise());
     TrainerConfig config;
-    config.loss.name = "mse", config.optimizer.name = "adam", config.shards = 4, config.workers = workers;
+    config.loss.kind = LossKind::Mse, config.optimizer.name = "adam", config.shards = 4, config.workers = workers;
     config.schedule.learning_rate = 0.01, config.session.threads = 3, config.session.device = where;
     const auto trainer = Trainer::create(network, config);
     EXPECT_TRUE(trainer) << trainer.error().text();
@@ -302,7 +302,8 @@ TEST(GpuTraining, a_step_that_is_skipped_names_the_layer_that_the_cpu_names) {
     const Shape input = Shape::of({20, 6});
     EXPECT_TRUE(network.prepare(input) && network.initialise());
     TrainerConfig config;
-    config.loss.name = "mse", config.micro_batch = 16, config.session.threads = 2, config.session.device = where;
+    config.loss.kind = LossKind::Mse, config.micro_batch = 16, config.session.threads = 2,
+    config.session.device = where;
     const auto trainer = Trainer::create(network, config);
     EXPECT_TRUE(trainer) << trainer.error().text();
     std::vector<float> x(120, 0.5f), t(100, 0);

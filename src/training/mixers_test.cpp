@@ -47,7 +47,7 @@ TEST_P(Mixers, learn_and_come_back_from_a_file_to_the_bit) {  // F-04
   ASSERT_TRUE(network.prepare(volumes.in));
   const Digest fresh = weight_hash(network);
   TrainerConfig config;
-  config.loss.name = "mse";
+  config.loss.kind = LossKind::Mse;
   config.optimizer.name = "adam";
   config.schedule.learning_rate = 0.02;
   auto trainer = Trainer::create(network, config);

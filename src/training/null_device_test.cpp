@@ -42,7 +42,7 @@ void three_steps(const Net& net, TrainerConfig config) {
   auto ready = network.prepare(net.input);
   ASSERT_TRUE(ready) << ready.error().message;
   test::NullDevice device;
-  config.session.threads = 2, config.session.device = &device, config.loss.name = "softmax_crossentropy";
+  config.session.threads = 2, config.session.device = &device, config.loss.kind = LossKind::SoftmaxCrossEntropy;
   auto trainer = Trainer::create(network, config);
   ASSERT_TRUE(trainer) << trainer.error().message;
   const std::vector<float> x(net.input.elements(), 1.0f);

@@ -146,7 +146,10 @@ Result<Samples> Trainer::in_element(const Samples& batch) {
       return fail(Code::ShapeMismatch, "inputs of shape {} give {}: a batch has an axis of samples before all others",
                   batch.inputs.shape.text(), y.text());
   }
-  return session().element() == Element::f32 ? Result<Samples>(batch) : wide_.widened(batch);
+  if (session().element() == Element::f64) return wide_.widened(batch);
+  if (batch.inputs.element == Element::f64 || batch.values.element == Element::f64)
+    return fail(Code::InvalidArgument, "the batch has float64 values, the network computes in float32");
+  return batch;
 }
 
 Result<void> Trainer::check_divides() const {

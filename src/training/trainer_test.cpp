@@ -63,7 +63,7 @@ TEST(Trainer, an_update_that_is_not_finite_changes_nothing) {  // T-04, L-07
 TEST(Trainer, an_infinite_gradient_is_not_clipped_to_a_finite_one) {  // T-04, T-40
   for (const bool by_norm : {false, true}) {
     TrainerConfig config;
-    config.loss.name = "mae", config.clip_value = 1, config.clip_norm = by_norm ? 1 : 0;
+    config.loss.kind = LossKind::Mae, config.clip_value = 1, config.clip_norm = by_norm ? 1 : 0;
     Learner run({{"seed", 1}, {"layers", {dense(1, 1), dense(1, 1)}}}, Shape::of({1, 1}), config);
     ASSERT_TRUE(find_weight(*run.network.cell(0).layer, "weight")->set(std::span<const float>(std::array{0.0f})));
     ASSERT_TRUE(find_weight(*run.network.cell(1).layer, "weight")->set(std::span<const float>(std::array{1e30f})));
@@ -157,7 +157,7 @@ TEST(Trainer, a_step_that_failed_leaves_states_and_statistics_as_they_were) {  /
   const Json norm{{"type", "batchnorm"}, {"input_height", 3}};
   for (const bool targets : {false, true}) {
     TrainerConfig config;
-    config.loss.name = "softmax_crossentropy";
+    config.loss.kind = LossKind::SoftmaxCrossEntropy;
     if (targets)
       config.tween.emplace().mode = TweenMode::Chain;
     else
@@ -237,7 +237,7 @@ TEST(Trainer, parts_of_a_batch_are_refused_where_they_would_change_the_result) {
   config.micro_batch = 2;
   EXPECT_EQ(Trainer::create(stateful, config).error().code, Code::Unsupported);
   EXPECT_TRUE(Trainer::create(plain, config));
-  config.loss.name = "contrastive";  // holds each sample against the whole batch
+  config.loss.kind = LossKind::Contrastive;  // holds each sample against the whole batch
   EXPECT_EQ(Trainer::create(plain, config).error().code, Code::Unsupported);
   config.micro_batch = 0, config.shards = 2;
   EXPECT_EQ(Trainer::create(plain, config).error().code, Code::Unsupported);
@@ -253,7 +253,7 @@ TEST(Trainer, classes_and_weights_of_another_number_are_refused) {  // T-10, T-1
   for (const Call& c : {Call{2, 6, 0, Code::ShapeMismatch}, Call{3, 2, 0, Code::ShapeMismatch},
                         Call{3, 6, -1, Code::IndexOutOfRange}, Call{3, 6, 3, Code::IndexOutOfRange}}) {
     TrainerConfig config;
-    config.loss.name = "softmax_crossentropy", config.loss.ignore_index = -100,
+    config.loss.kind = LossKind::SoftmaxCrossEntropy, config.loss.ignore_index = -100,
     config.loss.class_weights.assign(c.weights, 1.0);
     Learner run({{"seed", 1}, {"layers", {dense(4, 3)}}}, Shape::of({6, 4}), config);
     const std::vector<float> x(24, 0.5f);
@@ -421,7 +421,7 @@ TEST(Trainer, gradients_of_dense_softmax_and_crossentropy_are_those_of_differenc
   Json layer = dense(4, 3);
   layer["bias"] = true;
   TrainerConfig config;
-  config.loss.name = "crossentropy", config.schedule.learning_rate = 1e-12;
+  config.loss.kind = LossKind::CrossEntropy, config.schedule.learning_rate = 1e-12;
   Learner run({{"seed", 3},
                {"activations", "float64"},
                {"default_dtype", "float64"},

@@ -190,13 +190,12 @@ Result<void> TrainingRun::check_output() {
   const DatasetInfo& data = data_.training->info();
   LOOM_TRY(const Shape output, network_->output_shape(Network::with_batch(sample_shape_, 1), 0, network_->num_cells()));
   if (auto judges = check_early_stop(output); !judges) return at(config_.source, std::move(judges).error());
-  LOOM_TRY(const Loss asked, Loss::create(config_.trainer.loss));
-  const std::string_view loss = asked.name();
+  const LossKind loss = config_.trainer.loss.kind;
   if (data.targets == TargetKind::values) {
     if (config_.trainer.loss.ignore_index)
       return at(config_.source,
                 {Code::InvalidConfig, "the targets are values, not classes", Steps{"loss", "ignore_index"}});
-    if (loss != "contrastive" && output.elements() != data.target.elements())
+    if (loss != LossKind::Contrastive && output.elements() != data.target.elements())
       return fail(Code::ShapeMismatch, "{}: a sample's target is {}, the network's output {}", data.source,
                   data.target.text(), output.text());
     return {};
@@ -208,7 +207,7 @@ Result<void> TrainingRun::check_output() {
                                            "got {}",
                                            data.classes - 1, *id),
                                Steps{"loss", "ignore_index"}});
-  if (loss == "multi_head_softmax_ce") return {};
+  if (loss == LossKind::MultiHeadSoftmax) return {};
   if (output.rows() != data.target.elements())
     return fail(Code::ShapeMismatch, "{}: {} class per sample, the network's output {} has {} rows", data.source,
                 data.target.elements(), output.text(), output.rows());
@@ -306,14 +305,14 @@ Result<void> TrainingRun::check_effect() {
 Result<void> TrainingRun::look_over_settings() {
   if (is_gpu(config_.mode) && trainer_->device() == nullptr)
     warnings_.push_back(fmt::format("a mode of a GPU is asked for, training runs on the CPU: {}", why_on_host_));
-  LOOM_TRY(const Loss loss, Loss::create(config_.trainer.loss));
+  const LossKind loss = config_.trainer.loss.kind;
   const std::size_t last = network_->num_cells();
   for (std::size_t i = last; i-- > 0;)
     if (network_->cell(i).runs()) {
-      if (loss.name() == "softmax_crossentropy" && network_->plan()->gives_distribution(i))
+      if (loss == LossKind::SoftmaxCrossEntropy && network_->plan()->gives_distribution(i))
         warnings_.push_back(
             "softmax_crossentropy takes logits: the network ends in a softmax, which is then applied twice");
-      if (loss.name() == "crossentropy" && network_->plan()->gives_distribution(i))
+      if (loss == LossKind::CrossEntropy && network_->plan()->gives_distribution(i))
         warnings_.push_back(
             "crossentropy after a softmax is differentiated through its Jacobian: softmax_crossentropy on logits is "
             "exact and faster");

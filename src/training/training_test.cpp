@@ -314,7 +314,7 @@ TEST(Trainer, targets_by_segments_take_at_most_sixty_percent_of_the_memory) {  /
     Network network = network_of({{"id", "deep"}, {"seed", 1}, {"input_shape", {256}}, {"layers", layers}});
     EXPECT_TRUE(network.initialise());
     TrainerConfig config;
-    config.loss.name = "mse", config.optimizer.momentum = tween ? 0 : 0.9, config.tween = tween;
+    config.loss.kind = LossKind::Mse, config.optimizer.momentum = tween ? 0 : 0.9, config.tween = tween;
     config.session.threads = 1;
     const auto trainer = Trainer::create(network, config);
     EXPECT_TRUE(trainer) << (trainer ? "" : trainer.error().text());
@@ -763,7 +763,7 @@ struct Trained {
 };
 
 Trained trained(const Json& spec, TrainerConfig config, const Sequences& data = Sequences(), int steps = 3) {
-  config.loss.name = "softmax_crossentropy", config.optimizer.name = "adam";
+  config.loss.kind = LossKind::SoftmaxCrossEntropy, config.optimizer.name = "adam";
   if (config.session.threads == 0) config.session.threads = 2;
   Network network = network_of(spec);
   EXPECT_TRUE(network.prepare(Shape::of({data.samples, data.steps, 6})));
@@ -848,7 +848,8 @@ TEST(Trainer, stateful_layers_are_refused_with_shards_whatever_the_workers) {  /
     Network network = network_of(spec);
     ASSERT_TRUE(network.prepare(Shape::of({1, 10, 6})));
     TrainerConfig config;
-    config.loss.name = "softmax_crossentropy", config.session.threads = 1, config.shards = 8, config.workers = workers;
+    config.loss.kind = LossKind::SoftmaxCrossEntropy, config.session.threads = 1, config.shards = 8,
+    config.workers = workers;
     const auto made = Trainer::create(network, config);
     ASSERT_FALSE(made) << workers;
     EXPECT_EQ(made.error().code, Code::Unsupported);

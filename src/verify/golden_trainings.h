@@ -16,7 +16,7 @@ struct GoldenTraining {
   std::size_t classes = 0;
   std::size_t labels = 1;  // per sample
   std::size_t ids = 0;     // above 0: inputs are integers below this
-  LossConfig loss{.name = "softmax_crossentropy"};
+  LossConfig loss{.kind = LossKind::SoftmaxCrossEntropy};
   std::string optimizer = "adam";
   DType dtype = DType::float32;
   Mixed mixed = Mixed::none;

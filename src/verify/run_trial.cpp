@@ -211,9 +211,9 @@ Result<void> TrialRun::train() {
   }
   if (!trainer) return answer(trainer.error());
   training->trainer = std::move(*trainer);
-  const std::string loss = config.trainer.loss.name;
+  const LossKind loss = config.trainer.loss.kind;
   const auto& heads = config.trainer.loss.heads;
-  const bool by_class = loss == "softmax_crossentropy" || loss == "multi_head_softmax_ce";
+  const bool by_class = loss == LossKind::SoftmaxCrossEntropy || loss == LossKind::MultiHeadSoftmax;
   for (std::size_t step = 0; step < steps; ++step) {
     if (step > 0 && step == number_option(options_, "save_after")) {
       LOOM_TRY(training, resumed(*training, config.trainer));
@@ -228,8 +228,10 @@ Result<void> TrialRun::train() {
     } else {
       std::vector<double> target = uniform(fmt::format("t{}", step), output.elements());
       for (double& t : target) {
-        if (loss == "bce" || loss == "bce_logits" || loss == "crossentropy" || loss == "kl_div") t = 0.5 * (t + 1);
-        if (loss == "hinge") t = t < 0 ? -1 : 1;
+        if (loss == LossKind::Bce || loss == LossKind::BceLogits || loss == LossKind::CrossEntropy ||
+            loss == LossKind::KlDiv)
+          t = 0.5 * (t + 1);
+        if (loss == LossKind::Hinge) t = t < 0 ? -1 : 1;
       }
       batch.values = view(target, output);
     }

@@ -53,20 +53,12 @@ struct Numbers {
       values.push_back(static_cast<float>(seed >> 8) / (1 << 23) - 1);
     }
   }
-  loom_tensor tensor() {
-    auto out = loom::sized<loom_tensor>();
-    out.element = LOOM_ELEMENT_FLOAT32;
-    out.data = values.data(), out.data_size = values.size() * sizeof(float);
-    out.shape = shape.data(), out.shape_count = shape.size();
-    return out;
-  }
+  loom_tensor tensor() const { return loom::tensor_of(values.data(), values.size(), shape.data(), shape.size()); }
 };
 
-loom_batch batch_of(const Numbers& x, const Numbers& y) {
+loom_batch batch_of(const loom_tensor& x, const loom_tensor& y) {
   auto out = loom::sized<loom_batch>();
-  out.inputs = x.values.data(), out.inputs_count = x.values.size();
-  out.shape = x.shape.data(), out.shape_count = x.shape.size();
-  out.targets = y.values.data(), out.targets_count = y.values.size();
+  out.inputs = &x, out.targets = &y;
   return out;
 }
 
@@ -97,8 +89,9 @@ void ends_at_any_moment(const loom::Model& model) {
 
 void embeds(const char* path) {
   const auto encoder = loom::Encoder::open(path);
-  const auto [vectors, shape, tokens] = encoder.embed({"It rains.", "The sun shines."});
-  EXPECT(shape.size() == 2 && shape[0] == 2 && shape[1] == 384 && vectors.size() == 768 && tokens.size() == 2);
+  const auto [vectors, tokens] = encoder.embed({"It rains.", "The sun shines."});
+  EXPECT(vectors.shape_count == 2 && vectors.shape[0] == 2 && vectors.shape[1] == 384 && tokens.size() == 2);
+  EXPECT(vectors.element == LOOM_ELEMENT_FLOAT32 && vectors.data_size == 768 * sizeof(float));
 }
 
 void learns() {
@@ -112,7 +105,8 @@ void learns() {
   session.bind();  // unbinds both
   EXPECT(refused([&] { session.run(); }) == LOOM_INVALID_STATE);
   y = Numbers({8, 3}, 7);
-  const loom_batch batch = batch_of(x, y);
+  const loom_tensor inputs = x.tensor(), targets = y.tensor();
+  const loom_batch batch = batch_of(inputs, targets);
   const char* const config = R"({"loss": "mse", "optimizer": "adam", "learning_rate": 0.02})";
   const double before = std::get<0>(loom::Trainer::create(net, config, x.shape).evaluate(batch));
   const auto trainer = loom::Trainer::create(net, config, x.shape);
@@ -131,7 +125,9 @@ void trains() {
   options.user = &events;
   options.progress = [](void* user, const loom_training_event*) { return ++*static_cast<int*>(user) > 0 ? 1 : 0; };
   const std::string config = R"({"epochs": 3, "batch_size": 10})";
-  const auto outcome = loom::training_run(config, net, batch_of(x, y), loom::sized<loom_batch>(), options);
+  const loom_tensor inputs = x.tensor(), targets = y.tensor();
+  const loom_batch samples = batch_of(inputs, targets);
+  const auto outcome = loom::training_run(config, net, samples, loom::sized<loom_batch>(), options);
   EXPECT(outcome.text().find("\"finished\"") != std::string::npos && events > 6);
 }
 

@@ -41,6 +41,7 @@ static int32_t stop_early(void* user, const loom_training_event* event) {
 static void train(const char* name, const char* folder, loom_run_start start, loom_on_training progress) {
   float inputs[12 * 3 * 5], targets[12 * 3 * 2];
   uint64_t shape[3] = {12, 3, 5};
+  loom_tensor x = {sizeof x}, y = {sizeof y};
   loom_batch batch = {sizeof batch};
   loom_compute_options compute = {sizeof compute};
   loom_training_options options = {sizeof options};
@@ -49,9 +50,11 @@ static void train(const char* name, const char* folder, loom_run_start start, lo
   compute.thread_count = 2;
   for (i = 0; i < sizeof inputs / sizeof *inputs; ++i) inputs[i] = (float)(i * 7 % 11) / 8 - 0.5f;
   for (i = 0; i < sizeof targets / sizeof *targets; ++i) targets[i] = (float)(i * 5 % 13) / 16;
-  batch.inputs = inputs, batch.inputs_count = sizeof inputs / sizeof *inputs;
-  batch.shape = shape, batch.shape_count = 3;
-  batch.targets = targets, batch.targets_count = sizeof targets / sizeof *targets;
+  x.element = y.element = LOOM_ELEMENT_FLOAT32;
+  x.data = inputs, x.data_size = sizeof inputs;
+  x.shape = shape, x.shape_count = 3;
+  y.data = targets, y.data_size = sizeof targets;
+  batch.inputs = &x, batch.targets = &y;
   options.out = folder, options.start = start, options.progress = progress, options.compute = &compute;
   if (!failed(name, loom_training_run(kConfig, strlen(kConfig), 0, &batch, NULL, &options, &outcome))) print_hash(name, outcome);
 }

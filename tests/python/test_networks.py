@@ -325,7 +325,7 @@ class Arrays(unittest.TestCase):
     def test_numbers_of_numpy_stand_in_specs_and_configs(self):
         layer = {"type": "dense", "input_height": np.int64(6), "output_height": np.int32(3)}
         net = welvet.Network({"seed": np.uint8(5), "input_shape": np.array([6]), "layers": [layer]})
-        self.assertEqual(net.spec["layers"][0]["output_height"], 3)
+        self.assertEqual(net.spec["layers"][0]["out_features"], 3)
         trainer = welvet.Trainer(net, np.array([2, 6]), learning_rate=np.float64(0.5))
         self.assertEqual(trainer.info["learning_rate"], 0.5)
         with self.assertRaisesRegex(TypeError, "a object is no value of a spec"):
@@ -363,6 +363,19 @@ class Arrays(unittest.TestCase):
         session = net.session(backward=True)
         session.forward(np.full((1, 6), 0.1))
         self.assertEqual(session.backward(np.ones((1, 3))).dtype, np.float64)
+        mesh = welvet.StepMesh(net, (1, 6))
+        state = mesh.state()
+        state.set_input(np.full((1, 6), 0.1))
+        mesh.step(state, 3)
+        np.testing.assert_array_equal(state.output(), y)
+        np.testing.assert_array_equal(welvet.Tween(net, (1, 6)).forward(np.full((1, 6), 0.1)), y)
+        self.assertEqual(welvet.Trainer(net, (1, 6)).evaluate([[0.1] * 6], [[0.0] * 3])[1].dtype, np.float64)
+
+    def test_a_batch_has_targets_or_classes(self):
+        trainer = welvet.Trainer(welvet.Network(SPEC), (1, 6))
+        for more in ({}, {"targets": [[0.0] * 3], "classes": [0]}):
+            with self.assertRaisesRegex(ValueError, "targets or classes"):
+                trainer.step([[0.1] * 6], **more)
 
 
 class Learning(unittest.TestCase):

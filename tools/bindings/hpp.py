@@ -27,6 +27,7 @@ HEAD = f"""// Loom for C++17: owning handles over loom.h. {MADE}
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -127,6 +128,22 @@ S sized() {{
   return out;
 }}
 
+// Values of the caller as a tensor, to read or to fill. The memory must last as long as the tensor is used.
+template <class T>
+loom_tensor tensor_of(const T* values, std::size_t count, const uint64_t* shape = nullptr, std::size_t rank = 0) {{
+  constexpr loom_element element = std::is_same_v<T, float>          ? LOOM_ELEMENT_FLOAT32
+                                   : std::is_same_v<T, double>       ? LOOM_ELEMENT_FLOAT64
+                                   : std::is_same_v<T, std::int32_t> ? LOOM_ELEMENT_INT32
+                                   : std::is_same_v<T, std::int64_t> ? LOOM_ELEMENT_INT64
+                                                                     : LOOM_ELEMENT_NONE;
+  static_assert(element != LOOM_ELEMENT_NONE, "expected float, double, int32_t or int64_t");
+  auto out = sized<loom_tensor>();
+  out.element = element;
+  out.data = const_cast<T*>(values), out.data_size = count * sizeof(T);
+  out.shape = shape, out.shape_count = rank;
+  return out;
+}}
+
 namespace detail {{
 
 // The text of an error.
@@ -158,7 +175,7 @@ T finish(loom_status status, Make&& make) {{
 
 // Gives the argument of an optional struct: NULL for one without values, which is the default.
 inline const loom_batch* given(const loom_batch& batch) {{
-  return batch.inputs == nullptr && batch.shape_count == 0 ? nullptr : &batch;
+  return batch.inputs == nullptr && batch.targets == nullptr ? nullptr : &batch;
 }}
 inline const loom_tensor* given(const loom_tensor& tensor) {{
   return tensor.data == nullptr && tensor.element == LOOM_ELEMENT_NONE ? nullptr : &tensor;

@@ -61,12 +61,12 @@ namespace Welvet
                 using (Pinned memory = new Pinned())
                 using (CancelFlag cancel = new CancelFlag(cancellationToken))
                 {
-                    float* vectors;
-                    ulong* shape, tokens;
-                    UIntPtr count, rank, tokensCount;
+                    Interop.Tensor vectors = Interop.Tensor.Create();
+                    ulong* tokens;
+                    UIntPtr tokensCount;
                     Native.Check(Abi.EncoderEmbed(Handle, memory.Texts(texts, nameof(texts)), (UIntPtr)texts.Count,
-                        cancel.Handle, &vectors, &count, &shape, &rank, &tokens, &tokensCount), cancellationToken);
-                    return new Tensor(Native.Copy(vectors, count), Native.Shape(shape, rank));
+                        cancel.Handle, &vectors, &tokens, &tokensCount), cancellationToken);
+                    return InteropTensors.Copy(&vectors);
                 }
             }
             finally

@@ -267,5 +267,29 @@ namespace Welvet
             tensor.Element = Abi.ElementFloat64;
             return tensor;
         }
+
+        public static Interop.Tensor Of(int* values, int count)
+        {
+            Interop.Tensor tensor = Of((float*)values, count);
+            tensor.Element = Abi.ElementInt32;
+            return tensor;
+        }
+
+        /// <summary>A copy of a tensor that the library gives; double precision is rounded to single.</summary>
+        public static Tensor Copy(Interop.Tensor* from)
+        {
+            int[] shape = Native.Shape(from->Shape, from->ShapeCount);
+            if (from->Element != Abi.ElementFloat64)
+                return new Tensor(Native.Copy((float*)from->Data, CountOf(from)), shape);
+            float[] values = new float[checked((int)((ulong)from->DataSize / sizeof(double)))];
+            for (int i = 0; i < values.Length; ++i) values[i] = (float)((double*)from->Data)[i];
+            return new Tensor(values, shape);
+        }
+
+        /// <summary>How many numbers of single precision a tensor has.</summary>
+        public static UIntPtr CountOf(Interop.Tensor* tensor)
+        {
+            return (UIntPtr)((ulong)tensor->DataSize / sizeof(float));
+        }
     }
 }

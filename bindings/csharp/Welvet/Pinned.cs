@@ -38,31 +38,28 @@ namespace Welvet
         {
             if (tensor == null) return null;
             ulong[] extents = Native.Extents(tensor.Shape, nameof(tensor));
-            Interop.Tensor[] place =
-            {
-                InteropTensors.Of((float*)Array(tensor.Values), tensor.Values.Length, (ulong*)Array(extents),
-                    extents.Length),
-            };
-            GCHandle handle = GCHandle.Alloc(place, GCHandleType.Pinned);
-            _handles.Add(handle);
-            return (Interop.Tensor*)handle.AddrOfPinnedObject();
+            return Place(InteropTensors.Of((float*)Array(tensor.Values), tensor.Values.Length,
+                (ulong*)Array(extents), extents.Length));
         }
 
         /// <summary>Samples with their targets or classes as C takes them.</summary>
         public Interop.Batch Batch(Tensor inputs, Tensor targets, int[] classes)
         {
             if (inputs == null) throw new ArgumentNullException(nameof(inputs));
+            if ((targets == null) == (classes == null))
+                throw new ArgumentException("a batch has targets or classes: expected one of them");
             Interop.Batch batch = Interop.Batch.Create();
-            ulong[] extents = Native.Extents(inputs.Shape, nameof(inputs));
-            batch.Inputs = (float*)Array(inputs.Values);
-            batch.InputsCount = (UIntPtr)inputs.Values.Length;
-            batch.Shape = (ulong*)Array(extents);
-            batch.ShapeCount = (UIntPtr)extents.Length;
-            batch.Targets = (float*)Array(targets?.Values);
-            batch.TargetsCount = (UIntPtr)(targets?.Values.Length ?? 0);
-            batch.Classes = (int*)Array(classes);
-            batch.ClassesCount = (UIntPtr)(classes?.Length ?? 0);
+            batch.Inputs = Tensor(inputs);
+            batch.Targets = targets != null ? Tensor(targets)
+                : Place(InteropTensors.Of((int*)Array(classes), classes.Length));
             return batch;
+        }
+
+        private Interop.Tensor* Place(Interop.Tensor tensor)
+        {
+            GCHandle handle = GCHandle.Alloc(new[] { tensor }, GCHandleType.Pinned);
+            _handles.Add(handle);
+            return (Interop.Tensor*)handle.AddrOfPinnedObject();
         }
 
         public void Dispose()

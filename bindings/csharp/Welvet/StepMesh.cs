@@ -22,8 +22,6 @@ namespace Welvet
     /// users have a StepState each. Calls with a mesh and its states take turns.</summary>
     public sealed class StepMesh : LoomObject
     {
-        private readonly int[] _shape;
-
         /// <summary>Prepares a network for ticks.</summary>
         /// <param name="network">The network, which the mesh keeps alive.</param>
         /// <param name="shape">Shape of the input, samples first.</param>
@@ -34,7 +32,6 @@ namespace Welvet
             if (network == null) throw new ArgumentNullException(nameof(network));
             options = options ?? new StepMeshOptions();
             ulong[] extents = Native.Extents(shape, nameof(shape));
-            _shape = (int[])shape.Clone();
             using (Pinned memory = new Pinned())
             {
                 Interop.ComputeOptions compute = ComputeOptions.ToInterop(options, memory);
@@ -123,15 +120,15 @@ namespace Welvet
             Enter();
             try
             {
-                float* gradient;
-                UIntPtr count;
+                Interop.Tensor dx = Interop.Tensor.Create();
                 fixed (float* first = outputGradient)
                 {
-                    Native.Check(Abi.StepMeshBackward(Handle, handle, first, (UIntPtr)outputGradient.Length,
-                        (ulong)Native.InRange(ticks, 0, 65536, nameof(ticks)), &gradient, &count));
+                    Interop.Tensor dy = InteropTensors.Of(first, outputGradient.Length);
+                    Native.Check(Abi.StepMeshBackward(Handle, handle, &dy,
+                        (ulong)Native.InRange(ticks, 0, 65536, nameof(ticks)), &dx));
                 }
                 GC.KeepAlive(state);
-                return (ulong)count == 0 ? null : new Tensor(Native.Copy(gradient, count), (int[])_shape.Clone());
+                return dx.Data == null ? null : InteropTensors.Copy(&dx);
             }
             finally
             {
@@ -201,7 +198,8 @@ namespace Welvet
             if (x == null) throw new ArgumentNullException(nameof(x));
             fixed (float* first = x)
             {
-                int status = Abi.StepStateSetInput(Handle, first, (UIntPtr)x.Length, hold ? 1 : 0);
+                Interop.Tensor input = InteropTensors.Of(first, x.Length);
+                int status = Abi.StepStateSetInput(Handle, &input, hold ? 1 : 0);
                 GC.KeepAlive(this);
                 Native.Check(status);
             }
@@ -223,13 +221,11 @@ namespace Welvet
             Enter();
             try
             {
-                float* values;
-                ulong* shape;
-                UIntPtr count, rank;
-                int status = Abi.StepStateOutput(Handle, cell, &values, &count, &shape, &rank);
+                Interop.Tensor output = Interop.Tensor.Create();
+                int status = Abi.StepStateOutput(Handle, cell, &output);
                 if (status == Abi.NoValue) return null;
                 Native.Check(status);
-                return new Tensor(Native.Copy(values, count), Native.Shape(shape, rank));
+                return InteropTensors.Copy(&output);
             }
             finally
             {
@@ -303,8 +299,8 @@ namespace Welvet
                 fixed (ulong* first = handles)
                 fixed (float* values = targets)
                 {
-                    int status = Abi.MeshTweenStep(Handle, first, (UIntPtr)handles.Length, values,
-                        (UIntPtr)targets.Length, learningRate);
+                    Interop.Tensor wanted = InteropTensors.Of(values, targets.Length);
+                    int status = Abi.MeshTweenStep(Handle, first, (UIntPtr)handles.Length, &wanted, learningRate);
                     GC.KeepAlive(states);
                     Native.Check(status);
                 }

@@ -123,11 +123,9 @@ namespace Welvet
                 {
                     Batch batch = memory.Batch(inputs, targets, null);
                     double loss;
-                    float* values;
-                    ulong* shape;
-                    UIntPtr count, rank;
-                    Native.Check(Abi.TrainerEvaluate(Handle, &batch, &loss, &values, &count, &shape, &rank));
-                    output = new Tensor(Native.Copy(values, count), Native.Shape(shape, rank));
+                    Interop.Tensor result = Interop.Tensor.Create();
+                    Native.Check(Abi.TrainerEvaluate(Handle, &batch, &loss, &result));
+                    output = InteropTensors.Copy(&result);
                     return loss;
                 }
             }

@@ -724,21 +724,14 @@ func NewPass() Pass {
 	return Pass{StructSize: uint32(unsafe.Sizeof(Pass{}))}
 }
 
-// Batch: Samples that a network learns from: classes or target values, as its loss takes them.
+// Batch: Samples that a network learns from, with classes or target values, as its loss takes them.
 type Batch struct {
 	StructSize uint32
-	// row-major
-	Inputs      *float32
-	InputsCount uintptr
-	// of the inputs, samples first
-	Shape      *uint64
-	ShapeCount uintptr
-	// one id per row of the output
-	Classes      *int32
-	ClassesCount uintptr
-	// as many values per sample as the output has
-	Targets      *float32
-	TargetsCount uintptr
+	// float32 or the network's element, samples first
+	Inputs *Tensor
+	// int32: a class for each row of the output; float32 or the network's element: as many values for each sample as the
+	// output has. The samples come first; no shape is needed
+	Targets *Tensor
 }
 
 // NewBatch sets the size of the struct.
@@ -1164,13 +1157,7 @@ var _ [unsafe.Offsetof(Pass{}.Cancel)]byte = [unsafe.Offsetof(C.loom_pass{}.canc
 var _ [unsafe.Sizeof(Batch{})]byte = [C.sizeof_loom_batch]byte{}
 var _ [unsafe.Offsetof(Batch{}.StructSize)]byte = [unsafe.Offsetof(C.loom_batch{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(Batch{}.Inputs)]byte = [unsafe.Offsetof(C.loom_batch{}.inputs)]byte{}
-var _ [unsafe.Offsetof(Batch{}.InputsCount)]byte = [unsafe.Offsetof(C.loom_batch{}.inputs_count)]byte{}
-var _ [unsafe.Offsetof(Batch{}.Shape)]byte = [unsafe.Offsetof(C.loom_batch{}.shape)]byte{}
-var _ [unsafe.Offsetof(Batch{}.ShapeCount)]byte = [unsafe.Offsetof(C.loom_batch{}.shape_count)]byte{}
-var _ [unsafe.Offsetof(Batch{}.Classes)]byte = [unsafe.Offsetof(C.loom_batch{}.classes)]byte{}
-var _ [unsafe.Offsetof(Batch{}.ClassesCount)]byte = [unsafe.Offsetof(C.loom_batch{}.classes_count)]byte{}
 var _ [unsafe.Offsetof(Batch{}.Targets)]byte = [unsafe.Offsetof(C.loom_batch{}.targets)]byte{}
-var _ [unsafe.Offsetof(Batch{}.TargetsCount)]byte = [unsafe.Offsetof(C.loom_batch{}.targets_count)]byte{}
 var _ [unsafe.Sizeof(TrainingStep{})]byte = [C.sizeof_loom_training_step]byte{}
 var _ [unsafe.Offsetof(TrainingStep{}.StructSize)]byte = [unsafe.Offsetof(C.loom_training_step{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(TrainingStep{}.Loss)]byte = [unsafe.Offsetof(C.loom_training_step{}.loss)]byte{}
@@ -1726,7 +1713,8 @@ func NetworkToBytes(network Network, format NetworkFormat, keep_master int32, by
 		(*C.uint64_t)(unsafe.Pointer(bytes))))
 }
 
-// NetworkSpec: Gives the spec as JSON: every setting that is not the default, without weights.
+// NetworkSpec: Gives the spec as JSON: every setting that is not the default, without weights. Widths have the names
+// of other frameworks: in_features, out_features, hidden_size and the like.
 func NetworkSpec(network Network, spec *Blob) Status {
 	return Status(C.loom_network_spec(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(spec))))
 }
@@ -1931,12 +1919,9 @@ func TrainerStep(trainer Trainer, batch *Batch, cancel Cancel, step *TrainingSte
 }
 
 // TrainerEvaluate: Gives the loss of a batch and the output, which lasts until the next call; no weight changes.
-func TrainerEvaluate(trainer Trainer, batch *Batch, loss *float64, output **float32, output_count *uintptr,
-	output_shape **uint64, output_shape_count *uintptr) Status {
+func TrainerEvaluate(trainer Trainer, batch *Batch, loss *float64, output *Tensor) Status {
 	return Status(C.loom_trainer_evaluate(C.uint64_t(trainer), (*C.loom_batch)(unsafe.Pointer(batch)),
-		(*C.double)(unsafe.Pointer(loss)), (**C.float)(unsafe.Pointer(output)),
-		(*C.size_t)(unsafe.Pointer(output_count)), (**C.uint64_t)(unsafe.Pointer(output_shape)),
-		(*C.size_t)(unsafe.Pointer(output_shape_count))))
+		(*C.double)(unsafe.Pointer(loss)), (*C.loom_tensor)(unsafe.Pointer(output))))
 }
 
 // TrainerSetEpoch: Sets the epoch, from 0, for schedules that count epochs.
@@ -2013,25 +1998,22 @@ func TweenCreate(network Network, config unsafe.Pointer, config_size uintptr, sh
 		C.size_t(shape_count), (*C.loom_compute_options)(unsafe.Pointer(options)), (*C.uint64_t)(unsafe.Pointer(tween))))
 }
 
-// TweenForward: Runs the network; the output lasts until the next call.
-func TweenForward(tween Tween, input *float32, input_count uintptr, shape *uint64, shape_count uintptr,
-	output **float32, output_count *uintptr, output_shape **uint64, output_shape_count *uintptr) Status {
-	return Status(C.loom_tween_forward(C.uint64_t(tween), (*C.float)(unsafe.Pointer(input)), C.size_t(input_count),
-		(*C.uint64_t)(unsafe.Pointer(shape)), C.size_t(shape_count), (**C.float)(unsafe.Pointer(output)),
-		(*C.size_t)(unsafe.Pointer(output_count)), (**C.uint64_t)(unsafe.Pointer(output_shape)),
-		(*C.size_t)(unsafe.Pointer(output_shape_count))))
+// TweenForward: Runs the network; the output lasts until the next call. (input: of the element in which the network
+// computes, samples first)
+func TweenForward(tween Tween, input *Tensor, output *Tensor) Status {
+	return Status(C.loom_tween_forward(C.uint64_t(tween), (*C.loom_tensor)(unsafe.Pointer(input)),
+		(*C.loom_tensor)(unsafe.Pointer(output))))
 }
 
-// TweenStep: Runs the rest of a step after a forward: gaps, budgets, updates. (target: of the output's shape)
-func TweenStep(tween Tween, target *float32, target_count uintptr, learning_rate float64) Status {
-	return Status(C.loom_tween_step(C.uint64_t(tween), (*C.float)(unsafe.Pointer(target)), C.size_t(target_count),
-		C.double(learning_rate)))
+// TweenStep: Runs the rest of a step after a forward: gaps, budgets, updates. (target: as many values as the output)
+func TweenStep(tween Tween, target *Tensor, learning_rate float64) Status {
+	return Status(C.loom_tween_step(C.uint64_t(tween), (*C.loom_tensor)(unsafe.Pointer(target)), C.double(learning_rate)))
 }
 
-// TweenBackward: Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target: of
-// the output's shape)
-func TweenBackward(tween Tween, target *float32, target_count uintptr) Status {
-	return Status(C.loom_tween_backward(C.uint64_t(tween), (*C.float)(unsafe.Pointer(target)), C.size_t(target_count)))
+// TweenBackward: Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target: as
+// many values as the output)
+func TweenBackward(tween Tween, target *Tensor) Status {
+	return Status(C.loom_tween_backward(C.uint64_t(tween), (*C.loom_tensor)(unsafe.Pointer(target))))
 }
 
 // TweenBudgets: Measures how well each cell agrees with its target.
@@ -2064,18 +2046,19 @@ func StepMeshStep(mesh StepMesh, states *StepState, states_count uintptr, option
 }
 
 // StepMeshBackward: Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients
-// of the weights and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all)
-func StepMeshBackward(mesh StepMesh, state StepState, output_gradient *float32, output_gradient_count uintptr,
-	ticks uint64, input_gradient **float32, input_gradient_count *uintptr) Status {
-	return Status(C.loom_step_mesh_backward(C.uint64_t(mesh), C.uint64_t(state), (*C.float)(unsafe.Pointer(output_gradient)),
-		C.size_t(output_gradient_count), C.uint64_t(ticks), (**C.float)(unsafe.Pointer(input_gradient)),
-		(*C.size_t)(unsafe.Pointer(input_gradient_count))))
+// of the weights and gives that of the input of the newest tick, which lasts until the next call with the mesh;
+// without data where that tick had no input. (output_gradient: as many values as the output; ticks: at most; 0: all)
+func StepMeshBackward(mesh StepMesh, state StepState, output_gradient *Tensor, ticks uint64,
+	input_gradient *Tensor) Status {
+	return Status(C.loom_step_mesh_backward(C.uint64_t(mesh), C.uint64_t(state), (*C.loom_tensor)(unsafe.Pointer(output_gradient)),
+		C.uint64_t(ticks), (*C.loom_tensor)(unsafe.Pointer(input_gradient))))
 }
 
-// StepMeshGradient: Gives the gradient of a weight, added up since it was last cleared.
-func StepMeshGradient(mesh StepMesh, weight *byte, values *float32, values_count uintptr) Status {
-	return Status(C.loom_step_mesh_gradient(C.uint64_t(mesh), (*C.char)(unsafe.Pointer(weight)), (*C.float)(unsafe.Pointer(values)),
-		C.size_t(values_count)))
+// StepMeshGradient: Fills a tensor with the gradient of a weight, summed since it was last cleared, as float32 or
+// float64. (values: memory to fill; a shape must be that of the weight, or none)
+func StepMeshGradient(mesh StepMesh, weight *byte, values *Tensor) Status {
+	return Status(C.loom_step_mesh_gradient(C.uint64_t(mesh), (*C.char)(unsafe.Pointer(weight)),
+		(*C.loom_tensor)(unsafe.Pointer(values))))
 }
 
 // StepMeshClearGradients: Sets every gradient to 0.
@@ -2093,25 +2076,21 @@ func StepStateCreate(mesh StepMesh, state *StepState) Status {
 	return Status(C.loom_step_state_create(C.uint64_t(mesh), (*C.uint64_t)(unsafe.Pointer(state))))
 }
 
-// StepStateSetInput: Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick
-// alone)
-func StepStateSetInput(state StepState, input *float32, input_count uintptr, hold int32) Status {
-	return Status(C.loom_step_state_set_input(C.uint64_t(state), (*C.float)(unsafe.Pointer(input)), C.size_t(input_count),
-		C.int32_t(hold)))
+// StepStateSetInput: Sets the input of the first cell. (input: as many values as the mesh's input, of the element in
+// which the network computes; hold: until it is replaced; 0: for the next tick alone)
+func StepStateSetInput(state StepState, input *Tensor, hold int32) Status {
+	return Status(C.loom_step_state_set_input(C.uint64_t(state), (*C.loom_tensor)(unsafe.Pointer(input)), C.int32_t(hold)))
 }
 
-// StepStateClearInput: Takes the input away.
+// StepStateClearInput: Removes the input.
 func StepStateClearInput(state StepState) Status {
 	return Status(C.loom_step_state_clear_input(C.uint64_t(state)))
 }
 
-// StepStateOutput: Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data
-// has arrived in it. (cell: its index; -1: the last one)
-func StepStateOutput(state StepState, cell int64, output **float32, output_count *uintptr, output_shape **uint64,
-	output_shape_count *uintptr) Status {
-	return Status(C.loom_step_state_output(C.uint64_t(state), C.int64_t(cell), (**C.float)(unsafe.Pointer(output)),
-		(*C.size_t)(unsafe.Pointer(output_count)), (**C.uint64_t)(unsafe.Pointer(output_shape)),
-		(*C.size_t)(unsafe.Pointer(output_shape_count))))
+// StepStateOutput: Gives the output of a cell in the last tick, until the next call with the mesh; NO_VALUE before
+// data has reached it. (cell: its index; -1: the last one)
+func StepStateOutput(state StepState, cell int64, output *Tensor) Status {
+	return Status(C.loom_step_state_output(C.uint64_t(state), C.int64_t(cell), (*C.loom_tensor)(unsafe.Pointer(output))))
 }
 
 // StepStateReset: No input, no outputs, no history, tick 0.
@@ -2153,10 +2132,11 @@ func MeshTweenCreate(mesh StepMesh, config unsafe.Pointer, config_size uintptr, 
 }
 
 // MeshTweenStep: Moves all weights once towards targets of the last cell's outputs, one state's after another.
-func MeshTweenStep(tween MeshTween, states *StepState, states_count uintptr, targets *float32, targets_count uintptr,
+// (targets: for each state as many values as the output)
+func MeshTweenStep(tween MeshTween, states *StepState, states_count uintptr, targets *Tensor,
 	learning_rate float64) Status {
 	return Status(C.loom_mesh_tween_step(C.uint64_t(tween), (*C.uint64_t)(unsafe.Pointer(states)), C.size_t(states_count),
-		(*C.float)(unsafe.Pointer(targets)), C.size_t(targets_count), C.double(learning_rate)))
+		(*C.loom_tensor)(unsafe.Pointer(targets)), C.double(learning_rate)))
 }
 
 // DnaExtract: Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers inside
@@ -2713,13 +2693,12 @@ func EncoderTokenizer(encoder Encoder, tokenizer *Tokenizer) Status {
 
 // EncoderEmbed: Gives a vector per text, one after another, and the number of tokens that were read of each; both
 // last until the next call with the encoder. A text's vector has the same bits alone and among others. A text is cut
-// off after max_tokens. (shape: texts, dimensions)
-func EncoderEmbed(encoder Encoder, texts **byte, texts_count uintptr, cancel Cancel, vectors **float32,
-	vectors_count *uintptr, shape **uint64, shape_count *uintptr, tokens **uint64, tokens_count *uintptr) Status {
+// off after max_tokens. (vectors: float32 [texts, dimensions])
+func EncoderEmbed(encoder Encoder, texts **byte, texts_count uintptr, cancel Cancel, vectors *Tensor,
+	tokens **uint64, tokens_count *uintptr) Status {
 	return Status(C.loom_encoder_embed(C.uint64_t(encoder), (**C.char)(unsafe.Pointer(texts)), C.size_t(texts_count),
-		C.uint64_t(cancel), (**C.float)(unsafe.Pointer(vectors)), (*C.size_t)(unsafe.Pointer(vectors_count)),
-		(**C.uint64_t)(unsafe.Pointer(shape)), (*C.size_t)(unsafe.Pointer(shape_count)),
-		(**C.uint64_t)(unsafe.Pointer(tokens)), (*C.size_t)(unsafe.Pointer(tokens_count))))
+		C.uint64_t(cancel), (*C.loom_tensor)(unsafe.Pointer(vectors)), (**C.uint64_t)(unsafe.Pointer(tokens)),
+		(*C.size_t)(unsafe.Pointer(tokens_count))))
 }
 
 // NetworkSessionWatch: Calls the host after each layer of the session's passes.

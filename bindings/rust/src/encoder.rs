@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::hub::find_model;
-use crate::native::{c_path, c_text, check, optional, pointer, slice_at, text, Cancel, Compute, OneThread, Owned};
+use crate::native::{c_path, c_text, check, optional, pointer, text, Cancel, Compute, OneThread, Owned};
 use crate::sys;
 use crate::tensor::Tensor;
 use crate::tokenizer::Tokenizer;
@@ -72,10 +72,9 @@ impl Encoder {
             .map(|words| c_text(words, "a text"))
             .collect::<Result<_>>()?;
         let pointers: Vec<*const c_char> = words.iter().map(|words| words.as_ptr()).collect();
-        let (mut vectors, mut count) = (std::ptr::null(), 0);
-        let (mut shape, mut rank) = (std::ptr::null(), 0);
+        let mut vectors = sys::Tensor::default();
         let (mut tokens, mut tokens_count) = (std::ptr::null(), 0);
-        // SAFETY: the places are valid; vectors and shape last until the next call with the encoder.
+        // SAFETY: the places are valid; the vectors last until the next call with the encoder.
         unsafe {
             check(sys::loom_encoder_embed(
                 self.handle.get(),
@@ -83,13 +82,10 @@ impl Encoder {
                 pointers.len(),
                 Cancel::handle_of(cancel),
                 &mut vectors,
-                &mut count,
-                &mut shape,
-                &mut rank,
                 &mut tokens,
                 &mut tokens_count,
             ))?;
-            Ok(Tensor::from_parts(slice_at(shape, rank), slice_at(vectors, count)))
+            Tensor::copied(&vectors)
         }
     }
 

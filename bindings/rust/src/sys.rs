@@ -802,24 +802,17 @@ impl Default for Pass {
     }
 }
 
-/// Samples that a network learns from: classes or target values, as its loss takes them.
+/// Samples that a network learns from, with classes or target values, as its loss takes them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Batch {
     /// The size of the struct.
     pub struct_size: u32,
-    /// row-major
-    pub inputs: *const f32,
-    pub inputs_count: usize,
-    /// of the inputs, samples first
-    pub shape: *const u64,
-    pub shape_count: usize,
-    /// one id per row of the output
-    pub classes: *const i32,
-    pub classes_count: usize,
-    /// as many values per sample as the output has
-    pub targets: *const f32,
-    pub targets_count: usize,
+    /// float32 or the network's element, samples first
+    pub inputs: *const Tensor,
+    /// int32: a class for each row of the output; float32 or the network's element: as many values for each sample as
+    /// the output has. The samples come first; no shape is needed
+    pub targets: *const Tensor,
 }
 
 impl Default for Batch {
@@ -1330,16 +1323,10 @@ const _: () = {
     assert!(core::mem::offset_of!(Pass, external) == 20);
     assert!(core::mem::offset_of!(Pass, mask) == 24);
     assert!(core::mem::offset_of!(Pass, cancel) == 32);
-    assert!(core::mem::size_of::<Batch>() == 36);
+    assert!(core::mem::size_of::<Batch>() == 12);
     assert!(core::mem::offset_of!(Batch, struct_size) == 0);
     assert!(core::mem::offset_of!(Batch, inputs) == 4);
-    assert!(core::mem::offset_of!(Batch, inputs_count) == 8);
-    assert!(core::mem::offset_of!(Batch, shape) == 12);
-    assert!(core::mem::offset_of!(Batch, shape_count) == 16);
-    assert!(core::mem::offset_of!(Batch, classes) == 20);
-    assert!(core::mem::offset_of!(Batch, classes_count) == 24);
-    assert!(core::mem::offset_of!(Batch, targets) == 28);
-    assert!(core::mem::offset_of!(Batch, targets_count) == 32);
+    assert!(core::mem::offset_of!(Batch, targets) == 8);
     assert!(core::mem::size_of::<TrainingStep>() == 48);
     assert!(core::mem::offset_of!(TrainingStep, struct_size) == 0);
     assert!(core::mem::offset_of!(TrainingStep, loss) == 8);
@@ -1594,16 +1581,10 @@ const _: () = {
     assert!(core::mem::offset_of!(Pass, external) == 32);
     assert!(core::mem::offset_of!(Pass, mask) == 40);
     assert!(core::mem::offset_of!(Pass, cancel) == 48);
-    assert!(core::mem::size_of::<Batch>() == 72);
+    assert!(core::mem::size_of::<Batch>() == 24);
     assert!(core::mem::offset_of!(Batch, struct_size) == 0);
     assert!(core::mem::offset_of!(Batch, inputs) == 8);
-    assert!(core::mem::offset_of!(Batch, inputs_count) == 16);
-    assert!(core::mem::offset_of!(Batch, shape) == 24);
-    assert!(core::mem::offset_of!(Batch, shape_count) == 32);
-    assert!(core::mem::offset_of!(Batch, classes) == 40);
-    assert!(core::mem::offset_of!(Batch, classes_count) == 48);
-    assert!(core::mem::offset_of!(Batch, targets) == 56);
-    assert!(core::mem::offset_of!(Batch, targets_count) == 64);
+    assert!(core::mem::offset_of!(Batch, targets) == 16);
     assert!(core::mem::size_of::<TrainingStep>() == 56);
     assert!(core::mem::offset_of!(TrainingStep, struct_size) == 0);
     assert!(core::mem::offset_of!(TrainingStep, loss) == 8);
@@ -1990,7 +1971,8 @@ extern "C" {
     pub fn loom_network_to_bytes(network: Network, format: NetworkFormat, keep_master: i32,
         bytes: *mut Blob) -> Status;
 
-    /// Gives the spec as JSON: every setting that is not the default, without weights.
+    /// Gives the spec as JSON: every setting that is not the default, without weights. Widths have the names of other
+    /// frameworks: in_features, out_features, hidden_size and the like.
     pub fn loom_network_spec(network: Network, spec: *mut Blob) -> Status;
 
     /// Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what a
@@ -2115,8 +2097,8 @@ extern "C" {
         step: *mut TrainingStep) -> Status;
 
     /// Gives the loss of a batch and the output, which lasts until the next call; no weight changes.
-    pub fn loom_trainer_evaluate(trainer: Trainer, batch: *const Batch, loss: *mut f64, output: *mut *const f32,
-        output_count: *mut usize, output_shape: *mut *const u64, output_shape_count: *mut usize) -> Status;
+    pub fn loom_trainer_evaluate(trainer: Trainer, batch: *const Batch, loss: *mut f64,
+        output: *mut Tensor) -> Status;
 
     /// Sets the epoch, from 0, for schedules that count epochs.
     pub fn loom_trainer_set_epoch(trainer: Trainer, epoch: u64) -> Status;
@@ -2163,17 +2145,16 @@ extern "C" {
     pub fn loom_tween_create(network: Network, config: *const c_void, config_size: usize, shape: *const u64,
         shape_count: usize, options: *const ComputeOptions, tween: *mut Tween) -> Status;
 
-    /// Runs the network; the output lasts until the next call.
-    pub fn loom_tween_forward(tween: Tween, input: *const f32, input_count: usize, shape: *const u64,
-        shape_count: usize, output: *mut *const f32, output_count: *mut usize, output_shape: *mut *const u64,
-        output_shape_count: *mut usize) -> Status;
+    /// Runs the network; the output lasts until the next call. (input: of the element in which the network computes,
+    /// samples first)
+    pub fn loom_tween_forward(tween: Tween, input: *const Tensor, output: *mut Tensor) -> Status;
 
-    /// Runs the rest of a step after a forward: gaps, budgets, updates. (target: of the output's shape)
-    pub fn loom_tween_step(tween: Tween, target: *const f32, target_count: usize, learning_rate: f64) -> Status;
+    /// Runs the rest of a step after a forward: gaps, budgets, updates. (target: as many values as the output)
+    pub fn loom_tween_step(tween: Tween, target: *const Tensor, learning_rate: f64) -> Status;
 
-    /// Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target: of the
-    /// output's shape)
-    pub fn loom_tween_backward(tween: Tween, target: *const f32, target_count: usize) -> Status;
+    /// Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target: as many
+    /// values as the output)
+    pub fn loom_tween_backward(tween: Tween, target: *const Tensor) -> Status;
 
     /// Measures how well each cell agrees with its target.
     pub fn loom_tween_budgets(tween: Tween) -> Status;
@@ -2193,14 +2174,14 @@ extern "C" {
         options: *const TickOptions) -> Status;
 
     /// Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients of the
-    /// weights and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all)
-    pub fn loom_step_mesh_backward(mesh: StepMesh, state: StepState, output_gradient: *const f32,
-        output_gradient_count: usize, ticks: u64, input_gradient: *mut *const f32,
-        input_gradient_count: *mut usize) -> Status;
+    /// weights and gives that of the input of the newest tick, which lasts until the next call with the mesh; without
+    /// data where that tick had no input. (output_gradient: as many values as the output; ticks: at most; 0: all)
+    pub fn loom_step_mesh_backward(mesh: StepMesh, state: StepState, output_gradient: *const Tensor, ticks: u64,
+        input_gradient: *mut Tensor) -> Status;
 
-    /// Gives the gradient of a weight, added up since it was last cleared.
-    pub fn loom_step_mesh_gradient(mesh: StepMesh, weight: *const c_char, values: *mut f32,
-        values_count: usize) -> Status;
+    /// Fills a tensor with the gradient of a weight, summed since it was last cleared, as float32 or float64.
+    /// (values: memory to fill; a shape must be that of the weight, or none)
+    pub fn loom_step_mesh_gradient(mesh: StepMesh, weight: *const c_char, values: *const Tensor) -> Status;
 
     /// Sets every gradient to 0.
     pub fn loom_step_mesh_clear_gradients(mesh: StepMesh) -> Status;
@@ -2211,16 +2192,16 @@ extern "C" {
     /// Makes a state without outputs.
     pub fn loom_step_state_create(mesh: StepMesh, state: *mut StepState) -> Status;
 
-    /// Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick alone)
-    pub fn loom_step_state_set_input(state: StepState, input: *const f32, input_count: usize, hold: i32) -> Status;
+    /// Sets the input of the first cell. (input: as many values as the mesh's input, of the element in which the
+    /// network computes; hold: until it is replaced; 0: for the next tick alone)
+    pub fn loom_step_state_set_input(state: StepState, input: *const Tensor, hold: i32) -> Status;
 
-    /// Takes the input away.
+    /// Removes the input.
     pub fn loom_step_state_clear_input(state: StepState) -> Status;
 
-    /// Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data has arrived
-    /// in it. (cell: its index; -1: the last one)
-    pub fn loom_step_state_output(state: StepState, cell: i64, output: *mut *const f32, output_count: *mut usize,
-        output_shape: *mut *const u64, output_shape_count: *mut usize) -> Status;
+    /// Gives the output of a cell in the last tick, until the next call with the mesh; NO_VALUE before data has
+    /// reached it. (cell: its index; -1: the last one)
+    pub fn loom_step_state_output(state: StepState, cell: i64, output: *mut Tensor) -> Status;
 
     /// No input, no outputs, no history, tick 0.
     pub fn loom_step_state_reset(state: StepState) -> Status;
@@ -2245,9 +2226,10 @@ extern "C" {
     pub fn loom_mesh_tween_create(mesh: StepMesh, config: *const c_void, config_size: usize, ticks: u64,
         tween: *mut MeshTween) -> Status;
 
-    /// Moves all weights once towards targets of the last cell's outputs, one state's after another.
-    pub fn loom_mesh_tween_step(tween: MeshTween, states: *const StepState, states_count: usize, targets: *const f32,
-        targets_count: usize, learning_rate: f64) -> Status;
+    /// Moves all weights once towards targets of the last cell's outputs, one state's after another. (targets: for
+    /// each state as many values as the output)
+    pub fn loom_mesh_tween_step(tween: MeshTween, states: *const StepState, states_count: usize,
+        targets: *const Tensor, learning_rate: f64) -> Status;
 
     /// Gives a network's signatures as JSON: by layer the direction of its weights. (nested: layers inside containers
     /// too)
@@ -2589,10 +2571,9 @@ extern "C" {
 
     /// Gives a vector per text, one after another, and the number of tokens that were read of each; both last until
     /// the next call with the encoder. A text's vector has the same bits alone and among others. A text is cut off
-    /// after max_tokens. (shape: texts, dimensions)
+    /// after max_tokens. (vectors: float32 [texts, dimensions])
     pub fn loom_encoder_embed(encoder: Encoder, texts: *const *const c_char, texts_count: usize, cancel: Cancel,
-        vectors: *mut *const f32, vectors_count: *mut usize, shape: *mut *const u64, shape_count: *mut usize,
-        tokens: *mut *const u64, tokens_count: *mut usize) -> Status;
+        vectors: *mut Tensor, tokens: *mut *const u64, tokens_count: *mut usize) -> Status;
 
     /// Calls the host after each layer of the session's passes.
     pub fn loom_network_session_watch(session: NetworkSession, layer: OnLayer, user: *mut c_void) -> Status;

@@ -119,13 +119,6 @@ impl<T: Element> Tensor<T> {
             })
         }
     }
-
-    pub(crate) fn from_parts(shape: &[u64], values: &[T]) -> Self {
-        Self {
-            shape: shape.to_vec(),
-            values: values.to_vec(),
-        }
-    }
 }
 
 fn count_of(shape: &[u64]) -> Result<usize> {

@@ -18,21 +18,37 @@ pub enum Targets<'a> {
     Classes(&'a [i32]),
 }
 
-fn batch(inputs: &Tensor, targets: Targets) -> sys::Batch {
-    let mut raw = sys::Batch {
-        inputs: inputs.values().as_ptr(),
-        inputs_count: inputs.values().len(),
-        shape: inputs.shape().as_ptr(),
-        shape_count: inputs.shape().len(),
-        ..Default::default()
-    };
-    match targets {
-        Targets::Values(values) => {
-            (raw.targets, raw.targets_count) = (values.values().as_ptr(), values.values().len());
+/// Tensors of a batch, for C.
+struct Batch {
+    inputs: sys::Tensor,
+    targets: sys::Tensor,
+}
+
+impl Batch {
+    fn new(inputs: &Tensor, targets: Targets) -> Self {
+        let targets = match targets {
+            Targets::Values(values) => values.raw(),
+            Targets::Classes(classes) => sys::Tensor {
+                element: sys::ELEMENT_INT32,
+                data: classes.as_ptr() as *mut c_void,
+                data_size: std::mem::size_of_val(classes),
+                ..Default::default()
+            },
+        };
+        Self {
+            inputs: inputs.raw(),
+            targets,
         }
-        Targets::Classes(classes) => (raw.classes, raw.classes_count) = (classes.as_ptr(), classes.len()),
     }
-    raw
+
+    /// Describes the batch to C, as long as it lives.
+    fn raw(&self) -> sys::Batch {
+        sys::Batch {
+            inputs: &self.inputs,
+            targets: &self.targets,
+            ..Default::default()
+        }
+    }
 }
 
 /// Outcome of a step of training.
@@ -92,12 +108,17 @@ impl Trainer {
 
     /// Like [`step`](Trainer::step), with a flag that ends the step; everything is then as before.
     pub fn step_with(&mut self, inputs: &Tensor, targets: Targets, cancel: Option<&Cancel>) -> Result<Step> {
-        let raw = batch(inputs, targets);
+        let batch = Batch::new(inputs, targets);
         let mut step = sys::TrainingStep::default();
         // SAFETY: the batch lasts during the call; `why` lasts until the next one.
         unsafe {
             let cancel = Cancel::handle_of(cancel);
-            check(sys::loom_trainer_step(self.handle.get(), &raw, cancel, &mut step))?;
+            check(sys::loom_trainer_step(
+                self.handle.get(),
+                &batch.raw(),
+                cancel,
+                &mut step,
+            ))?;
             let why = || String::from_utf8_lossy(slice_at(step.why as *const u8, step.why_size)).into_owned();
             Ok(Step {
                 loss: step.loss,
@@ -110,22 +131,17 @@ impl Trainer {
 
     /// Runs the network on a batch without learning, and returns the loss and the output.
     pub fn evaluate(&mut self, inputs: &Tensor, targets: Targets) -> Result<(f64, Tensor)> {
-        let raw = batch(inputs, targets);
-        let mut loss = 0.;
-        let (mut output, mut count) = (std::ptr::null(), 0);
-        let (mut shape, mut rank) = (std::ptr::null(), 0);
-        // SAFETY: the places are valid; output and shape last until the next call.
+        let batch = Batch::new(inputs, targets);
+        let (mut loss, mut output) = (0., sys::Tensor::default());
+        // SAFETY: the batch lasts during the call, the output until the next one.
         unsafe {
             check(sys::loom_trainer_evaluate(
                 self.handle.get(),
-                &raw,
+                &batch.raw(),
                 &mut loss,
                 &mut output,
-                &mut count,
-                &mut shape,
-                &mut rank,
             ))?;
-            Ok((loss, Tensor::from_parts(slice_at(shape, rank), slice_at(output, count))))
+            Ok((loss, Tensor::copied(&output)?))
         }
     }
 
@@ -252,7 +268,8 @@ pub fn train(
         user: callback.user(),
         ..Default::default()
     };
-    let batch = samples.map(|(inputs, targets)| batch(inputs, targets));
+    let batch = samples.map(|(inputs, targets)| Batch::new(inputs, targets));
+    let batch = batch.as_ref().map(Batch::raw);
     // SAFETY: everything that the pointers name lasts during the call.
     let outcome = text(|to| unsafe {
         sys::loom_training_run(

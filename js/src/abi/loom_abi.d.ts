@@ -381,9 +381,9 @@ export interface Layouts {
   readonly pass: Layout<
     'training' | 'step' | 'lengths' | 'lengths_count' | 'external' | 'mask' | 'cancel'
   >;
-  /** Samples that a network learns from: classes or target values, as its loss takes them. */
+  /** Samples that a network learns from, with classes or target values, as its loss takes them. */
   readonly batch: Layout<
-    'inputs' | 'inputs_count' | 'shape' | 'shape_count' | 'classes' | 'classes_count' | 'targets' | 'targets_count'
+    'inputs' | 'targets'
   >;
   /** Result of one step of a training. */
   readonly training_step: Layout<
@@ -834,7 +834,10 @@ export interface Functions<Pointer = number> {
   loom_network_save(network: Network, path: Pointer, keep_master: number): Status;
   /** Like loom_network_save(), as bytes. (keep_master: of FORMAT_ENTITY) */
   loom_network_to_bytes(network: Network, format: NetworkFormat, keep_master: number, bytes: Pointer): Status;
-  /** Gives the spec as JSON: every setting that is not the default, without weights. */
+  /**
+   * Gives the spec as JSON: every setting that is not the default, without weights. Widths have the names of other
+   * frameworks: in_features, out_features, hidden_size and the like.
+   */
   loom_network_spec(network: Network, spec: Pointer): Status;
   /**
    * Gives a JSON object: grid, layers with kinds, types and weights, memory, input and output shape, what a lenient
@@ -965,15 +968,7 @@ export interface Functions<Pointer = number> {
   /** Learns from one batch. (cancel: ends the step with CANCELLED; everything is then as before) */
   loom_trainer_step(trainer: Trainer, batch: Pointer, cancel: Cancel, step: Pointer): Status;
   /** Gives the loss of a batch and the output, which lasts until the next call; no weight changes. */
-  loom_trainer_evaluate(
-    trainer: Trainer,
-    batch: Pointer,
-    loss: Pointer,
-    output: Pointer,
-    output_count: Pointer,
-    output_shape: Pointer,
-    output_shape_count: Pointer,
-  ): Status;
+  loom_trainer_evaluate(trainer: Trainer, batch: Pointer, loss: Pointer, output: Pointer): Status;
   /** Sets the epoch, from 0, for schedules that count epochs. */
   loom_trainer_set_epoch(trainer: Trainer, epoch: bigint): Status;
   /** Gives the schedule "plateau" a validation metric. */
@@ -1038,25 +1033,18 @@ export interface Functions<Pointer = number> {
     options: Pointer,
     tween: Pointer,
   ): Status;
-  /** Runs the network; the output lasts until the next call. */
-  loom_tween_forward(
-    tween: Tween,
-    input: Pointer,
-    input_count: Pointer,
-    shape: Pointer,
-    shape_count: Pointer,
-    output: Pointer,
-    output_count: Pointer,
-    output_shape: Pointer,
-    output_shape_count: Pointer,
-  ): Status;
-  /** Runs the rest of a step after a forward: gaps, budgets, updates. (target: of the output's shape) */
-  loom_tween_step(tween: Tween, target: Pointer, target_count: Pointer, learning_rate: number): Status;
   /**
-   * Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target: of the output's
-   * shape)
+   * Runs the network; the output lasts until the next call. (input: of the element in which the network computes,
+   * samples first)
    */
-  loom_tween_backward(tween: Tween, target: Pointer, target_count: Pointer): Status;
+  loom_tween_forward(tween: Tween, input: Pointer, output: Pointer): Status;
+  /** Runs the rest of a step after a forward: gaps, budgets, updates. (target: as many values as the output) */
+  loom_tween_step(tween: Tween, target: Pointer, learning_rate: number): Status;
+  /**
+   * Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target: as many values
+   * as the output)
+   */
+  loom_tween_backward(tween: Tween, target: Pointer): Status;
   /** Measures how well each cell agrees with its target. */
   loom_tween_budgets(tween: Tween): Status;
   /** Moves the weights. */
@@ -1075,41 +1063,39 @@ export interface Functions<Pointer = number> {
   loom_step_mesh_step(mesh: StepMesh, states: Pointer, states_count: Pointer, options: Pointer): Status;
   /**
    * Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients of the weights
-   * and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all)
+   * and gives that of the input of the newest tick, which lasts until the next call with the mesh; without data where
+   * that tick had no input. (output_gradient: as many values as the output; ticks: at most; 0: all)
    */
   loom_step_mesh_backward(
     mesh: StepMesh,
     state: StepState,
     output_gradient: Pointer,
-    output_gradient_count: Pointer,
     ticks: bigint,
     input_gradient: Pointer,
-    input_gradient_count: Pointer,
   ): Status;
-  /** Gives the gradient of a weight, added up since it was last cleared. */
-  loom_step_mesh_gradient(mesh: StepMesh, weight: Pointer, values: Pointer, values_count: Pointer): Status;
+  /**
+   * Fills a tensor with the gradient of a weight, summed since it was last cleared, as float32 or float64. (values:
+   * memory to fill; a shape must be that of the weight, or none)
+   */
+  loom_step_mesh_gradient(mesh: StepMesh, weight: Pointer, values: Pointer): Status;
   /** Sets every gradient to 0. */
   loom_step_mesh_clear_gradients(mesh: StepMesh): Status;
   /** Gives a JSON object: cells, memory of a state, what a cell waits for that can never start. */
   loom_step_mesh_info(mesh: StepMesh, info: Pointer): Status;
   /** Makes a state without outputs. */
   loom_step_state_create(mesh: StepMesh, state: Pointer): Status;
-  /** Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick alone) */
-  loom_step_state_set_input(state: StepState, input: Pointer, input_count: Pointer, hold: number): Status;
-  /** Takes the input away. */
+  /**
+   * Sets the input of the first cell. (input: as many values as the mesh's input, of the element in which the network
+   * computes; hold: until it is replaced; 0: for the next tick alone)
+   */
+  loom_step_state_set_input(state: StepState, input: Pointer, hold: number): Status;
+  /** Removes the input. */
   loom_step_state_clear_input(state: StepState): Status;
   /**
-   * Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data has arrived in
+   * Gives the output of a cell in the last tick, until the next call with the mesh; NO_VALUE before data has reached
    * it. (cell: its index; -1: the last one)
    */
-  loom_step_state_output(
-    state: StepState,
-    cell: bigint,
-    output: Pointer,
-    output_count: Pointer,
-    output_shape: Pointer,
-    output_shape_count: Pointer,
-  ): Status;
+  loom_step_state_output(state: StepState, cell: bigint, output: Pointer): Status;
   /** No input, no outputs, no history, tick 0. */
   loom_step_state_reset(state: StepState): Status;
   /** Makes a copy that goes its own way. */
@@ -1133,13 +1119,15 @@ export interface Functions<Pointer = number> {
     ticks: bigint,
     tween: Pointer,
   ): Status;
-  /** Moves all weights once towards targets of the last cell's outputs, one state's after another. */
+  /**
+   * Moves all weights once towards targets of the last cell's outputs, one state's after another. (targets: for each
+   * state as many values as the output)
+   */
   loom_mesh_tween_step(
     tween: MeshTween,
     states: Pointer,
     states_count: Pointer,
     targets: Pointer,
-    targets_count: Pointer,
     learning_rate: number,
   ): Status;
   /**
@@ -1531,7 +1519,7 @@ export interface Functions<Pointer = number> {
   /**
    * Gives a vector per text, one after another, and the number of tokens that were read of each; both last until the
    * next call with the encoder. A text's vector has the same bits alone and among others. A text is cut off after
-   * max_tokens. (shape: texts, dimensions)
+   * max_tokens. (vectors: float32 [texts, dimensions])
    */
   loom_encoder_embed(
     encoder: Encoder,
@@ -1539,9 +1527,6 @@ export interface Functions<Pointer = number> {
     texts_count: Pointer,
     cancel: Cancel,
     vectors: Pointer,
-    vectors_count: Pointer,
-    shape: Pointer,
-    shape_count: Pointer,
     tokens: Pointer,
     tokens_count: Pointer,
   ): Status;

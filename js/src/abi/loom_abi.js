@@ -350,17 +350,11 @@ export const layouts = {
       },
     },
     batch: {
-      size: 36,
+      size: 12,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         inputs: { offset: 4, size: 4, kind: 'pointer' },
-        inputs_count: { offset: 8, size: 4, kind: 'size' },
-        shape: { offset: 12, size: 4, kind: 'pointer' },
-        shape_count: { offset: 16, size: 4, kind: 'size' },
-        classes: { offset: 20, size: 4, kind: 'pointer' },
-        classes_count: { offset: 24, size: 4, kind: 'size' },
-        targets: { offset: 28, size: 4, kind: 'pointer' },
-        targets_count: { offset: 32, size: 4, kind: 'size' },
+        targets: { offset: 8, size: 4, kind: 'pointer' },
       },
     },
     training_step: {
@@ -720,17 +714,11 @@ export const layouts = {
       },
     },
     batch: {
-      size: 72,
+      size: 24,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         inputs: { offset: 8, size: 8, kind: 'pointer' },
-        inputs_count: { offset: 16, size: 8, kind: 'size' },
-        shape: { offset: 24, size: 8, kind: 'pointer' },
-        shape_count: { offset: 32, size: 8, kind: 'size' },
-        classes: { offset: 40, size: 8, kind: 'pointer' },
-        classes_count: { offset: 48, size: 8, kind: 'size' },
-        targets: { offset: 56, size: 8, kind: 'pointer' },
-        targets_count: { offset: 64, size: 8, kind: 'size' },
+        targets: { offset: 16, size: 8, kind: 'pointer' },
       },
     },
     training_step: {

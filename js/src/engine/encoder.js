@@ -1,8 +1,9 @@
 // Texts to vectors.
 import { LoomError } from '../errors.js';
+import { fieldsOf } from './library.js';
 import { COMPUTE, computeOptions, list, read, text } from './options.js';
 import { Owner } from './owner.js';
-import { Tensor, viewed } from './tensors.js';
+import { Tensor, tensorAt } from './tensors.js';
 import { Tokenizer } from './tokenizer.js';
 
 const OPEN = { ...COMPUTE, dtype: text, prompt: text, promptName: text };
@@ -45,9 +46,10 @@ export class Encoder extends Owner {
     );
     return this.library.frame((frame) => {
       const { pointer, count } = frame.texts(several);
-      const places = Array.from({ length: 6 }, () => frame.alloc(8));
-      this.run('loom_encoder_embed', pointer, count, 0n, ...places);
-      const vectors = viewed(this.library, 'f32', places.slice(0, 4));
+      const places = [frame.alloc(8), frame.alloc(8)]; // of the numbers of tokens
+      const out = frame.struct('tensor');
+      this.run('loom_encoder_embed', pointer, count, 0n, out, ...places);
+      const vectors = tensorAt(this.library, fieldsOf(this.library, 'tensor', out));
       return isOne ? new Tensor(vectors.data, vectors.shape.slice(1)) : vectors;
     });
   }

@@ -1,10 +1,10 @@
 // Step meshes: networks that move in ticks, and learn between them.
 import { mismatch } from '../errors.js';
-import { decoded } from './library.js';
-import { networkOf } from './network.js';
+import { decoded, fieldsOf } from './library.js';
+import { filled, networkOf } from './network.js';
 import { COMPUTE, computeOptions, mapping, read, real, truth, whole } from './options.js';
 import { Owner } from './owner.js';
-import { given, shapeOf, Tensor, viewed } from './tensors.js';
+import { ELEMENT_NAMES, given, shapeOf, tensorAt, tensorStruct } from './tensors.js';
 import { bytesOf } from './tokenizer.js';
 
 const NO_VALUE = 27;
@@ -44,14 +44,24 @@ export class StepMesh extends Owner {
         extents.count,
         values,
       );
-      return new StepMesh(library, handle, network, shape);
+      return new StepMesh(library, handle, network);
     });
   }
 
-  constructor(library, handle, network, shape) {
+  constructor(library, handle, network) {
     super(library, handle);
     this.network = network;
-    this.shape = shape;
+    this.isWide = network.info().element === 'f64';
+  }
+
+  /** Typed array of the network's numbers. */
+  get type() {
+    return this.isWide ? Float64Array : Float32Array;
+  }
+
+  /** Its ONNX number. */
+  get element() {
+    return this.isWide ? ELEMENT_NAMES.float64 : ELEMENT_NAMES.float32;
   }
 
   state() {
@@ -70,22 +80,17 @@ export class StepMesh extends Owner {
   backward(state, outputGradient, options) {
     const { ticks = 0 } = read(options, TICKS, 'backward()');
     return this.library.frame((frame) => {
-      const data = frame.array(given(outputGradient, 'outputGradient').data);
-      const places = [frame.alloc(8), frame.alloc(8)];
-      this.run('loom_step_mesh_backward', handlesOf(state)[0], data.pointer, data.count, BigInt(ticks), ...places);
-      const values = viewed(this.library, 'f32', places);
-      return values.length > 0 ? new Tensor(values, this.shape) : null;
+      const dy = tensorStruct(frame, given(outputGradient, 'outputGradient', this.type), this.element);
+      const dx = frame.struct('tensor');
+      this.run('loom_step_mesh_backward', handlesOf(state)[0], dy, BigInt(ticks), dx);
+      const fields = fieldsOf(this.library, 'tensor', dx);
+      return fields.data_size > 0 ? tensorAt(this.library, fields) : null;
     });
   }
 
   gradient(weight) {
     const { shape } = this.network.about(weight);
-    const count = shape.reduce((product, extent) => product * extent, 1);
-    return this.library.frame((frame) => {
-      const room = frame.alloc(count * 4);
-      this.run('loom_step_mesh_gradient', frame.text(weight), room, count);
-      return new Tensor(this.core.view('f32', room, count).slice(), shape);
-    });
+    return filled(this, 'loom_step_mesh_gradient', weight, shape, this.isWide);
   }
 
   clearGradients() {
@@ -117,8 +122,8 @@ export class StepState extends Owner {
   setInput(x, options) {
     const { hold = true } = read(options, { hold: truth }, 'setInput()');
     this.library.frame((frame) => {
-      const data = frame.array(given(x, 'x').data);
-      this.run('loom_step_state_set_input', data.pointer, data.count, Number(hold));
+      const { type, element } = this.mesh;
+      this.run('loom_step_state_set_input', tensorStruct(frame, given(x, 'x', type), element), Number(hold));
     });
   }
 
@@ -129,16 +134,12 @@ export class StepState extends Owner {
   /** Output of a cell in the last tick, of the last cell by default; null if no data has reached it. */
   output(cell = -1) {
     return this.library.frame((frame) => {
-      const places = Array.from({ length: 4 }, () => frame.alloc(8));
-      const status = this.core.call(
-        'loom_step_state_output',
-        this.handle,
-        BigInt(whole(cell, 'cell', -1, 2 ** 31 - 1)),
-        ...places,
-      );
+      const output = frame.struct('tensor');
+      const place = BigInt(whole(cell, 'cell', -1, 2 ** 31 - 1));
+      const status = this.core.call('loom_step_state_output', this.handle, place, output);
       if (status === NO_VALUE) return null;
       this.library.check(status);
-      return viewed(this.library, 'f32', places);
+      return tensorAt(this.library, fieldsOf(this.library, 'tensor', output));
     });
   }
 
@@ -186,8 +187,9 @@ export class MeshTween extends Owner {
   step(states, targets, learningRate) {
     this.library.frame((frame) => {
       const { pointer, count } = frame.copied(handlesOf(states));
-      const data = frame.array(given(targets, 'targets').data);
-      this.run('loom_mesh_tween_step', pointer, count, data.pointer, data.count, real(learningRate, 'learningRate'));
+      const { type, element } = this.mesh;
+      const wanted = tensorStruct(frame, given(targets, 'targets', type), element);
+      this.run('loom_mesh_tween_step', pointer, count, wanted, real(learningRate, 'learningRate'));
     });
   }
 }

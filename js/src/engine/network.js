@@ -197,7 +197,7 @@ export class Network extends Owner {
 const product = (extents) => extents.reduce((size, extent) => size * extent, 1);
 
 /** A weight or a gradient, by a function that fills a tensor. */
-function filled(owner, name, weight, shape, wide) {
+export function filled(owner, name, weight, shape, wide) {
   const data = new (wide ? Float64Array : Float32Array)(product(shape));
   return owner.library.frame((frame) => {
     const room = frame.copied(data);

@@ -102,15 +102,6 @@ export function tensorStruct(frame, tensor, element) {
   });
 }
 
-/** A copy of `count` values at a pointer with a shape at another one, as functions with views give them. */
-export function viewed(library, type, places) {
-  const { core } = library;
-  const [data, count, shape, rank] = places;
-  const values = core.view(type, library.pointerAt(data), library.sizeAt(count)).slice();
-  if (shape === undefined) return values;
-  return new Tensor(values, extentsAt(library, library.pointerAt(shape), library.sizeAt(rank)));
-}
-
 export function extentsAt(library, pointer, rank) {
   return Array.from(library.core.view('u64', pointer, rank), Number);
 }

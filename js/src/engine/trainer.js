@@ -4,7 +4,7 @@ import { decoded, fieldsOf } from './library.js';
 import { networkOf } from './network.js';
 import { COMPUTE, computeOptions, mapping, read, real, whole } from './options.js';
 import { Owner } from './owner.js';
-import { given, shapeOf, viewed } from './tensors.js';
+import { ELEMENT_NAMES, given, shapeOf, tensorAt, tensorStruct } from './tensors.js';
 import { bytesOf } from './tokenizer.js';
 
 const BATCH = { classes: (value) => value };
@@ -56,14 +56,13 @@ export class Trainer extends Owner {
   /** Runs the network on a batch without learning: the loss and the output. */
   evaluate(inputs, targets, options) {
     return this.library.frame((frame) => {
-      const [loss, ...places] = Array.from({ length: 5 }, () => frame.alloc(8));
-      this.run(
-        'loom_trainer_evaluate',
-        batch(frame, inputs, targets, read(options, BATCH, 'evaluate()')),
-        loss,
-        ...places,
-      );
-      return { loss: this.core.view('f64', loss, 1)[0], output: viewed(this.library, 'f32', places) };
+      const loss = frame.alloc(8);
+      const output = frame.struct('tensor');
+      this.run('loom_trainer_evaluate', batch(frame, inputs, targets, read(options, BATCH, 'evaluate()')), loss, output);
+      return {
+        loss: this.core.view('f64', loss, 1)[0],
+        output: tensorAt(this.library, fieldsOf(this.library, 'tensor', output)),
+      };
     });
   }
 
@@ -84,17 +83,10 @@ function batch(frame, inputs, targets, { classes }) {
   const has = targets !== undefined && targets !== null;
   if (has === (classes !== undefined))
     throw new LoomError('InvalidArgument', 'a batch has targets or classes: expected one of them');
-  const x = given(inputs, 'inputs');
-  const values = frame.array(x.data);
-  const extents = frame.extents(x.shape);
-  const fields = {
-    inputs: values.pointer,
-    inputs_count: values.count,
-    shape: extents.pointer,
-    shape_count: extents.count,
-  };
-  const put = (name, { pointer, count }) => Object.assign(fields, { [name]: pointer, [`${name}_count`]: count });
-  if (has) put('targets', frame.array(given(targets, 'targets').data));
-  else put('classes', frame.copied(given(classes, 'classes', Int32Array).data));
-  return frame.struct('batch', fields);
+  return frame.struct('batch', {
+    inputs: tensorStruct(frame, given(inputs, 'inputs'), ELEMENT_NAMES.float32),
+    targets: has
+      ? tensorStruct(frame, given(targets, 'targets'), ELEMENT_NAMES.float32)
+      : tensorStruct(frame, given(classes, 'classes', Int32Array), ELEMENT_NAMES.int32),
+  });
 }

@@ -114,28 +114,16 @@ class Encoder(_native.Owner):
             for t in ([texts] if isinstance(texts, str) else _native.items(texts, "texts", "a text or a list of texts"))
         ]
         pointers = (ctypes.c_char_p * len(given))(*given)
-        vectors, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
-        shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
+        vectors = _abi.Tensor()
         tokens, texts_count = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
         cancel = _native.make(library.loom_cancel_create)
 
         def run() -> None:
-            _native.check(
-                library.loom_encoder_embed(
-                    self._handle.value,
-                    pointers,
-                    len(given),
-                    cancel.value,
-                    ctypes.byref(vectors),
-                    ctypes.byref(count),
-                    ctypes.byref(shape),
-                    ctypes.byref(rank),
-                    ctypes.byref(tokens),
-                    ctypes.byref(texts_count),
-                )
-            )
+            _native.check(library.loom_encoder_embed(
+                self._handle.value, pointers, len(given), cancel.value, ctypes.byref(vectors), ctypes.byref(tokens),
+                ctypes.byref(texts_count)))
 
         with self._turns:  # the vectors last until the next call
             _native.long_call(run, cancel)
-            extents = tuple(shape[: rank.value])
-            return _tensors.copied(vectors, count.value, extents[1:] if isinstance(texts, str) else extents)
+            extents = tuple(vectors.shape[:vectors.shape_count])
+            return _tensors.array_of(vectors, extents[1:] if isinstance(texts, str) else extents)

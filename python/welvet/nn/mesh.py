@@ -6,7 +6,7 @@ import ctypes
 
 from .. import _abi, _native, _tensors
 from .._native import library
-from .network import handle_of
+from .network import handle_of, kind_of
 from .watch import LayerEvent, Watches, Window, report_to
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from .._types import Array, Json, Numbers, Precision, Shape, Text
+    from .._types import Array, Json, Kind, Numbers, Precision, Shape, Text
     from .network import Network
 
 
@@ -73,10 +73,9 @@ class StepMesh(_native.Owner):
             keep_inputs=_native.truth(keep_inputs, "keep_inputs"),
         )
         extents = _tensors.shape_of(shape, "shape")
-        self.network, self._shape = network, tuple(extents)
-        self._handle = _native.make(
-            library.loom_step_mesh_create, network_handle, extents, len(extents), ctypes.byref(options)
-        )
+        self.network, self._shape, self._kind = network, tuple(extents), kind_of(network)
+        self._handle = _native.make(library.loom_step_mesh_create, network_handle, extents, len(extents),
+                                    ctypes.byref(options))
         self._watches = Watches()
         self._turns = _native.Turns()  # its states' too: a tick writes the outputs of all that it moves
 
@@ -165,22 +164,12 @@ class StepMesh(_native.Owner):
             LoomError: If no ticks were captured (NoValue).
         """
         _native.instance(state, StepState, "state", "a StepState")
-        data = _tensors.given(output_gradient, "output_gradient")
-        pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
+        data, dx = _tensors.given(output_gradient, "output_gradient", self._kind), _abi.Tensor()
         most = _native.whole(ticks, "ticks", 0, 65536)
         with self._turns:
-            _native.check(
-                library.loom_step_mesh_backward(
-                    self._handle.value,
-                    state._handle.value,
-                    data.pointer,
-                    data.count,
-                    most,
-                    ctypes.byref(pointer),
-                    ctypes.byref(count),
-                )
-            )
-            return _tensors.copied(pointer, count.value, self._shape) if count.value else None
+            _native.check(library.loom_step_mesh_backward(self._handle.value, state._handle.value,
+                                                          ctypes.byref(data.tensor()), most, ctypes.byref(dx)))
+            return _tensors.array_of(dx, self._shape) if dx.data_size else None
 
     def gradient(self, weight: str) -> Array:
         """Returns the gradient of a weight, added up since clear_gradients().
@@ -194,10 +183,10 @@ class StepMesh(_native.Owner):
         Raises:
             KeyError: If the network has no such weight.
         """
-        out, pointer, count = _tensors.room(self.network._about(weight)["shape"])
-        _native.check(
-            library.loom_step_mesh_gradient(self._handle.value, _native.utf8(weight, "weight"), pointer, count)
-        )
+        out, pointer, count = _tensors.room(self.network._about(weight)["shape"], self._kind)
+        to = _tensors.tensor_at(pointer, count, self._kind)
+        _native.check(library.loom_step_mesh_gradient(self._handle.value, _native.utf8(weight, "weight"),
+                                                      ctypes.byref(to)))
         return out
 
     def clear_gradients(self) -> None:
@@ -227,15 +216,8 @@ class StepMesh(_native.Owner):
             ValueError: If an option is unknown or out of range.
         """
         data = _native.config_of(config, more)
-        return MeshTween(
-            _native.make(
-                library.loom_mesh_tween_create,
-                self._handle.value,
-                data,
-                len(data),
-                _native.whole(ticks, "ticks", 0, 65536),
-            )
-        )
+        return MeshTween(_native.make(library.loom_mesh_tween_create, self._handle.value, data, len(data),
+                                      _native.whole(ticks, "ticks", 0, 65536)), self._kind)
 
 
 class StepState(_native.Owner):
@@ -258,10 +240,9 @@ class StepState(_native.Owner):
         Raises:
             ValueError: If the shape is another one.
         """
-        data = _tensors.given(x, "x")
-        _native.check(
-            library.loom_step_state_set_input(self._handle.value, data.pointer, data.count, _native.truth(hold, "hold"))
-        )
+        data = _tensors.given(x, "x", self.mesh._kind)
+        _native.check(library.loom_step_state_set_input(self._handle.value, ctypes.byref(data.tensor()),
+                                                        _native.truth(hold, "hold")))
 
     def clear_input(self) -> None:
         """Removes the input."""
@@ -280,21 +261,13 @@ class StepState(_native.Owner):
             ValueError: If there is no such cell.
         """
         place = _native.whole(cell, "cell", -1, 2**31 - 1)
-        pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
-        shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
+        output = _abi.Tensor()
         with self._turns:  # the output lasts until the next tick
-            status = library.loom_step_state_output(
-                self._handle.value,
-                place,
-                ctypes.byref(pointer),
-                ctypes.byref(count),
-                ctypes.byref(shape),
-                ctypes.byref(rank),
-            )
+            status = library.loom_step_state_output(self._handle.value, place, ctypes.byref(output))
             if status == _abi.NO_VALUE:
                 return None
             _native.check(status)
-            return _tensors.copied(pointer, count.value, tuple(shape[: rank.value]))
+            return _tensors.array_of(output)
 
     def reset(self) -> None:
         """Resets the state to its beginning: no input, no outputs, no history, tick 0."""
@@ -350,8 +323,8 @@ class StepState(_native.Owner):
 class MeshTween(_native.Owner):
     """Learning by targets between ticks. StepMesh.tween() makes one."""
 
-    def __init__(self, handle: _native.Handle) -> None:
-        self._handle = handle
+    def __init__(self, handle: _native.Handle, kind: Kind) -> None:
+        self._handle, self._kind = handle, kind
 
     def step(self, states: StepState | Iterable[StepState], targets: Numbers, learning_rate: float) -> None:
         """Moves all weights once towards targets.
@@ -365,14 +338,7 @@ class MeshTween(_native.Owner):
             ValueError: If the targets have another size.
         """
         handles = _handles(states)
-        data = _tensors.given(targets, "targets")
-        _native.check(
-            library.loom_mesh_tween_step(
-                self._handle.value,
-                handles,
-                len(handles),
-                data.pointer,
-                data.count,
-                _native.real(learning_rate, "learning_rate"),
-            )
-        )
+        data = _tensors.given(targets, "targets", self._kind)
+        _native.check(library.loom_mesh_tween_step(self._handle.value, handles, len(handles),
+                                                   ctypes.byref(data.tensor()),
+                                                   _native.real(learning_rate, "learning_rate")))

@@ -218,7 +218,7 @@ class Network(_native.Owner):
 
     @property
     def spec(self) -> Json:
-        """The spec, a dict, without weights: every setting that is not the default."""
+        """The spec, a dict, without weights: every setting that is not the default. Widths are in_features and the like."""
         return _native.record(library.loom_network_spec, self._handle.value)
 
     @property
@@ -537,8 +537,7 @@ class Session(_native.Owner):
         self.network = network
         self._bound: object = None
         self._watches = Watches()
-        self._wide: bool = network.info["element"] == "f64"
-        self._kind: Kind = "d" if self._wide else "f"
+        self._kind: Kind = kind_of(network)
         self._handle = _native.make(library.loom_network_session_create, network_handle, ctypes.byref(options))
         self._number, self._run = self._handle.value, library.loom_network_session_run
         # A forward of a small network takes microseconds: its arguments are made once, and pass as plain addresses.
@@ -791,3 +790,8 @@ def handle_of(network: Network, what: str = "network") -> int:
     """The handle of a network; TypeError for another object."""
     _native.instance(network, Network, what, "a Network")
     return network._handle.value
+
+
+def kind_of(network: Network) -> Kind:
+    """The kind of the numbers in which a network computes."""
+    return "d" if network.info["element"] == "f64" else "f"

@@ -127,21 +127,13 @@ class Trainer(_native.Owner):
             ValueError: If inputs, targets or classes do not fit.
         """
         batch, _keeps = _tensors.batch(inputs, targets, classes)
-        loss, pointer, count = ctypes.c_double(), ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
-        shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
-        status = library.loom_trainer_evaluate(
-            self._handle.value,
-            ctypes.byref(batch),
-            ctypes.byref(loss),
-            ctypes.byref(pointer),
-            ctypes.byref(count),
-            ctypes.byref(shape),
-            ctypes.byref(rank),
-        )
+        loss, output = ctypes.c_double(), _abi.Tensor()
+        status = library.loom_trainer_evaluate(self._handle.value, ctypes.byref(batch), ctypes.byref(loss),
+                                               ctypes.byref(output))
         if self._watches.is_set:
             self._watches.raise_again()
         _native.check(status)
-        return loss.value, _tensors.copied(pointer, count.value, tuple(shape[: rank.value]))
+        return loss.value, _tensors.array_of(output)
 
     def watch(self, callback: Callable[[LayerEvent], object] | None) -> None:
         """Calls a function after every layer of the steps to come. No bit of a result changes.

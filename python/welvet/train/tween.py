@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 
-from .. import _native, _tensors
+from .. import _abi, _native, _tensors
 from .._native import library
-from ..nn.network import handle_of
+from ..nn.network import handle_of, kind_of
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
@@ -53,10 +53,9 @@ class Tween(_native.Owner):
         network_handle = handle_of(network)
         data, extents = _native.config_of(config, more), _tensors.shape_of(shape, "shape")
         options = _native.compute(threads, isa, device, precision)
-        self.network = network
-        self._handle = _native.make(
-            library.loom_tween_create, network_handle, data, len(data), extents, len(extents), options
-        )
+        self.network, self._kind = network, kind_of(network)
+        self._handle = _native.make(library.loom_tween_create, network_handle, data, len(data), extents,
+                                    len(extents), options)
 
     def forward(self, x: Numbers) -> Array:
         """Runs the network, the first part of a step.
@@ -70,23 +69,10 @@ class Tween(_native.Owner):
         Raises:
             ValueError: If the shape is another one.
         """
-        data = _tensors.given(x, "x")
-        pointer, count = ctypes.POINTER(ctypes.c_float)(), ctypes.c_size_t()
-        shape, rank = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
-        _native.check(
-            library.loom_tween_forward(
-                self._handle.value,
-                data.pointer,
-                data.count,
-                data.extents(),
-                len(data.shape),
-                ctypes.byref(pointer),
-                ctypes.byref(count),
-                ctypes.byref(shape),
-                ctypes.byref(rank),
-            )
-        )
-        return _tensors.copied(pointer, count.value, tuple(shape[: rank.value]))
+        data, output = _tensors.given(x, "x", self._kind), _abi.Tensor()
+        _native.check(library.loom_tween_forward(self._handle.value, ctypes.byref(data.tensor()),
+                                                 ctypes.byref(output)))
+        return _tensors.array_of(output)
 
     def step(self, target: Numbers, learning_rate: float) -> None:
         """Does the rest of a step after forward(): gaps, budgets, updates.
@@ -99,12 +85,9 @@ class Tween(_native.Owner):
             ValueError: If the target has another size.
             LoomError: If there was no forward() before (InvalidState).
         """
-        data = _tensors.given(target, "target")
-        _native.check(
-            library.loom_tween_step(
-                self._handle.value, data.pointer, data.count, _native.real(learning_rate, "learning_rate")
-            )
-        )
+        data = _tensors.given(target, "target", self._kind)
+        _native.check(library.loom_tween_step(self._handle.value, ctypes.byref(data.tensor()),
+                                              _native.real(learning_rate, "learning_rate")))
 
     def backward(self, target: Numbers) -> None:
         """Gives every cell its target, the first of three parts of step().
@@ -115,8 +98,8 @@ class Tween(_native.Owner):
         Raises:
             LoomError: If there was no forward() before (InvalidState).
         """
-        data = _tensors.given(target, "target")
-        _native.check(library.loom_tween_backward(self._handle.value, data.pointer, data.count))
+        data = _tensors.given(target, "target", self._kind)
+        _native.check(library.loom_tween_backward(self._handle.value, ctypes.byref(data.tensor())))
 
     def budgets(self) -> None:
         """Measures how well each cell agrees with its target, the second of three parts of step()."""

@@ -11,36 +11,33 @@
 namespace loom {
 namespace {
 
-constexpr std::array<std::string_view, 5> kTasks = {"xor", "spirals", "cart_pole", "csv", "idx"};
-constexpr std::array<std::string_view, 3> kScores = {"squared_error", "accuracy", "cross_entropy"};
 constexpr SizeRange kAnySeed{0, 0x7fffffffffffffff};
 
 // A task has the keys that change it, so that none is written in vain.
 void task_fields(ConfigVisitor& visit, TaskConfig& c) {
-  auto task = static_cast<std::size_t>(std::ranges::find(kTasks, c.name) - kTasks.begin());
-  visit.choice({"name", "xor, spirals, cart_pole, csv, idx"}, task, kTasks);
-  c.name = kTasks[task];
-  const auto is = [&](auto... names) { return visit.describes() || ((c.name == names) || ...); };
-  if (is("csv", "idx")) {
+  visit.choice({"name", "xor, spirals, cart_pole, csv, idx"}, c.kind, kTaskNames);
+  const auto is = [&](auto... kinds) { return visit.describes() || ((c.kind == kinds) || ...); };
+  if (is(TaskKind::Csv, TaskKind::Idx)) {
     visit({"path", "csv, idx: the file, beside the configuration"}, c.path);
     visit({"limit", "csv, idx: the first so many samples; 0: all"}, c.limit, {0, std::uint64_t{1} << 31});
   }
-  if (is("csv")) {
+  if (is(TaskKind::Csv)) {
     visit({"target_column", "csv: by name; empty: the last"}, c.target_column);
     visit({"header", "csv: the first line names the columns"}, c.header);
     visit({"values", "csv: targets are numbers, not classes"}, c.values);
   }
-  if (is("idx")) visit({"labels", "idx: the file of labels"}, c.labels);
-  if (is("csv", "idx", "spirals")) {
-    std::size_t score = 0;
+  if (is(TaskKind::Idx)) visit({"labels", "idx: the file of labels"}, c.labels);
+  if (is(TaskKind::Csv, TaskKind::Idx, TaskKind::Spirals)) {
+    std::size_t score = c.score ? static_cast<std::size_t>(*c.score) + 1 : 0;
     visit.choice(
         {"score",
          "csv, idx, spirals: squared_error, accuracy, cross_entropy; empty: accuracy, of values squared_error"},
-        score, {"", kScores[0], kScores[1], kScores[2]});
-    c.score = score == 0 ? "" : kScores[score - 1];
+        score, {"", kScoreNames[0], kScoreNames[1], kScoreNames[2]});
+    c.score.reset();
+    if (score != 0) c.score = static_cast<Score>(score - 1);
   }
-  if (is("spirals")) visit({"points", "spirals: of each arm"}, c.points, {1, 65536});
-  if (is("cart_pole")) {
+  if (is(TaskKind::Spirals)) visit({"points", "spirals: of each arm"}, c.points, {1, 65536});
+  if (is(TaskKind::CartPole)) {
     visit({"episodes", "cart_pole: starts that a network is judged by"}, c.episodes, {1, 4096});
     visit({"steps", "cart_pole: of an episode at most"}, c.steps, {1, 1000000});
     visit({"seed", "cart_pole: of the starts"}, c.seed, kAnySeed);
@@ -230,11 +227,6 @@ Result<void> check_population(const Json& json, EvolutionConfig& c, const Mutati
 
 }  // namespace
 
-Result<Score> score_from_name(std::string_view name) {
-  LOOM_TRY(const std::size_t score, find_name("score", name, kScores));
-  return static_cast<Score>(score);
-}
-
 Result<EvolutionConfig> evolution_config_from(const Json& json) {
   EvolutionConfig c;
   MutationNames names(c.islands.population.mutation);
@@ -296,14 +288,14 @@ Json evolution_schema() {
 }
 
 Result<std::unique_ptr<Task>> built_in_task(const TaskConfig& c) {
-  if (c.name == "xor") return xor_task();
-  if (c.name == "spirals") {
-    LOOM_TRY(const Score score, score_from_name(c.score.empty() ? "accuracy" : c.score));
-    return spirals_task(c.points, score, c.target.value_or(0.98));
+  switch (c.kind) {
+    case TaskKind::Xor: return xor_task();
+    case TaskKind::Spirals: return spirals_task(c.points, c.score.value_or(Score::Accuracy), c.target.value_or(0.98));
+    case TaskKind::CartPole: return cart_pole_task({c.episodes, c.steps, c.seed});
+    case TaskKind::Csv:
+    case TaskKind::Idx: break;
   }
-  if (c.name == "cart_pole") return cart_pole_task({c.episodes, c.steps, c.seed});
-  LOOM_TRY_VOID(find_name("task", c.name, kTasks));
-  return fail(Code::InvalidArgument, "task \"{}\" is of a file", c.name);
+  return fail(Code::InvalidArgument, "task \"{}\" is of a file", name(c.kind));
 }
 
 }  // namespace loom

@@ -8,13 +8,13 @@
 namespace loom {
 
 struct TaskConfig {
-  std::string name = "xor";               // xor, spirals, cart_pole, csv, idx
+  TaskKind kind = TaskKind::Xor;
   std::string path, labels;               // of csv and idx: the file, and for idx the file of labels
   std::string target_column;              // csv; empty: the last column
   bool header = true;                     // csv
   bool values = false;                    // csv: targets are numbers
   std::size_t limit = 0;                  // the first samples of a data set; 0: all
-  std::string score;                      // squared_error, accuracy, cross_entropy; empty: the task's own
+  std::optional<Score> score;             // csv, idx, spirals; empty: the task's own
   std::optional<double> target;           // the score that ends the run; empty: the task's own
   std::size_t points = 96;                // spirals: of each arm
   std::size_t episodes = 5, steps = 500;  // cart_pole
@@ -51,8 +51,7 @@ Result<MutationSettings> mutation_config_from(const Json& json);
 Result<SpliceConfig> splice_config_from(const Json& json);
 // JSON Schema (draft 2020-12) of a configuration.
 Json evolution_schema();
-// xor, spirals and cart_pole; InvalidArgument for those of a file, UnknownName for others.
+// InvalidArgument for tasks of a file.
 Result<std::unique_ptr<Task>> built_in_task(const TaskConfig& config);
-Result<Score> score_from_name(std::string_view name);
 
 }  // namespace loom

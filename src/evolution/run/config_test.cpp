@@ -14,7 +14,7 @@ Result<EvolutionConfig> config(const std::string& text) { return evolution_confi
 TEST(EvolutionConfig, defaults_and_every_key) {
   const auto plain = config(R"({"network":"base.json"})");
   ASSERT_TRUE(plain) << plain.error().text();
-  EXPECT_EQ(plain->task.name, "xor");
+  EXPECT_EQ(plain->task.kind, TaskKind::Xor);
   EXPECT_EQ(plain->islands.population.size, 64u);
   EXPECT_EQ(plain->islands.population.mutation.weight_perturb_rate, 0.8);
   const auto all =
@@ -64,9 +64,7 @@ TEST(EvolutionConfig, errors_say_where) {
     EXPECT_EQ(c.error().code, code) << c.error().text();
     EXPECT_NE(c.error().text().find(where), std::string::npos) << c.error().text();
   }
-  TaskConfig chess;
-  chess.name = "chess";
-  EXPECT_EQ(built_in_task(chess).error().code, Code::UnknownName);
+  EXPECT_EQ(built_in_task({.kind = TaskKind::Csv}).error().code, Code::InvalidArgument);
 }
 
 TEST(EvolutionConfig, elites_are_counted_where_no_species_are_told_apart) {  // E-30
@@ -149,12 +147,12 @@ TEST(Tasks, tasks_name_the_outputs_that_they_cannot_score) {  // E-25
   EXPECT_EQ(taken(*cart_pole_task()), (Sizes{1, 2}));
   TaskSamples s;
   s.inputs = {1, 2, 3}, s.labels = {0, 1, 2}, s.classes = 3;
-  EXPECT_EQ(taken(*sample_task("x", s, Score::Accuracy, 1).value()), (Sizes{3, 4}));
+  EXPECT_EQ(taken(*sample_task(TaskKind::Csv, s, Score::Accuracy, 1).value()), (Sizes{3, 4}));
   s.labels = {0, 1, 1}, s.classes = 2;
-  EXPECT_EQ(taken(*sample_task("x", s, Score::CrossEntropy, 1).value()), (Sizes{2, 3, 4}));
+  EXPECT_EQ(taken(*sample_task(TaskKind::Csv, s, Score::CrossEntropy, 1).value()), (Sizes{2, 3, 4}));
   s.labels = {}, s.outputs = 2, s.values = {1, 2, 3, 4, 5, 6};
-  EXPECT_EQ(taken(*sample_task("x", s, Score::SquaredError, 1).value()), (Sizes{2}));
-  const auto task = sample_task("x", s, Score::CrossEntropy, 1);  // of numbers there are no classes
+  EXPECT_EQ(taken(*sample_task(TaskKind::Csv, s, Score::SquaredError, 1).value()), (Sizes{2}));
+  const auto task = sample_task(TaskKind::Csv, s, Score::CrossEntropy, 1);  // of numbers there are no classes
   ASSERT_FALSE(task);
   EXPECT_EQ(task.error().code, Code::InvalidConfig);
   // As many numbers as samples, but not one row for each.
@@ -173,9 +171,9 @@ TEST(Tasks, targets_scores_and_samples_that_do_not_fit) {
   EXPECT_EQ(*task->right(*runner, n), (std::vector<bool>{true, true, true, false}));
   TaskSamples s;
   s.input = Shape::of({2}), s.inputs = {1, 2, 3}, s.values = {1};
-  EXPECT_FALSE(sample_task("x", s, Score::SquaredError, 1));
+  EXPECT_FALSE(sample_task(TaskKind::Csv, s, Score::SquaredError, 1));
   s.inputs = {1, 2}, s.values = {}, s.labels = {4}, s.classes = 3;
-  EXPECT_FALSE(sample_task("x", s, Score::Accuracy, 1));
+  EXPECT_FALSE(sample_task(TaskKind::Csv, s, Score::Accuracy, 1));
 }
 
 TEST(Tasks, cross_entropy_of_equal_scores_is_the_logarithm_of_the_classes) {
@@ -183,7 +181,7 @@ TEST(Tasks, cross_entropy_of_equal_scores_is_the_logarithm_of_the_classes) {
   Network n = evolution_test::read(evolution_test::row_of({evolution_test::dense(1, 4, R"("init":"zeros")")}));
   TaskSamples s;
   s.inputs = {1, 2}, s.labels = {0, 3}, s.classes = 4;
-  const auto task = sample_task("x", s, Score::CrossEntropy, 0).value();
+  const auto task = sample_task(TaskKind::Csv, s, Score::CrossEntropy, 0).value();
   ASSERT_TRUE(n.prepare(task->input()));
   EXPECT_NEAR(task->judge(*runner, n)->score(), -1.3862943611198906, 1e-12);
 }

@@ -42,7 +42,7 @@ class CartPole final : public Task {
     for (std::size_t e = 0; e < config.episodes; ++e)
       starts_.push_back({draw(4 * e), draw(4 * e + 1), draw(4 * e + 2), draw(4 * e + 3)});
   }
-  std::string_view name() const override { return "cart_pole"; }
+  TaskKind kind() const override { return TaskKind::CartPole; }
   Shape input() const override { return Shape::of({config_.episodes, 4}); }
   double target() const override { return 1; }
 

@@ -24,13 +24,13 @@ struct Outputs {
 
 class SampleTask final : public Task {
  public:
-  SampleTask(std::string name, TaskSamples samples, Score score, double target)
-      : name_(std::move(name)), samples_(std::move(samples)), score_(score), target_(target) {
+  SampleTask(TaskKind kind, TaskSamples samples, Score score, double target)
+      : kind_(kind), samples_(std::move(samples)), score_(score), target_(target) {
     count_ = samples_.inputs.size() / samples_.input.elements();
     batch_ = Network::with_batch(samples_.input, count_);
     wide_.assign(samples_.inputs.begin(), samples_.inputs.end());
   }
-  std::string_view name() const override { return name_; }
+  TaskKind kind() const override { return kind_; }
   Shape input() const override { return batch_; }
   double target() const override { return target_; }
 
@@ -124,7 +124,7 @@ class SampleTask final : public Task {
     return nan;
   }
 
-  std::string name_;
+  TaskKind kind_;
   TaskSamples samples_;
   std::vector<double> wide_;  // the inputs for networks that compute in f64
   Score score_;
@@ -135,7 +135,7 @@ class SampleTask final : public Task {
 
 }  // namespace
 
-Result<std::unique_ptr<Task>> sample_task(std::string name, TaskSamples s, Score score, double target) {
+Result<std::unique_ptr<Task>> sample_task(TaskKind kind, TaskSamples s, Score score, double target) {
   const std::size_t each = s.input.elements(), n = s.inputs.size() / each;
   if (n == 0 || n * each != s.inputs.size())
     return fail(Code::InvalidConfig, "task: {} inputs for samples of {}", s.inputs.size(), s.input.text());
@@ -147,7 +147,7 @@ Result<std::unique_ptr<Task>> sample_task(std::string name, TaskSamples s, Score
     if (label < 0 || static_cast<std::size_t>(label) >= s.classes)
       return fail(Code::OutOfRange, "task: label {} of {} classes", label, s.classes);
   LOOM_TRY_VOID(checked_mul(n, each));
-  return std::make_unique<SampleTask>(std::move(name), std::move(s), score, target);
+  return std::make_unique<SampleTask>(kind, std::move(s), score, target);
 }
 
 std::unique_ptr<Task> xor_task() {
@@ -155,7 +155,7 @@ std::unique_ptr<Task> xor_task() {
   s.input = Shape::of({2});
   s.inputs = {0, 0, 0, 1, 1, 0, 1, 1};
   s.values = {0, 1, 1, 0};
-  return std::make_unique<SampleTask>("xor", std::move(s), Score::SquaredError, 0.975);
+  return std::make_unique<SampleTask>(TaskKind::Xor, std::move(s), Score::SquaredError, 0.975);
 }
 
 std::unique_ptr<Task> spirals_task(std::size_t points, Score score, double target) {
@@ -172,7 +172,7 @@ std::unique_ptr<Task> spirals_task(std::size_t points, Score score, double targe
       s.labels.push_back(arm);
     }
   }
-  return std::make_unique<SampleTask>("spirals", std::move(s), score, target);
+  return std::make_unique<SampleTask>(TaskKind::Spirals, std::move(s), score, target);
 }
 
 }  // namespace loom

@@ -12,10 +12,16 @@
 
 namespace loom {
 
+// Tasks of a config: built in, or samples of a file.
+enum class TaskKind : std::uint8_t { Xor, Spirals, CartPole, Csv, Idx };
+inline constexpr std::array<std::string_view, 5> kTaskNames = {"xor", "spirals", "cart_pole", "csv", "idx"};
+constexpr std::string_view name(TaskKind kind) { return kTaskNames[static_cast<std::size_t>(kind)]; }
+constexpr bool is_of_file(TaskKind kind) { return kind == TaskKind::Csv || kind == TaskKind::Idx; }
+
 class Task {
  public:
   virtual ~Task() = default;
-  virtual std::string_view name() const = 0;
+  virtual TaskKind kind() const = 0;
   // Shape of a call's input, [samples of a call, one sample]: networks are prepared for it.
   virtual Shape input() const = 0;
   // The score at which the task counts as solved.
@@ -42,8 +48,9 @@ enum class Score : std::uint8_t {
   Accuracy,      // share of samples that are right
   CrossEntropy   // minus the mean of -ln softmax(outputs)[class], for several outputs
 };
+inline constexpr std::array<std::string_view, 3> kScoreNames = {"squared_error", "accuracy", "cross_entropy"};
 // InvalidConfig for samples that do not fit together, and for the cross-entropy of values.
-Result<std::unique_ptr<Task>> sample_task(std::string name, TaskSamples samples, Score score, double target);
+Result<std::unique_ptr<Task>> sample_task(TaskKind kind, TaskSamples samples, Score score, double target);
 
 // Two bits, their exclusive or. Solved at a mean squared error of 0.025 (neat-python's threshold of 3.9 of 4).
 std::unique_ptr<Task> xor_task();

@@ -4,7 +4,7 @@
 namespace loom {
 
 extern const LossRow kContrastiveLoss;
-constinit const LossRow kContrastiveLoss = {.names = "contrastive|info_nce",
+constinit const LossRow kContrastiveLoss = {.kind = LossKind::Contrastive,
                                             .reads = "temperature",
                                             .across_samples = true,
                                             .evaluate = [](const Exec& exec, const LossConfig& config,

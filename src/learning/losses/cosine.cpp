@@ -5,7 +5,7 @@ namespace loom {
 
 extern const LossRow kCosineLoss;
 constinit const LossRow kCosineLoss = {
-    .names = "cosine",
+    .kind = LossKind::Cosine,
     .evaluate = [](const Exec& exec, const LossConfig&, const LossCall& call, const RowScale& scale, Tensor values) {
       cosine_loss(exec, call.output, call.target, scale, values, call.gradient);
     }};

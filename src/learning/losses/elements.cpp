@@ -15,18 +15,17 @@ void elements(const Exec& exec, const LossConfig& config, const LossCall& call, 
 
 extern const LossRow kMseLoss, kMaeLoss, kHuberLoss, kCrossEntropyLoss, kBceLoss, kBceLogitsLoss, kKlDivLoss,
     kHingeLoss;
-constinit const LossRow kMseLoss = {
-    .names = "mse|mean_squared_error", .by_element = true, .evaluate = elements<ElementLoss::Mse>};
-constinit const LossRow kMaeLoss = {.names = "mae|l1", .by_element = true, .evaluate = elements<ElementLoss::Mae>};
+constinit const LossRow kMseLoss = {.kind = LossKind::Mse, .by_element = true, .evaluate = elements<ElementLoss::Mse>};
+constinit const LossRow kMaeLoss = {.kind = LossKind::Mae, .by_element = true, .evaluate = elements<ElementLoss::Mae>};
 constinit const LossRow kHuberLoss = {
-    .names = "huber|smooth_l1", .by_element = true, .reads = "delta", .evaluate = elements<ElementLoss::Huber>};
+    .kind = LossKind::Huber, .by_element = true, .reads = "delta", .evaluate = elements<ElementLoss::Huber>};
 constinit const LossRow kCrossEntropyLoss = {
-    .names = "crossentropy|cross_entropy_probs", .by_element = true, .evaluate = elements<ElementLoss::CrossEntropy>};
-constinit const LossRow kBceLoss = {
-    .names = "bce|binary_crossentropy", .by_element = true, .evaluate = elements<ElementLoss::Bce>};
+    .kind = LossKind::CrossEntropy, .by_element = true, .evaluate = elements<ElementLoss::CrossEntropy>};
+constinit const LossRow kBceLoss = {.kind = LossKind::Bce, .by_element = true, .evaluate = elements<ElementLoss::Bce>};
 constinit const LossRow kBceLogitsLoss = {
-    .names = "bce_logits", .by_element = true, .evaluate = elements<ElementLoss::BceLogits>};
-constinit const LossRow kKlDivLoss = {.names = "kl_div", .evaluate = elements<ElementLoss::KlDiv>};
-constinit const LossRow kHingeLoss = {.names = "hinge", .by_element = true, .evaluate = elements<ElementLoss::Hinge>};
+    .kind = LossKind::BceLogits, .by_element = true, .evaluate = elements<ElementLoss::BceLogits>};
+constinit const LossRow kKlDivLoss = {.kind = LossKind::KlDiv, .evaluate = elements<ElementLoss::KlDiv>};
+constinit const LossRow kHingeLoss = {
+    .kind = LossKind::Hinge, .by_element = true, .evaluate = elements<ElementLoss::Hinge>};
 
 }  // namespace loom

@@ -5,7 +5,7 @@ namespace loom {
 
 extern const LossRow kMultiHeadLoss;
 constinit const LossRow kMultiHeadLoss = {
-    .names = "multi_head_softmax_ce",
+    .kind = LossKind::MultiHeadSoftmax,
     .reads = "heads",
     .takes_classes = true,
     .evaluate = [](const Exec& exec, const LossConfig& config, const LossCall& call, const RowScale& scale,

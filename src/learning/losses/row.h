@@ -1,6 +1,6 @@
 #pragma once
-// One row per loss, in a file of this folder: its names, what it is divided by, which settings it reads, and how it is
-// computed. The list is all.cpp; whatever else asks about a loss asks its row.
+// One row per loss, in a file of this folder: what it is divided by, which settings it reads, and how it is computed.
+// The list is all.cpp; whatever else asks about a loss asks its row.
 
 #include "learning/loss.h"
 #include "ops/loss/row_scale.h"
@@ -8,7 +8,7 @@
 namespace loom {
 
 struct LossRow {
-  std::string_view names;      // "mse|mean_squared_error", the canonical one first
+  LossKind kind;
   bool by_element = false;     // divided by the number of elements; else by that of rows
   std::string_view reads{};    // keys of LossConfig, "a|b": of all others only the default is legal
   bool takes_classes = false;  // targets may be classes
@@ -19,6 +19,7 @@ struct LossRow {
                    Tensor values) = nullptr;
 };
 
+// In the order of LossKind.
 std::span<const LossRow* const> loss_rows();
 
 }  // namespace loom

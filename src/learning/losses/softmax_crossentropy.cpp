@@ -5,7 +5,7 @@ namespace loom {
 
 extern const LossRow kSoftmaxCrossEntropyLoss;
 constinit const LossRow kSoftmaxCrossEntropyLoss = {
-    .names = "softmax_crossentropy|cross_entropy|ce",
+    .kind = LossKind::SoftmaxCrossEntropy,
     .reads = "label_smoothing|ignore_index|class_weights",
     .takes_classes = true,
     .evaluate = [](const Exec& exec, const LossConfig& config, const LossCall& call, const RowScale& scale,

@@ -51,7 +51,7 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
   if (core.has_feedback() || config.recompute_every > 0)
     return fail(Code::Unsupported, "tween: a step mesh takes the modes chain and layerwise, with recompute_every 0");
   LOOM_TRY_VOID(core.trained_.collect(network, mesh.plan().wiring(), config, true, mesh.device()));
-  LOOM_TRY(core.mse_, Loss::create({.name = "mse"}));
+  LOOM_TRY(core.mse_, Loss::create({.kind = LossKind::Mse}));
   // A weight may be met in several ticks and states: all move at the end of a step.
   for (auto& weight : core.trained_.weights) {
     if (weight.weight == nullptr || weight.is_shared) continue;

@@ -80,7 +80,7 @@ Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network, con
   if (network.plan() == nullptr)
     return fail(Code::InvalidState, "tween: the network has no plan of forward passes: call prepare()");
   LOOM_TRY_VOID(s->trained_.collect(network, network.plan()->wiring(), config, !s->has_feedback(), options.device));
-  LOOM_TRY(s->mse_, Loss::create({.name = "mse"}));
+  LOOM_TRY(s->mse_, Loss::create({.kind = LossKind::Mse}));
   s->watch_ = std::make_unique<Watch>(*s);
   NetworkSessionOptions inner = options;
   inner.backward = true, inner.shared_gradients = true, inner.carries_targets = true, inner.watch = s->watch_.get(),

@@ -300,7 +300,7 @@ double blobs(const std::string& dtype, TweenMode mode) {
   TweenConfig config;
   config.mode = mode;
   const auto session = TweenSession::create(network, config, on_threads(1)).value();
-  const Loss loss = Loss::create({.name = "softmax_crossentropy"}).value();
+  const Loss loss = Loss::create({.kind = LossKind::SoftmaxCrossEntropy}).value();
   const std::vector<float> centers = random_values("centers", kClasses * kWidth);
   const auto batch = [&](std::uint32_t step, std::vector<float>& x, std::vector<std::int64_t>& labels) {
     const RandomStream stream{7, RandomDomain::Noise, step, 1};

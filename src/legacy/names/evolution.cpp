@@ -74,7 +74,8 @@ std::vector<std::uint64_t> input_of(loom_network network) {
   const std::uint64_t first[] = {0, 0, 0, 0};
   if (loom_network_layer(network, first, 4, &blob) != LOOM_OK) return {};
   const Json layer = Json::parse(take(blob), nullptr, false);
-  for (const char* const name : {"input_height", "input_size", "d_model", "features"})
+  for (const char* const name :
+       {"input_height", "in_features", "input_size", "normalized_shape", "channels", "d_inner", "d_model", "features"})
     if (const auto found = layer.find(name); found != layer.end() && found->is_number_unsigned()) {
       shape.push_back(found->get<std::uint64_t>());
       return shape;

@@ -55,9 +55,7 @@ int64_t make_over(int64_t n, int dtype) {
   });
 }
 
-char* numbers(const float* values, std::size_t count) {
-  return json_text(Json(std::vector<float>(values, values + count)));
-}
+char* numbers(const loom_tensor& values) { return json_text(Json(floats_of(values))); }
 
 // Calls body(mesh) for a state whose mesh has had an input, of this network.
 template <class F>
@@ -87,7 +85,8 @@ char* set_input(Mesh& m, const float* data, int length) {
       return failed_call();
     }
   }
-  return loom_step_state_set_input(m.state, data, count, 1) == LOOM_OK ? done() : failed_call();
+  const loom_tensor x = float_tensor(data, count);
+  return loom_step_state_set_input(m.state, &x, 1) == LOOM_OK ? done() : failed_call();
 }
 
 char* step(Mesh& m, bool capture, std::int64_t& took) {
@@ -100,30 +99,24 @@ char* step(Mesh& m, bool capture, std::int64_t& took) {
 }
 
 char* output(Mesh& m, int li) {
-  const float* out = nullptr;
-  const std::uint64_t* shape = nullptr;
-  std::size_t count = 0, rank = 0;
   if (li < 0) return failed("no such layer");
-  return loom_step_state_output(m.state, li, &out, &count, &shape, &rank) == LOOM_OK ? numbers(out, count)
-                                                                                     : failed_call();
+  auto y = sized<loom_tensor>();
+  return loom_step_state_output(m.state, li, &y) == LOOM_OK ? numbers(y) : failed_call();
 }
 
 char* step_backward(Mesh& m, const float* gradient, int length) {
-  const float* dx = nullptr;
-  std::size_t count = 0;
   if (length < 0) return failed("the length is negative");
-  if (loom_step_mesh_backward(m.mesh, m.state, gradient, static_cast<std::size_t>(length), 0, &dx, &count) != LOOM_OK)
-    return failed_call();
-  return numbers(dx, count);
+  const loom_tensor dy = float_tensor(gradient, static_cast<std::size_t>(length));
+  auto dx = sized<loom_tensor>();
+  return loom_step_mesh_backward(m.mesh, m.state, &dy, 0, &dx) == LOOM_OK ? numbers(dx) : failed_call();
 }
 
 char* apply_tween(Mesh& m, const float* target, int length, float rate) {
   if (length < 0) return failed("the length is negative");
   if (m.tween == 0 && loom_mesh_tween_create(m.mesh, nullptr, 0, 0, &m.tween) != LOOM_OK) return failed_call();
-  return loom_mesh_tween_step(m.tween, &m.state, 1, target, static_cast<std::size_t>(length),
-                              static_cast<double>(rate)) == LOOM_OK
-             ? done()
-             : failed_call();
+  const loom_tensor targets = float_tensor(target, static_cast<std::size_t>(length));
+  return loom_mesh_tween_step(m.tween, &m.state, 1, &targets, static_cast<double>(rate)) == LOOM_OK ? done()
+                                                                                                    : failed_call();
 }
 
 char* tween_forward(Taught& l, const float* input, int length) {
@@ -139,12 +132,9 @@ char* tween_forward(Taught& l, const float* input, int length) {
     loom_release(l.tween);
     l.tween = made, l.shape = shape;
   }
-  const float* out = nullptr;
-  const std::uint64_t* extents = nullptr;
-  std::size_t values = 0, rank = 0;
-  if (loom_tween_forward(l.tween, input, count, shape.data(), shape.size(), &out, &values, &extents, &rank) != LOOM_OK)
-    return failed_call();
-  return numbers(out, values);
+  const loom_tensor x = float_tensor(input, count, shape);
+  auto y = sized<loom_tensor>();
+  return loom_tween_forward(l.tween, &x, &y) == LOOM_OK ? numbers(y) : failed_call();
 }
 
 // Calls body(taught) for what has run forward, of this network.
@@ -198,7 +188,8 @@ char* LoomTweenForward(int64_t n, int64_t tp, const float* inputData, int inputL
 }
 void LoomTweenBackward(int64_t n, int64_t tp, const float* targetData, int targetLen) {
   with_taught(n, tp, [&](Taught& l) {
-    return loom_tween_backward(l.tween, targetData, targetLen < 0 ? 0 : static_cast<std::size_t>(targetLen));
+    const loom_tensor target = float_tensor(targetData, targetLen < 0 ? 0 : static_cast<std::size_t>(targetLen));
+    return loom_tween_backward(l.tween, &target);
   });
 }
 void LoomApplyTweenGaps(int64_t n, int64_t tp, float learningRate) {

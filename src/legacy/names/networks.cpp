@@ -146,15 +146,15 @@ char* learn(int64_t n, const float* input, const float* target, const Lesson& le
     double sum = 0;
     for (std::size_t b = 0; b < lesson.batches; ++b) {
       auto batch = sized<loom_batch>();
-      batch.inputs = input + b * lesson.inputs, batch.inputs_count = lesson.inputs;
-      batch.shape = lesson.shape.data(), batch.shape_count = lesson.shape.size();
+      const loom_tensor inputs = float_tensor(input + b * lesson.inputs, lesson.inputs, lesson.shape);
+      loom_tensor targets = float_tensor(target + b * lesson.targets, lesson.targets);
       std::vector<std::int32_t> classes;
-      if (config["loss"] == "mse") {
-        batch.targets = target + b * lesson.targets, batch.targets_count = lesson.targets;
-      } else {
+      if (config["loss"] != "mse") {
         classes = classes_of(target + b * lesson.targets, lesson.targets, width);
-        batch.classes = classes.data(), batch.classes_count = classes.size();
+        targets.element = LOOM_ELEMENT_INT32;
+        targets.data = classes.data(), targets.data_size = classes.size() * sizeof(std::int32_t);
       }
+      batch.inputs = &inputs, batch.targets = &targets;
       auto step = sized<loom_training_step>();
       if (loom_trainer_step(trainer.get(), &batch, 0, &step) != LOOM_OK) return failed_call();
       sum += step.loss;
@@ -333,10 +333,11 @@ LoomLayerSpec spec_of(int64_t n, int li) {
   out.Activation = place_of(kActivations, named("activation", "linear"));
   out.DType = place_of(kTypes, named("dtype", "float32"));
   const std::pair<int*, std::vector<const char*>> numbers[] = {
-      {&out.InputHeight, {"input_height", "input_size", "d_model", "features"}},
+      {&out.InputHeight,
+       {"input_height", "in_features", "input_size", "normalized_shape", "channels", "d_inner", "d_model", "features"}},
       {&out.InputWidth, {"input_width"}},
       {&out.InputDepth, {"input_depth"}},
-      {&out.OutputHeight, {"output_height", "hidden_size"}},
+      {&out.OutputHeight, {"output_height", "out_features", "hidden_size", "intermediate_size"}},
       {&out.OutputWidth, {"output_width"}},
       {&out.OutputDepth, {"output_depth"}},
       {&out.InputChannels, {"input_channels"}},

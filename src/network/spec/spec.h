@@ -47,9 +47,13 @@ Result<SpecResult> build_from_arch(const Json& arch_config, const SpecOptions& o
 // One layer without placement keys, its weights declared and not filled.
 Result<LayerPtr> layer_from_json(const Json& spec, const SpecOptions& options = {});
 
-// Without weights: sorted keys, defaults left out.
+// The stored form, of which files, digests and identities are made. Without weights: sorted keys, defaults left out.
 Json network_to_json(const Network& network);
 Json layer_to_json(const Layer& layer, DType default_dtype = DType::float32);
+// The form that people read: as the stored one, but widths have the names of other frameworks (in_features,
+// out_features, hidden_size, normalized_shape...). network_from_json() reads both.
+Json printed_spec(const Network& network);
+Json printed_spec(const Layer& layer);
 
 // One weight as JSON: {dtype, codes, scales, zero_points, scale_granularity, group_size}, packed codes and factors in
 // Base64 (engine F-10).

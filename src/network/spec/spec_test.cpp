@@ -239,6 +239,9 @@ TEST(Spec, every_key_of_every_kind_round_trips) {  // G-64, J-13, J-14
     const auto again = layer_from_json(written);
     ASSERT_TRUE(again) << written;
     EXPECT_EQ(dump_json(layer_to_json(**again)), dump_json(written)) << text;
+    const auto from_printed = layer_from_json(printed_spec(**layer));
+    ASSERT_TRUE(from_printed) << printed_spec(**layer);
+    EXPECT_EQ(dump_json(layer_to_json(**from_printed)), dump_json(written)) << text;
     for (const auto& [key, value] : written.items()) {
       if (const Json* given = find(spec, key); given != nullptr && !given->is_structured()) {
         EXPECT_EQ(*given, value) << text << " " << key;
@@ -254,6 +257,28 @@ TEST(Spec, every_key_of_every_kind_round_trips) {  // G-64, J-13, J-14
       if (!covered[std::string(kind->name)].contains(key)) missing += fmt::format("{}.{} ", kind->name, key);
   }
   EXPECT_EQ(missing, "");
+}
+
+TEST(Spec, PrintedSpecsNameWidthsAsOtherFrameworksDo) {  // J-12
+  const auto made = network_from_json(*parse_json(R"({"layers":[{"type":"sequential","layers":[
+      {"type":"dense","input_height":6,"output_height":5},{"type":"lstm","input_height":5,"output_height":4},
+      {"type":"layernorm","input_height":4},{"type":"swiglu","input_height":4,"output_height":16}]}]})"));
+  ASSERT_TRUE(made) << made.error().text();
+  const Json printed = printed_spec(made->network), stored = network_to_json(made->network);
+  const Json& layers = printed["layers"][0]["sequential_layers"];
+  EXPECT_EQ(layers[0], (Json{{"type", "dense"}, {"in_features", 6}, {"out_features", 5}}));
+  EXPECT_EQ(layers[1], (Json{{"type", "lstm"}, {"input_size", 5}, {"hidden_size", 4}}));
+  EXPECT_EQ(layers[2], (Json{{"type", "layernorm"}, {"normalized_shape", 4}}));
+  EXPECT_EQ(layers[3], (Json{{"type", "swiglu"}, {"d_model", 4}, {"intermediate_size", 16}}));
+  EXPECT_EQ(stored["layers"][0]["sequential_layers"][0],
+            (Json{{"type", "dense"}, {"input_height", 6}, {"output_height", 5}}));
+  const auto again = network_from_json(printed);
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(network_to_json(again->network), stored);
+  // The height of an image is no width.
+  const auto pool = layer_from_json(*parse_json(R"({"type":"maxpool","kernel_size":2,"input_height":9})"));
+  ASSERT_TRUE(pool) << pool.error().text();
+  EXPECT_EQ(printed_spec(**pool)["input_height"], 9);
 }
 
 TEST(Spec, lengths_that_are_not_positive_read_as_1_and_widths_default_to_heights) {  // J-17

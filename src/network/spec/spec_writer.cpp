@@ -11,7 +11,15 @@ struct Standard {
   DType dtype = DType::float32;
   std::string init;
   double init_scale = 0;
+  bool for_reading = false;  // a printed spec
 };
+
+// The name of a width in a printed spec: the last of its aliases, which other frameworks have ("in_features"). A key
+// without aliases, as the height of an image, and keys of other settings keep their names.
+Key printed_key(Key key) {
+  if (key.first() != "input_height" && key.first() != "output_height") return key;
+  return {key.names.substr(key.names.rfind('|') + 1), key.help};
+}
 
 Json written(const Layer& layer, const Standard& standard);
 
@@ -42,6 +50,11 @@ class JsonWriter final : public FieldVisitor, public ConfigWriter {
   }
   void operator()(Key key, LayerPtr& child) override {
     if (child) put(key, written(*child, standard_));
+  }
+
+ protected:
+  void whole(Key key, std::uint64_t& value, SizeRange) override {
+    put(standard_.for_reading ? printed_key(key) : key, value);
   }
 
  private:
@@ -90,11 +103,7 @@ Json written(const Layer& layer, const Standard& standard) {
   return written(layer.common, share, share == nullptr ? &layer : nullptr, standard);
 }
 
-}  // namespace
-
-Json layer_to_json(const Layer& layer, DType default_dtype) { return written(layer, {default_dtype, "", 0}); }
-
-Json network_to_json(const Network& n) {
+Json written(const Network& n, bool for_reading) {
   const NetworkSettings& s = n.settings;
   Json out = Json::object();
   out["id"] = s.id;
@@ -115,7 +124,7 @@ Json network_to_json(const Network& n) {
     const Cell& cell = n.cell(i);
     if (cell.is_empty()) continue;
     Json layer = written(cell.settings(), cell.link ? &cell.link->share : nullptr, cell.layer.get(),
-                         {s.default_dtype, s.init, s.init_scale});
+                         {s.default_dtype, s.init, s.init_scale, for_reading});
     const Address a = n.address_of(i);
     layer["z"] = a.z, layer["y"] = a.y, layer["x"] = a.x, layer["l"] = a.l;
     layers.push_back(std::move(layer));
@@ -123,5 +132,12 @@ Json network_to_json(const Network& n) {
   out["layers"] = std::move(layers);
   return out;
 }
+
+}  // namespace
+
+Json layer_to_json(const Layer& layer, DType default_dtype) { return written(layer, {default_dtype, "", 0}); }
+Json network_to_json(const Network& network) { return written(network, false); }
+Json printed_spec(const Network& network) { return written(network, true); }
+Json printed_spec(const Layer& layer) { return written(layer, {DType::float32, "", 0, true}); }
 
 }  // namespace loom

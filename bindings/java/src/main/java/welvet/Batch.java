@@ -3,7 +3,6 @@ package welvet;
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -29,7 +28,7 @@ public final class Batch {
      * @return the batch
      */
     public static Batch of(Tensor inputs, float... targets) {
-        return new Batch(inputs, targets, new int[0]);
+        return new Batch(inputs, targets, null);
     }
 
     /**
@@ -40,19 +39,16 @@ public final class Batch {
      * @return the batch
      */
     public static Batch ofClasses(Tensor inputs, int... classes) {
-        return new Batch(inputs, new float[0], classes);
+        return new Batch(inputs, null, classes);
     }
 
     MemorySegment filled(Arena arena) {
         MemorySegment raw = Abi.struct(arena, Abi.BATCH);
-        raw.set(ADDRESS, Abi.BATCH_INPUTS, arena.allocateFrom(JAVA_FLOAT, inputs.floats()));
-        raw.set(JAVA_LONG, Abi.BATCH_INPUTS_COUNT, inputs.floats().length);
-        raw.set(ADDRESS, Abi.BATCH_SHAPE, Native.longs(arena, inputs.shape()));
-        raw.set(JAVA_LONG, Abi.BATCH_SHAPE_COUNT, inputs.shape().length);
-        raw.set(ADDRESS, Abi.BATCH_TARGETS, arena.allocateFrom(JAVA_FLOAT, targets));
-        raw.set(JAVA_LONG, Abi.BATCH_TARGETS_COUNT, targets.length);
-        raw.set(ADDRESS, Abi.BATCH_CLASSES, arena.allocateFrom(JAVA_INT, classes));
-        raw.set(JAVA_LONG, Abi.BATCH_CLASSES_COUNT, classes.length);
+        MemorySegment values =
+            classes == null ? arena.allocateFrom(JAVA_FLOAT, targets) : arena.allocateFrom(JAVA_INT, classes);
+        int element = classes == null ? Abi.ELEMENT_FLOAT32 : Abi.ELEMENT_INT32;
+        raw.set(ADDRESS, Abi.BATCH_INPUTS, inputs.filled(arena));
+        raw.set(ADDRESS, Abi.BATCH_TARGETS, Tensor.described(arena, element, values, new long[0]));
         return raw;
     }
 }

@@ -60,12 +60,12 @@ public final class Encoder extends NativeObject {
     public Tensor embed(List<String> texts, Cancel cancel) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment words = Native.texts(arena, texts, "a text");
-            MemorySegment to = arena.allocate(JAVA_LONG, 6); // pointers and counts of vectors, shape and tokens
+            MemorySegment vectors = Abi.struct(arena, Abi.TENSOR);
+            MemorySegment to = arena.allocate(JAVA_LONG, 2); // pointer and count of tokens
             return alone(handle -> {
-                Native.check(Abi.encoderEmbed(handle, words, texts.size(), Cancel.handleOf(cancel), to.asSlice(0, 8),
-                    to.asSlice(8, 8), to.asSlice(16, 8), to.asSlice(24, 8), to.asSlice(32, 8), to.asSlice(40, 8)));
-                return Tensor.of(Native.longsAt(to.get(ADDRESS, 16), to.get(JAVA_LONG, 24)),
-                    Native.floatsAt(to.get(ADDRESS, 0), to.get(JAVA_LONG, 8)));
+                Native.check(Abi.encoderEmbed(handle, words, texts.size(), Cancel.handleOf(cancel), vectors,
+                    to.asSlice(0, 8), to.asSlice(8, 8)));
+                return Tensor.copied(vectors);
             });
         }
     }

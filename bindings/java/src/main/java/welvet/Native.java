@@ -2,7 +2,6 @@ package welvet;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
-import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
@@ -66,10 +65,6 @@ final class Native {
 
     static byte[] bytesAt(MemorySegment data, long size) {
         return size == 0 ? new byte[0] : data.reinterpret(size).toArray(JAVA_BYTE);
-    }
-
-    static float[] floatsAt(MemorySegment data, long count) {
-        return count == 0 ? new float[0] : data.reinterpret(count * Float.BYTES).toArray(JAVA_FLOAT);
     }
 
     static int[] intsAt(MemorySegment data, long count) {

@@ -107,13 +107,11 @@ public final class Trainer extends NativeObject {
     public Evaluation evaluate(Batch batch) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment raw = batch.filled(arena);
-            MemorySegment to = arena.allocate(JAVA_LONG, 5); // loss, pointers and counts of output and shape
+            MemorySegment loss = arena.allocate(JAVA_DOUBLE);
+            MemorySegment output = Abi.struct(arena, Abi.TENSOR);
             return alone(handle -> {
-                Native.check(Abi.trainerEvaluate(handle, raw, to.asSlice(0, 8), to.asSlice(8, 8), to.asSlice(16, 8),
-                    to.asSlice(24, 8), to.asSlice(32, 8)));
-                Tensor output = Tensor.of(Native.longsAt(to.get(ADDRESS, 24), to.get(JAVA_LONG, 32)),
-                    Native.floatsAt(to.get(ADDRESS, 8), to.get(JAVA_LONG, 16)));
-                return new Evaluation(to.get(JAVA_DOUBLE, 0), output);
+                Native.check(Abi.trainerEvaluate(handle, raw, loss, output));
+                return new Evaluation(loss.get(JAVA_DOUBLE, 0), Tensor.copied(output));
             });
         }
     }

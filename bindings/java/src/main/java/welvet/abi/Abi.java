@@ -722,30 +722,19 @@ public final class Abi {
     /** read between cells: ends the call with CANCELLED */
     public static final long PASS_CANCEL = 48;
 
-    /** Samples that a network learns from: classes or target values, as its loss takes them. */
+    /** Samples that a network learns from, with classes or target values, as its loss takes them. */
     public static final StructLayout BATCH = MemoryLayout.structLayout(
         JAVA_INT.withName("struct_size"),
         MemoryLayout.paddingLayout(4),
         ADDRESS.withName("inputs"),
-        JAVA_LONG.withName("inputs_count"),
-        ADDRESS.withName("shape"),
-        JAVA_LONG.withName("shape_count"),
-        ADDRESS.withName("classes"),
-        JAVA_LONG.withName("classes_count"),
-        ADDRESS.withName("targets"),
-        JAVA_LONG.withName("targets_count")).withName("batch");
-    /** row-major */
+        ADDRESS.withName("targets")).withName("batch");
+    /** float32 or the network's element, samples first */
     public static final long BATCH_INPUTS = 8;
-    public static final long BATCH_INPUTS_COUNT = 16;
-    /** of the inputs, samples first */
-    public static final long BATCH_SHAPE = 24;
-    public static final long BATCH_SHAPE_COUNT = 32;
-    /** one id per row of the output */
-    public static final long BATCH_CLASSES = 40;
-    public static final long BATCH_CLASSES_COUNT = 48;
-    /** as many values per sample as the output has */
-    public static final long BATCH_TARGETS = 56;
-    public static final long BATCH_TARGETS_COUNT = 64;
+    /**
+     * int32: a class for each row of the output; float32 or the network's element: as many values for each sample as
+     * the output has. The samples come first; no shape is needed
+     */
+    public static final long BATCH_TARGETS = 16;
 
     /** Result of one step of a training. */
     public static final StructLayout TRAINING_STEP = MemoryLayout.structLayout(
@@ -2472,7 +2461,10 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
     }
 
-    /** Gives the spec as JSON: every setting that is not the default, without weights. */
+    /**
+     * Gives the spec as JSON: every setting that is not the default, without weights. Widths have the names of other
+     * frameworks: in_features, out_features, hidden_size and the like.
+     */
     public static int networkSpec(long network, MemorySegment spec) {
         try {
             return (int) CallNetworkSpec.CALL.invokeExact(network, spec);
@@ -3010,15 +3002,13 @@ public final class Abi {
     private static final class CallTrainerEvaluate {
         static final MethodHandle CALL = function(
             "loom_trainer_evaluate",
-            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS));
     }
 
     /** Gives the loss of a batch and the output, which lasts until the next call; no weight changes. */
-    public static int trainerEvaluate(long trainer, MemorySegment batch, MemorySegment loss, MemorySegment output,
-        MemorySegment outputCount, MemorySegment outputShape, MemorySegment outputShapeCount) {
+    public static int trainerEvaluate(long trainer, MemorySegment batch, MemorySegment loss, MemorySegment output) {
         try {
-            return (int) CallTrainerEvaluate.CALL.invokeExact(trainer, batch, loss, output, outputCount, outputShape,
-                outputShapeCount);
+            return (int) CallTrainerEvaluate.CALL.invokeExact(trainer, batch, loss, output);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -3217,16 +3207,16 @@ public final class Abi {
     private static final class CallTweenForward {
         static final MethodHandle CALL = function(
             "loom_tween_forward",
-            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
     }
 
-    /** Runs the network; the output lasts until the next call. */
-    public static int tweenForward(long tween, MemorySegment input, long inputCount, MemorySegment shape,
-        long shapeCount, MemorySegment output, MemorySegment outputCount, MemorySegment outputShape,
-        MemorySegment outputShapeCount) {
+    /**
+     * Runs the network; the output lasts until the next call. (input: of the element in which the network computes,
+     * samples first)
+     */
+    public static int tweenForward(long tween, MemorySegment input, MemorySegment output) {
         try {
-            return (int) CallTweenForward.CALL.invokeExact(tween, input, inputCount, shape, shapeCount, output,
-                outputCount, outputShape, outputShapeCount);
+            return (int) CallTweenForward.CALL.invokeExact(tween, input, output);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -3235,13 +3225,13 @@ public final class Abi {
     private static final class CallTweenStep {
         static final MethodHandle CALL = function(
             "loom_tween_step",
-            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_DOUBLE));
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_DOUBLE));
     }
 
-    /** Runs the rest of a step after a forward: gaps, budgets, updates. (target: of the output's shape) */
-    public static int tweenStep(long tween, MemorySegment target, long targetCount, double learningRate) {
+    /** Runs the rest of a step after a forward: gaps, budgets, updates. (target: as many values as the output) */
+    public static int tweenStep(long tween, MemorySegment target, double learningRate) {
         try {
-            return (int) CallTweenStep.CALL.invokeExact(tween, target, targetCount, learningRate);
+            return (int) CallTweenStep.CALL.invokeExact(tween, target, learningRate);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -3250,16 +3240,16 @@ public final class Abi {
     private static final class CallTweenBackward {
         static final MethodHandle CALL = function(
             "loom_tween_backward",
-            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG));
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
     }
 
     /**
-     * Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target: of the
-     * output's shape)
+     * Gives every cell its target, the first of the three calls that loom_tween_step() makes. (target: as many values
+     * as the output)
      */
-    public static int tweenBackward(long tween, MemorySegment target, long targetCount) {
+    public static int tweenBackward(long tween, MemorySegment target) {
         try {
-            return (int) CallTweenBackward.CALL.invokeExact(tween, target, targetCount);
+            return (int) CallTweenBackward.CALL.invokeExact(tween, target);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -3344,18 +3334,18 @@ public final class Abi {
     private static final class CallStepMeshBackward {
         static final MethodHandle CALL = function(
             "loom_step_mesh_backward",
-            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS));
     }
 
     /**
      * Goes back through captured ticks from a gradient of the last cell's output: adds to the gradients of the
-     * weights and gives that of the input of the newest tick, empty where there was none. (ticks: at most; 0: all)
+     * weights and gives that of the input of the newest tick, which lasts until the next call with the mesh; without
+     * data where that tick had no input. (output_gradient: as many values as the output; ticks: at most; 0: all)
      */
-    public static int stepMeshBackward(long mesh, long state, MemorySegment outputGradient, long outputGradientCount,
-        long ticks, MemorySegment inputGradient, MemorySegment inputGradientCount) {
+    public static int stepMeshBackward(long mesh, long state, MemorySegment outputGradient, long ticks,
+        MemorySegment inputGradient) {
         try {
-            return (int) CallStepMeshBackward.CALL.invokeExact(mesh, state, outputGradient, outputGradientCount,
-                ticks, inputGradient, inputGradientCount);
+            return (int) CallStepMeshBackward.CALL.invokeExact(mesh, state, outputGradient, ticks, inputGradient);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -3364,13 +3354,16 @@ public final class Abi {
     private static final class CallStepMeshGradient {
         static final MethodHandle CALL = function(
             "loom_step_mesh_gradient",
-            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS, JAVA_LONG));
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
     }
 
-    /** Gives the gradient of a weight, added up since it was last cleared. */
-    public static int stepMeshGradient(long mesh, MemorySegment weight, MemorySegment values, long valuesCount) {
+    /**
+     * Fills a tensor with the gradient of a weight, summed since it was last cleared, as float32 or float64. (values:
+     * memory to fill; a shape must be that of the weight, or none)
+     */
+    public static int stepMeshGradient(long mesh, MemorySegment weight, MemorySegment values) {
         try {
-            return (int) CallStepMeshGradient.CALL.invokeExact(mesh, weight, values, valuesCount);
+            return (int) CallStepMeshGradient.CALL.invokeExact(mesh, weight, values);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -3424,13 +3417,16 @@ public final class Abi {
     private static final class CallStepStateSetInput {
         static final MethodHandle CALL = function(
             "loom_step_state_set_input",
-            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT));
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_INT));
     }
 
-    /** Lays an input in front of the first cell. (hold: until it is replaced; 0: for the next tick alone) */
-    public static int stepStateSetInput(long state, MemorySegment input, long inputCount, int hold) {
+    /**
+     * Sets the input of the first cell. (input: as many values as the mesh's input, of the element in which the
+     * network computes; hold: until it is replaced; 0: for the next tick alone)
+     */
+    public static int stepStateSetInput(long state, MemorySegment input, int hold) {
         try {
-            return (int) CallStepStateSetInput.CALL.invokeExact(state, input, inputCount, hold);
+            return (int) CallStepStateSetInput.CALL.invokeExact(state, input, hold);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -3442,7 +3438,7 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
     }
 
-    /** Takes the input away. */
+    /** Removes the input. */
     public static int stepStateClearInput(long state) {
         try {
             return (int) CallStepStateClearInput.CALL.invokeExact(state);
@@ -3454,18 +3450,16 @@ public final class Abi {
     private static final class CallStepStateOutput {
         static final MethodHandle CALL = function(
             "loom_step_state_output",
-            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS));
     }
 
     /**
-     * Gives what a cell left in the last tick, until the next call with the mesh; NO_VALUE before data has arrived in
-     * it. (cell: its index; -1: the last one)
+     * Gives the output of a cell in the last tick, until the next call with the mesh; NO_VALUE before data has
+     * reached it. (cell: its index; -1: the last one)
      */
-    public static int stepStateOutput(long state, long cell, MemorySegment output, MemorySegment outputCount,
-        MemorySegment outputShape, MemorySegment outputShapeCount) {
+    public static int stepStateOutput(long state, long cell, MemorySegment output) {
         try {
-            return (int) CallStepStateOutput.CALL.invokeExact(state, cell, output, outputCount, outputShape,
-                outputShapeCount);
+            return (int) CallStepStateOutput.CALL.invokeExact(state, cell, output);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -3583,15 +3577,17 @@ public final class Abi {
     private static final class CallMeshTweenStep {
         static final MethodHandle CALL = function(
             "loom_mesh_tween_step",
-            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_DOUBLE));
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, ADDRESS, JAVA_DOUBLE));
     }
 
-    /** Moves all weights once towards targets of the last cell's outputs, one state's after another. */
+    /**
+     * Moves all weights once towards targets of the last cell's outputs, one state's after another. (targets: for
+     * each state as many values as the output)
+     */
     public static int meshTweenStep(long tween, MemorySegment states, long statesCount, MemorySegment targets,
-        long targetsCount, double learningRate) {
+        double learningRate) {
         try {
-            return (int) CallMeshTweenStep.CALL.invokeExact(tween, states, statesCount, targets, targetsCount,
-                learningRate);
+            return (int) CallMeshTweenStep.CALL.invokeExact(tween, states, statesCount, targets, learningRate);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
@@ -5018,20 +5014,19 @@ public final class Abi {
     private static final class CallEncoderEmbed {
         static final MethodHandle CALL = function(
             "loom_encoder_embed",
-            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS, ADDRESS));
+            FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS, ADDRESS));
     }
 
     /**
      * Gives a vector per text, one after another, and the number of tokens that were read of each; both last until
      * the next call with the encoder. A text's vector has the same bits alone and among others. A text is cut off
-     * after max_tokens. (shape: texts, dimensions)
+     * after max_tokens. (vectors: float32 [texts, dimensions])
      */
     public static int encoderEmbed(long encoder, MemorySegment texts, long textsCount, long cancel,
-        MemorySegment vectors, MemorySegment vectorsCount, MemorySegment shape, MemorySegment shapeCount,
-        MemorySegment tokens, MemorySegment tokensCount) {
+        MemorySegment vectors, MemorySegment tokens, MemorySegment tokensCount) {
         try {
-            return (int) CallEncoderEmbed.CALL.invokeExact(encoder, texts, textsCount, cancel, vectors, vectorsCount,
-                shape, shapeCount, tokens, tokensCount);
+            return (int) CallEncoderEmbed.CALL.invokeExact(encoder, texts, textsCount, cancel, vectors, tokens,
+                tokensCount);
         } catch (Throwable e) {
             throw new AssertionError(e);
         }
