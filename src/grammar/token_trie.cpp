@@ -1,6 +1,7 @@
 #include "grammar/token_trie.h"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -87,6 +88,15 @@ Result<std::shared_ptr<const TokenTrie>> TokenTrie::create(const text::Tokenizer
   out->later_ = tree_of(later);
   if (first != later) out->first_ = std::make_unique<const Tree>(tree_of(first));
   return std::shared_ptr<const TokenTrie>(std::move(out));
+}
+
+Result<std::shared_ptr<const TokenTrie>> TokenTrieCache::get(const std::shared_ptr<const text::Tokenizer>& tokenizer) {
+  const std::lock_guard lock(mutex_);
+  if (trie_ == nullptr || tokenizer_ != tokenizer) {
+    LOOM_TRY(trie_, TokenTrie::create(*tokenizer));
+    tokenizer_ = tokenizer;
+  }
+  return trie_;
 }
 
 }  // namespace loom

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.h"
+#include "core/mutex.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace loom {
@@ -46,6 +48,17 @@ class TokenTrie {
   TokenTrie() = default;
   Tree later_;
   std::unique_ptr<const Tree> first_;  // null: like later_
+};
+
+// Keeps the trie of a tokenizer that was asked for last. Threads may share one.
+class TokenTrieCache {
+ public:
+  Result<std::shared_ptr<const TokenTrie>> get(const std::shared_ptr<const text::Tokenizer>& tokenizer);
+
+ private:
+  SystemMutex mutex_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  std::shared_ptr<const TokenTrie> trie_;
 };
 
 }  // namespace loom
