@@ -57,7 +57,7 @@ class Lowering {
 
   Result<std::vector<NodeId>> run(RuleId root) {
     end_ = add({Node::Return});
-    dead_ = bytes({}, end_);
+    dead_ = bytes(Automaton::ByteSet{}, end_);
     want(root);
     while (!queue_.empty()) {
       const RuleId rule = queue_.back();
@@ -172,7 +172,7 @@ class Lowering {
   }
 
   // One byte stands in the copies of a repetition; anything longer becomes a rule that these call.
-  ExprId is_short(ExprId id) const {
+  bool is_short(ExprId id) const {
     const Expr& e = rules_.at(id);
     if (e.kind == Expr::Text) return rules_.text_of(e).size() == 1;
     return e.kind == Expr::Rule || (e.kind == Expr::Chars && rules_.set_of(e).back().last < 0x80);

@@ -20,7 +20,7 @@ struct PatternMachine {
     std::uint32_t set = 0, to = 0;
   };
   struct State {
-    std::vector<Edge> edges;
+    std::vector<Edge> edges{};
     bool accepts = false;
   };
   std::vector<State> states;

@@ -114,7 +114,8 @@ TEST(Schema, Types) {
 }
 
 TEST(Schema, BoundsOfIntegers) {
-  for (const auto& [low, high] : {std::pair(0, 0), {0, 9}, {-1, 1}, {7, 123}, {-250, -13}, {-99, 1000}, {999, 1001}}) {
+  const std::pair<int, int> bounds[] = {{0, 0}, {0, 9}, {-1, 1}, {7, 123}, {-250, -13}, {-99, 1000}, {999, 1001}};
+  for (const auto& [low, high] : bounds) {
     const auto made = schema(dump_json(Json{{"type", "integer"}, {"minimum", low}, {"maximum", high}}));
     ASSERT_TRUE(made) << made.error().text();
     for (int value = -1200; value <= 1200; ++value)
@@ -200,7 +201,7 @@ TEST(Schema, RefusesByNameAndPlace) {
 
 // Bounds are counts, so these end after equal work on every machine.
 TEST(Hostile, ExplosionsAreErrors) {
-  const Json two = {{"anyOf", {{{"minLength", 1}}, {{"maxLength", 5}}}}};
+  const Json two = parse_json(R"({"anyOf":[{"minLength":1},{"maxLength":5}]})").value();
   Json all = Json::array();
   for (int i = 0; i < 40; ++i) all.push_back(two);
   // Equal schemas at different places are different ones: 2^40 combinations.

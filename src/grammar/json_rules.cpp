@@ -56,7 +56,12 @@ ExprId JsonRules::encoded(const CharSet& set) {
       const std::string quoted = dump_json(Json(std::string(1, static_cast<char>(c))));
       ways.push_back(text(std::string_view(quoted).substr(1, quoted.size() - 2)));
     }
-  const ExprId out = rules_.choice(std::move(ways));
+  ExprId out = rules_.choice(std::move(ways));
+  if (!set.empty() && set.back().last >= 0x80) {  // many bytes: its users share them
+    const RuleId id = rules_.add_rule("a character of a pattern");
+    rules_.define(id, out);
+    out = rules_.rule(id);
+  }
   encoded_.emplace(set, out);
   return out;
 }

@@ -20,7 +20,7 @@ struct Tree {
   enum Kind : std::uint8_t { Empty, Chars, Sequence, Choice, Repeat, AtStart, AtEnd };
   Kind kind = Empty;
   std::uint32_t set = 0, min = 0, max = 0;
-  std::vector<std::uint32_t> parts;
+  std::vector<std::uint32_t> parts{};
 };
 
 CharSet digits() { return {{'0', '9'}}; }

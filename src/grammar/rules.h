@@ -2,6 +2,7 @@
 // Expressions that the compilers of schemas, grammar files and patterns write and the automaton is built of. Internal to
 // grammar/.
 
+#include <compare>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -36,7 +37,7 @@ struct Machine {
     std::uint32_t to = 0;
   };
   struct State {
-    std::vector<Edge> edges;
+    std::vector<Edge> edges{};
     bool accepts = false;
   };
   std::vector<State> states;

@@ -1,6 +1,7 @@
 #include "grammar/runner.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace loom::grammar {
 namespace {

@@ -2,6 +2,7 @@
 // Runs an automaton: sets of (node, stack) become numbered states, whose followers are found once and kept. Stacks share
 // their frames. Internal to grammar/.
 
+#include <compare>
 #include <cstdint>
 #include <unordered_map>
 #include <unordered_set>

@@ -7,7 +7,11 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
 
 #include "core/json.h"
 #include "grammar/frontends.h"
@@ -105,12 +109,23 @@ class SchemaCompiler {
   }
 
  private:
-  static constexpr std::size_t kMostSteps = std::size_t{1} << 18, kMostAlternatives = 1024, kMostBranches = 256;
+  static constexpr std::size_t kMostSteps = std::size_t{1} << 18, kMostAlternatives = 1024, kMostBranches = 256, kMostNamed = 64, kFewMembers = 16,
+                               kMostCompared = std::size_t{1} << 22;
   static constexpr int kDeepestComparison = 8;
   struct Job {
     Schemas schemas;
     RuleId rule;
   };
+
+  // Like find(), which looks through all members.
+  const Json* member(const Json& object, const std::string& name) const {
+    if (!object.is_object() || object.size() <= kFewMembers) return find(object, name);
+    const auto [index, is_new] = indices_.try_emplace(&object);
+    if (is_new)
+      for (const auto& [key, value] : object.items()) index->second.emplace(key, &value);
+    const auto found = index->second.find(name);
+    return found == index->second.end() ? nullptr : found->second;
+  }
 
   static tl::unexpected<Error> too_large() {
     return fail(Code::LimitExceeded, "the schema is too large: its combinations need more than {} steps", kMostSteps);
@@ -154,7 +169,7 @@ class SchemaCompiler {
     const auto [found, is_new] = leaf_rules_.try_emplace(schemas, 0);
     if (is_new) {
       Steps steps;
-      if (leaf_rules_.size() < 1000) find_place(root_, schemas[0], steps);  // for messages about the rule
+      if (leaf_rules_.size() <= kMostNamed) find_place(root_, schemas[0], steps);  // for messages about the rule
       found->second = rules_.add_rule(steps.empty() ? "the schema" : pointer_text(steps));
       jobs_.push_back({schemas, found->second});
     }
@@ -263,7 +278,7 @@ class SchemaCompiler {
       const std::string step = unescaped(std::string_view(*text).substr(begin + 1, end - begin - 1));
       begin = end;
       const Json* next = nullptr;
-      if (at->is_object()) next = find(*at, step);
+      if (at->is_object()) next = member(*at, step);
       if (at->is_array() && !step.empty() && step.size() < 7 && std::ranges::all_of(step, [](char c) { return c >= '0' && c <= '9'; })) {
         std::size_t index = 0;
         for (const char c : step) index = index * 10 + static_cast<std::size_t>(c - '0');
@@ -336,7 +351,7 @@ class SchemaCompiler {
     if ((types_of(*a) & types_of(*b)) == 0) return true;
     const auto left = values_of(*a), right = values_of(*b);
     if (left && right) {
-      steps_ += left->size() * right->size();
+      if (left->size() * right->size() > kMostCompared) return false;
       return std::ranges::none_of(*left, [&](const Json* x) {
         return std::ranges::any_of(*right, [&](const Json* y) { return *x == *y; });
       });
@@ -345,7 +360,8 @@ class SchemaCompiler {
     if (types_of(*a) != Object || types_of(*b) != Object || properties == nullptr || others == nullptr) return false;
     if (!properties->is_object() || !others->is_object()) return false;
     for (const auto& [key, schema] : properties->items()) {
-      const Json* other = find(*others, key);
+      if (++steps_ > kMostSteps) return false;
+      const Json* other = member(*others, key);
       if (other != nullptr && is_required(*a, key) && is_required(*b, key) && disjoint(&schema, other, depth + 1))
         return true;
     }
@@ -432,6 +448,7 @@ class SchemaCompiler {
       if (!values->is_array()) return bad(schema, "enum", "expected a list of values");
       std::vector<const Json*> list;
       for (const Json& value : *values) list.push_back(&value);
+      if (facts.values && facts.values->size() * list.size() > kMostCompared) return too_large();
       keep(std::move(list), facts);
       facts.valued = schema;
     }
@@ -686,7 +703,7 @@ class SchemaCompiler {
       Schemas parts;
       for (const Json* schema : schemas) {
         const Json *properties = find(*schema, "properties"), *additional = find(*schema, "additionalProperties");
-        const Json* property = properties == nullptr ? nullptr : find(*properties, names[i]);
+        const Json* property = properties == nullptr ? nullptr : member(*properties, names[i]);
         if (property != nullptr)
           parts.push_back(property);
         else if (additional != nullptr)
@@ -714,6 +731,7 @@ class SchemaCompiler {
   Rules& rules_;
   JsonRules json_;
   std::map<const Json*, std::size_t> order_;  // in which schemas were met: properties keep the order of the document
+  mutable std::map<const Json*, std::unordered_map<std::string, const Json*>> indices_;  // of large objects
   std::map<Schemas, RuleId> leaf_rules_;
   std::deque<Job> jobs_;
   std::size_t steps_ = 0;
