@@ -243,6 +243,14 @@ export interface AnswerOptions {
   templateVariables?: { [name: string]: Json };
   date?: string | Date;
   continueFinalMessage?: boolean;
+  /** A JSON Schema, an object or its text: the answer is JSON that satisfies it. One of these four options can be set. */
+  schema?: { [keyword: string]: Json } | string;
+  /** A grammar in llama.cpp's GBNF, which the answer satisfies. */
+  grammar?: string;
+  /** A regular expression that matches the whole answer. */
+  regex?: string;
+  /** Texts of which the answer is one. */
+  choices?: string[];
 }
 
 /** A piece of an answer that is being written. */

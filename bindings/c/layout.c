@@ -114,7 +114,7 @@ AT(loom_session_options, context_tokens, 16, 24);
 AT(loom_session_options, kv_dtype, 24, 32);
 AT(loom_session_options, int8_activations, 28, 40);
 
-SIZE(loom_generation_options, 152, 208);
+SIZE(loom_generation_options, 176, 248);
 AT(loom_generation_options, struct_size, 0, 0);
 AT(loom_generation_options, max_tokens, 8, 8);
 AT(loom_generation_options, min_tokens, 16, 16);
@@ -147,6 +147,11 @@ AT(loom_generation_options, tools, 136, 176);
 AT(loom_generation_options, template_variables, 140, 184);
 AT(loom_generation_options, date, 144, 192);
 AT(loom_generation_options, continue_final_message, 148, 200);
+AT(loom_generation_options, schema, 152, 208);
+AT(loom_generation_options, grammar, 156, 216);
+AT(loom_generation_options, regex, 160, 224);
+AT(loom_generation_options, choices, 164, 232);
+AT(loom_generation_options, choices_count, 168, 240);
 
 SIZE(loom_network_options, 24, 24);
 AT(loom_network_options, struct_size, 0, 0);
@@ -426,6 +431,11 @@ int main(void) {
   SHOW(loom_generation_options, template_variables);
   SHOW(loom_generation_options, date);
   SHOW(loom_generation_options, continue_final_message);
+  SHOW(loom_generation_options, schema);
+  SHOW(loom_generation_options, grammar);
+  SHOW(loom_generation_options, regex);
+  SHOW(loom_generation_options, choices);
+  SHOW(loom_generation_options, choices_count);
   printf("loom_network_options %lu\n", (unsigned long)sizeof(loom_network_options));
   SHOW(loom_network_options, struct_size);
   SHOW(loom_network_options, lenient);

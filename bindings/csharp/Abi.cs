@@ -422,6 +422,17 @@ namespace Welvet.Interop
         /// <summary>with LOOM_PROMPT_MESSAGES: the model continues the last message in place of answering
         /// it</summary>
         public int ContinueFinalMessage;
+        /// <summary>a JSON Schema that the text satisfies, or begins to satisfy where the answer is cut. At most one
+        /// of this and the next three is set; what they have and Loom does not support is INVALID_ARGUMENT, by
+        /// name</summary>
+        public byte* Schema;
+        /// <summary>a grammar in llama.cpp's GBNF, likewise</summary>
+        public byte* Grammar;
+        /// <summary>a regular expression that matches the whole text, likewise</summary>
+        public byte* Regex;
+        /// <summary>texts of which the answer is one</summary>
+        public byte** Choices;
+        public UIntPtr ChoicesCount;
 
         public static GenerationOptions Create()
         {

@@ -490,6 +490,13 @@ struct loom_generation_options {
   const char* date; /* YYYY-MM-DD, for chat templates that write the day */
   /* with LOOM_PROMPT_MESSAGES: the model continues the last message in place of answering it */
   int32_t continue_final_message;
+  /* a JSON Schema that the text satisfies, or begins to satisfy where the answer is cut. At most one of this and the
+     next three is set; what they have and Loom does not support is INVALID_ARGUMENT, by name */
+  const char* schema;
+  const char* grammar; /* a grammar in llama.cpp's GBNF, likewise */
+  const char* regex; /* a regular expression that matches the whole text, likewise */
+  const char* const* choices; /* texts of which the answer is one */
+  size_t choices_count;
 }; /* loom_generation_options */
 
 /* Fields that are 0 mean the default. */

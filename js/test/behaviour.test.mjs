@@ -318,6 +318,10 @@ test('every option is read, and refused by its name where it is wrong', async (t
     templateVariables: {},
     date: '2026-11-28',
     continueFinalMessage: true,
+    schema: { type: 'object' },
+    grammar: 'root ::= "a"',
+    regex: 'a',
+    choices: ['a', 'b'],
   };
   const bytes = (options) =>
     library.frame((frame) => {

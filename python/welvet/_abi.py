@@ -318,6 +318,11 @@ class GenerationOptions(Structure):
         ("template_variables", c_char_p),
         ("date", c_char_p),
         ("continue_final_message", c_int32),
+        ("schema", c_char_p),
+        ("grammar", c_char_p),
+        ("regex", c_char_p),
+        ("choices", POINTER(c_char_p)),
+        ("choices_count", c_size_t),
     ]
 
     def __init__(self, **values: object) -> None:

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
     from ._types import AnyArray, Array, Kind, Memory, Numbers, Pointer, Shape
 
-_POINTERS: dict[str, Any] = {"f": ctypes.POINTER(ctypes.c_float), "d": ctypes.POINTER(ctypes.c_double),
-                             "i": ctypes.POINTER(ctypes.c_int32)}
+_POINTERS: dict[str, Any] = {
+    "f": ctypes.POINTER(ctypes.c_float),
+    "d": ctypes.POINTER(ctypes.c_double),
+    "i": ctypes.POINTER(ctypes.c_int32),
+}
 # Element and bytes of a number.
 NUMBERS = {"f": (_abi.ELEMENT_FLOAT32, 4), "d": (_abi.ELEMENT_FLOAT64, 8), "i": (_abi.ELEMENT_INT32, 4)}
 _NUMPY = {"f": "float32", "d": "float64", "i": "int32"}
@@ -61,7 +64,7 @@ class Given:
         np, keeps = numpy(), self.keeps
         if np is not None and isinstance(keeps, np.ndarray):
             return bool(np.isfinite(keeps).all())
-        return all(map(math.isfinite, self.pointer[:self.count]))
+        return all(map(math.isfinite, self.pointer[: self.count]))
 
     def tensor(self) -> _abi.Tensor:
         """The array as the library takes tensors; it must live as long as the call."""
@@ -204,7 +207,7 @@ def batch(inputs: Numbers, targets: Numbers | None, classes: Numbers | None) -> 
 def array_of(out: _abi.Tensor, shape: Sequence[int] | None = None) -> Array:
     """A copy of a tensor that the library gives, in its shape or another one."""
     kind: Kind = "d" if out.element == _abi.ELEMENT_FLOAT64 else "f"
-    extents = tuple(out.shape[:out.shape_count]) if shape is None else shape
+    extents = tuple(out.shape[: out.shape_count]) if shape is None else shape
     return copied(out.data or 0, out.data_size // NUMBERS[kind][1], extents, kind)
 
 

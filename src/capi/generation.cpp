@@ -53,6 +53,23 @@ Result<std::vector<std::pair<std::int32_t, float>>> logit_bias_of(const loom_gen
   return out;
 }
 
+Result<std::shared_ptr<const Grammar>> grammar_of(const loom_generation_options& given) {
+  LOOM_TRY(const auto texts, need_array(given.choices, given.choices_count, "choices"));
+  const int count = (given.schema != nullptr) + (given.grammar != nullptr) + (given.regex != nullptr) + !texts.empty();
+  if (count > 1)
+    return fail(Code::InvalidArgument, "{} of schema, grammar, regex and choices are set: expected at most one", count);
+  if (given.schema != nullptr) return Grammar::from_schema(given.schema);
+  if (given.grammar != nullptr) return Grammar::from_gbnf(given.grammar);
+  if (given.regex != nullptr) return Grammar::from_regex(given.regex);
+  if (texts.empty()) return std::shared_ptr<const Grammar>();
+  std::vector<std::string> choices;
+  for (const char* const text : texts) {
+    LOOM_TRY(const std::string_view choice, need_text(text, "a choice"));
+    choices.emplace_back(choice);
+  }
+  return Grammar::from_choices(choices);
+}
+
 }  // namespace
 
 Result<GenerationOptions> generation_options_of(const loom_generation_options& given, const SessionObject& session) {
@@ -77,6 +94,7 @@ Result<GenerationOptions> generation_options_of(const loom_generation_options& g
   LOOM_TRY(const auto ends, need_array(given.stop_ids, given.stop_ids_count, "stop_ids"));
   out.stop_ids.assign(ends.begin(), ends.end());
   out.logprobs = given.logprobs;
+  LOOM_TRY(out.grammar, grammar_of(given));
   LOOM_TRY(out.drafter, drafter_of(given, session));
   return out;
 }

@@ -2,6 +2,8 @@
 // The flags of sampling and stopping, shared by chat, generate and the server to come.
 
 #include "cli/common.h"
+#include "core/file.h"
+#include "grammar/grammar.h"
 
 namespace loom::cli {
 
@@ -13,7 +15,8 @@ struct GenerationFlags {
   float repetition_penalty = 1, frequency_penalty = 0, presence_penalty = 0;
   int repeat_last_n = 64;
   std::uint64_t seed = 0;
-  std::vector<std::string> stop, logit_bias;
+  std::vector<std::string> stop, logit_bias, choices;
+  std::string schema, grammar, regex;
   std::size_t logprobs = 0;
   bool ignore_eos = false;
   std::string speculate;
@@ -52,6 +55,13 @@ struct GenerationFlags {
           ->check(whole_number());
     app.add_flag("--ignore-eos", ignore_eos, "Never draw an end-of-sequence token: write up to --max-tokens");
     add_speculate(app, speculate);
+    auto* by_schema = add_path(app, "--schema", schema, "Write JSON that satisfies this JSON Schema")->type_name("FILE");
+    auto* by_grammar = add_path(app, "--grammar", grammar, "Write text of this grammar (GBNF)")->type_name("FILE");
+    auto* by_regex = app.add_option("--regex", regex, "Write text that this regular expression matches as a whole");
+    auto* by_choice = app.add_option("--choice", choices, "Write one of these texts; may be repeated");
+    by_grammar->excludes(by_schema);
+    by_regex->excludes(by_schema)->excludes(by_grammar);
+    by_choice->excludes(by_schema)->excludes(by_grammar)->excludes(by_regex);
   }
 
   // InvalidArgument for what only penalties look at, without one, and for what only draws look at, when nothing is
@@ -89,6 +99,7 @@ struct GenerationFlags {
     o.stop = stop;
     o.logprobs = logprobs;
     o.ignore_eos = ignore_eos;
+    LOOM_TRY(o.grammar, to_grammar());
     for (const std::string& entry : logit_bias) {
       const std::size_t colon = entry.find(':');
       char* end = nullptr;
@@ -99,6 +110,27 @@ struct GenerationFlags {
       for (const std::int32_t id : ids) o.sampling.logit_bias.emplace_back(id, bias);
     }
     return o;
+  }
+
+ private:
+  // Null without one of the four options.
+  Result<std::shared_ptr<const Grammar>> to_grammar() const {
+    constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+    if (!schema.empty()) {
+      LOOM_TRY(const std::string text, read_text_file(schema, kMostBytes));
+      auto made = Grammar::from_schema(text);
+      if (!made) return at(schema, std::move(made).error());
+      return made;
+    }
+    if (!grammar.empty()) {
+      LOOM_TRY(const std::string text, read_text_file(grammar, kMostBytes));
+      auto made = Grammar::from_gbnf(text);
+      if (!made) return at(grammar, std::move(made).error());
+      return made;
+    }
+    if (!regex.empty()) return Grammar::from_regex(regex);
+    if (!choices.empty()) return Grammar::from_choices(choices);
+    return std::shared_ptr<const Grammar>();
   }
 };
 

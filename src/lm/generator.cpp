@@ -72,7 +72,7 @@ Generator::Generator(Session& session, const LanguageModel& model, std::span<con
   const bool bans_change = !options.ignore_eos && options.min_tokens != 0 && !ends_.empty();
   session_chooses_ = session.device() != nullptr && session.device()->records() && sampler_.is_greedy() &&
                      !bans_change && sampler().banned().size() <= kMostBansThere && options.logprobs == 0 &&
-                     !options.drafter;
+                     !options.drafter && !options.grammar;
 }
 
 Result<Generator> Generator::create(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
@@ -86,7 +86,13 @@ Result<Generator> Generator::create(Session& session, const LanguageModel& model
                   vocab_of(model) - 1);
   const Session::Feed whole{0, prompt};
   LOOM_TRY_VOID(session.check(std::span(&whole, 1)));
-  return Generator(session, model, prompt, options);
+  Generator generator(session, model, prompt, options);
+  if (options.grammar) {
+    LOOM_TRY(auto trie, model.token_trie());
+    LOOM_TRY(generator.grammar_,
+             GrammarState::create(options.grammar, std::move(trie), generator.ends_, vocab_of(model)));
+  }
+  return generator;
 }
 
 Result<Generator::Step> Generator::next(const std::atomic<bool>* cancel) {
@@ -206,10 +212,12 @@ Result<std::string> Generator::draw() {
     return std::string();
   }
   LOOM_TRY(const std::int32_t id, choose());
-  if (std::ranges::find(ends_, id) != ends_.end()) {  // also when a vocabulary holds nothing else to draw
+  // The end of a text that satisfies its grammar and cannot go on is an end too, whatever the end tokens are.
+  if (id == Sampler::kNoToken || std::ranges::find(ends_, id) != ends_.end()) {  // also when a vocabulary holds nothing else to draw
     result_.stop_reason = StopReason::Eos;
     return std::string();
   }
+  if (grammar_) LOOM_TRY_VOID(grammar_->advance(id));
   ids.push_back(id);
   drawn_ = id;
   if (options_.logprobs > 0) result_.logprobs.push_back(logprobs(logits_, id, options_.logprobs));
@@ -229,7 +237,18 @@ Result<std::int32_t> Generator::choose() {
     LOOM_TRY(const std::span<const float> last, session_->logits());
     logits_.assign(last.begin(), last.end());
   }
+  if (grammar_) return choose_by_grammar();
   return sampler().choose(logits_, session_->tokens(), options_.sampling_session);
+}
+
+Result<std::int32_t> Generator::choose_by_grammar() {
+  LOOM_TRY(const TokenMask allowed, grammar_->mask());
+  LOOM_TRY(const std::int32_t id,
+           sampler().choose(logits_, session_->tokens(), options_.sampling_session, allowed));
+  if (id == Sampler::kNoToken && !grammar_->is_complete())
+    return fail(Code::InvalidState, "no token of the vocabulary continues the text by the grammar after {} tokens",
+                result_.ids.size());
+  return id;
 }
 
 std::string Generator::rest_of_text() {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "grammar/grammar.h"
 #include "lm/language_model.h"
 #include "lm/sampling.h"
 #include "lm/session.h"
@@ -31,6 +32,9 @@ struct GenerationOptions {
   // proposes tokens (lm/speculation.h), which changes the time that a generation takes and nothing of what it gives;
   // serves one generation at a time; null: none
   std::shared_ptr<Drafter> drafter{};
+  // The text satisfies it, or is the beginning of one that does where the generation ends early (max_tokens, a full
+  // context, a stop text). End-of-sequence tokens are allowed where the text is complete. Null: any text.
+  std::shared_ptr<const Grammar> grammar{};
 };
 
 // Why a generation ended. The order is that of LOOM_STOP_* in loom.h; files and messages have the names.
@@ -65,14 +69,14 @@ class Generator {
     bool done = false;                   // the generation has ended
   };
   // Copies the prompt, which continues the tokens of the session, and feeds nothing yet. Checks the options, and the
-  // prompt as Session::feed() does.
+  // prompt as Session::feed() does. A grammar needs the model's tokenizer.
   static Result<Generator> create(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
                                   const GenerationOptions& options);
 
   // Reads one chunk of the prompt (Session::chunk_rows), or feeds and draws tokens until a piece of text has settled,
   // kTokensPerStep of them at most and one where the model brings no tokenizer. Setting `*cancel` ends the generation
   // with "cancelled" and what was generated so far; while the prompt is read the session then holds what it held before
-  // the generation. Forwards run: those of the prompt, and one per token but the last. A generation that has ended is
+  // the generation. InvalidState where no token of the vocabulary continues the text by the grammar. Forwards run: those of the prompt, and one per token but the last. A generation that has ended is
   // done again. NonFinite for logits; InvalidState where the session has another length than the last step left. After
   // an error every further call returns it, and one that came while the prompt was read leaves the session as before.
   Result<Step> next(const std::atomic<bool>* cancel = nullptr);
@@ -107,6 +111,8 @@ class Generator {
   Result<void> feed(const Session::Feed& one, const std::atomic<bool>* cancel);
   Result<void> finish();
   Result<std::int32_t> choose();
+  // Chooses among the tokens that the grammar allows; kNoToken at the end of a text that cannot go on.
+  Result<std::int32_t> choose_by_grammar();
   Sampler& sampler() { return is_endless() ? endless_sampler_ : sampler_; }
   bool is_endless() const { return options_.ignore_eos || result_.ids.size() < options_.min_tokens; }
   Result<std::span<const std::int32_t>> drafts(const std::atomic<bool>* cancel);
@@ -122,6 +128,7 @@ class Generator {
   std::optional<text::IncrementalDecoder> decoder_;
   StopStrings stops_;
   std::optional<Speculation> speculation_;
+  std::optional<GrammarState> grammar_;
   Generation result_;
   std::size_t before_ = 0;             // tokens of the session, before the generation
   std::uint64_t revision_ = 0;         // of the session, after the last step

@@ -419,6 +419,11 @@ Result<const text::Tokenizer*> LanguageModel::need_tokenizer() const {
   return fail(Code::NotFound, "{}: the model brings no tokenizer", path);
 }
 
+Result<std::shared_ptr<const TokenTrie>> LanguageModel::token_trie() const {
+  LOOM_TRY_VOID(need_tokenizer());
+  return token_tries->get(tokenizer);
+}
+
 Result<const ChatTemplate*> LanguageModel::need_template(std::string_view name) const {
   if (const auto found = named_templates.find(std::string(name)); found != named_templates.end()) {
     if (!found->second) return tl::make_unexpected(found->second.error());

@@ -11,6 +11,7 @@
 
 #include "core/byte_source.h"
 #include "core/file_set.h"
+#include "grammar/token_trie.h"
 #include "lm/chat_files.h"
 #include "lm/decoder.h"
 #include "lm/model_contents.h"
@@ -38,9 +39,14 @@ struct LanguageModel {
   // PEFT folders of adapters beside those that the model brings, with their names: whoever adds or drops one keeps it
   std::vector<std::pair<std::string, std::string>> adapter_folders;
 
+  // of tokens by their bytes, for grammars; copies of the model share it
+  std::shared_ptr<TokenTrieCache> token_tries = std::make_shared<TokenTrieCache>();
+
   // With NotFound, NoTemplate or what was wrong with it.
   Result<const text::Tokenizer*> need_tokenizer() const;
   Result<const ChatTemplate*> need_template(std::string_view name = kDefaultTemplate) const;
+  // Made by the first call.
+  Result<std::shared_ptr<const TokenTrie>> token_trie() const;
 };
 
 struct ModelOptions {

@@ -74,20 +74,30 @@ void Sampler::penalise(std::span<const std::int32_t> history) {
   for (const std::int32_t id : options_.banned) logits_[static_cast<std::size_t>(id)] = -INFINITY;
 }
 
+bool Sampler::keep_allowed(std::span<const std::uint64_t> allowed) {
+  bool is_left = false;
+  for (std::size_t i = 0; i < logits_.size(); ++i) {
+    if ((allowed[i / 64] >> (i % 64) & 1u) == 0) logits_[i] = -INFINITY;
+    is_left = is_left || logits_[i] != -INFINITY;
+  }
+  return is_left;
+}
+
 bool Sampler::is_greedy() const {
   return (options_.temperature == 0 || options_.top_k == 1) && options_.repetition_penalty == 1 &&
          options_.frequency_penalty == 0 && options_.presence_penalty == 0 && options_.logit_bias.empty();
 }
 
 Result<std::int32_t> Sampler::choose(std::span<const float> logits, std::span<const std::int32_t> history,
-                                     std::uint32_t session) {
+                                     std::uint32_t session, std::span<const std::uint64_t> allowed) {
   for (std::size_t i = 0; i < logits.size(); ++i)
     if (!std::isfinite(logits[i]))
       return fail(Code::NonFinite, "the logit of token {} at position {} is {}", i, history.size(), logits[i]);
-  if (is_greedy() && options_.banned.empty()) return argmax(logits);
+  if (is_greedy() && options_.banned.empty() && allowed.empty()) return argmax(logits);
   const bool greedy = options_.temperature == 0 || options_.top_k == 1;
   logits_.assign(logits.begin(), logits.end());
   penalise(history);
+  if (!allowed.empty() && !keep_allowed(allowed)) return kNoToken;
   return greedy ? argmax(logits_) : draw(history.size(), session);
 }
 

@@ -37,10 +37,12 @@ class Sampler {
   // Options that passed check().
   Sampler(SamplingOptions options, std::size_t vocab_size);
 
-  // `history` is every token so far, the prompt included; its length is the position that is drawn for. NonFinite when
-  // a logit is.
+  // `history` is every token so far, the prompt included; its length is the position that is drawn for. Tokens that
+  // `allowed` leaves out (a bit for each, GrammarState::mask()) are banned; an empty one allows all. kNoToken where
+  // every allowed token is banned or has the logit -inf by its bias; NonFinite when a logit is.
   Result<std::int32_t> choose(std::span<const float> logits, std::span<const std::int32_t> history,
-                              std::uint32_t session = 0);
+                              std::uint32_t session = 0, std::span<const std::uint64_t> allowed = {});
+  static constexpr std::int32_t kNoToken = -1;
   // Returns whether choose() takes the greatest logit of ids that are not banned, whatever the history is.
   bool is_greedy() const;
   std::span<const std::int32_t> banned() const { return options_.banned; }
@@ -51,6 +53,8 @@ class Sampler {
     std::int32_t id;
   };
   void penalise(std::span<const std::int32_t> history);
+  // Returns whether a token remains.
+  bool keep_allowed(std::span<const std::uint64_t> allowed);
   // Weights of the candidates relative to the best one, in their order; returns the sum.
   double weigh();
   void keep_typical(double total);

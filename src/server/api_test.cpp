@@ -153,6 +153,27 @@ TEST_F(ApiTest, EveryMemberChangesTheAnswer) {
   compare({{"logit_bias", {{"2", 100}}}}, {{"ignore_eos", true}});
 }
 
+TEST_F(ApiTest, AnswersSatisfyTheirForm) {
+  Api api(engine(), "small");
+  const Json schema = parse_json(R"({"type":"object","properties":{"n":{"type":"integer","minimum":1,"maximum":9}},
+                                     "required":["n"],"additionalProperties":false})").value();
+  const Json forms[] = {
+      {{"response_format", {{"type", "json_schema"}, {"json_schema", {{"name", "n"}, {"schema", schema}, {"strict", true}}}}}},
+      {{"guided_json", schema}},
+      {{"guided_json", dump_json(schema)}},
+      {{"structured_outputs", {{"json", schema}}}}};
+  for (const Json& form : forms) {
+    const auto json = parse_json(text(answer(api, question(form))));
+    ASSERT_TRUE(json) << dump_json(form);
+    const auto n = as_int((*json)["n"]);
+    EXPECT_TRUE(n && *n >= 1 && *n <= 9) << dump_json(*json);
+  }
+  const std::string choice = text(answer(api, question({{"guided_choice", {"alpha", "omega"}}})));
+  EXPECT_TRUE(choice == "alpha" || choice == "omega") << choice;
+  EXPECT_EQ(text(answer(api, question({{"guided_regex", "abc"}}))), "abc");
+  EXPECT_EQ(text(answer(api, question({{"structured_outputs", {{"grammar", "root ::= \"xyz\""}}}}))), "xyz");
+}
+
 TEST_F(ApiTest, MembersThatSayWhoAsksChangeNothing) {
   Api api(engine(), "small");
   const std::string expected = hash(answer(api, question()));
@@ -198,7 +219,12 @@ TEST_F(ApiTest, WrongRequestsAreAnsweredByOpenAisErrorObject) {
   error(ask(api, question({{"n", 2}})), 400, "unsupported_value", "/n");
   error(ask(api, question({{"tools", Json::array()}})), 400, "unknown_parameter", "tools");
   error(ask(api, question({{"tool_choice", "required"}})), 400, "unsupported_value", "/tool_choice");
-  error(ask(api, question({{"response_format", {{"type", "json_object"}}}})), 400, "unsupported_value", "json_object");
+  error(ask(api, question({{"response_format", {{"type", "xml"}}}})), 400, "invalid_value", "/response_format");
+  error(ask(api, question({{"guided_regex", "("}})), 400, "invalid_value", "/guided_regex");
+  error(ask(api, question({{"guided_choice", Json::array()}})), 400, "invalid_value", "/guided_choice");
+  error(ask(api, question({{"guided_json", {{"not", Json::object()}}}})), 400, "invalid_value", "/not");
+  error(ask(api, question({{"guided_regex", "a"}, {"guided_grammar", "root ::= \"a\""}})), 400, "invalid_value",
+        "/guided_grammar");
   error(ask(api, question({{"stop", ""}})), 400, "invalid_value", "/stop");
   error(ask(api, question({{"logit_bias", {{"x", 1}}}})), 400, "invalid_value", "/logit_bias/x");
   error(ask(api, question({{"logit_bias", {{"1", 101}}}})), 400, "invalid_value", "/logit_bias/1");

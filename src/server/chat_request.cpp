@@ -19,6 +19,8 @@ constexpr NumberRange kPenalty{-2, 2};
 struct Fields {
   ChatRequest request;
   Json stop, logit_bias, stream_options, response_format, tool_choice, seed;
+  Json structured_outputs, guided_json, guided_choice;  // names of vLLM, as guided_regex and guided_grammar
+  std::string guided_regex, guided_grammar;
   std::size_t max_tokens = kMostTokens, n = 1,  // the context's end comes first
       top_logprobs = 0, top_k = 0;
   bool logprobs = false;
@@ -44,6 +46,11 @@ struct Fields {
     v("stream", request.stream);
     v.json("stream_options", stream_options);
     v.json("response_format", response_format);
+    v.json("structured_outputs", structured_outputs);
+    v.json("guided_json", guided_json);
+    v.json("guided_choice", guided_choice);
+    v("guided_regex", guided_regex);
+    v("guided_grammar", guided_grammar);
     v.json("tool_choice", tool_choice);
     v("ignore_eos", request.generation.ignore_eos);
   }
@@ -96,13 +103,86 @@ Result<void> read_stream_options(const Json& options, ChatRequest& to) {
   return read_config(options, [&](ConfigVisitor& v) { v("include_usage", to.include_usage); }, {"stream_options"});
 }
 
+using MadeGrammar = Result<std::shared_ptr<const Grammar>>;
+
+// With the member that the grammar came from in front of what is wrong with it.
+MadeGrammar from_member(std::string_view member, MadeGrammar made) {
+  if (made) return made;
+  const Error& error = made.error();
+  return fail(error.code == Code::LimitExceeded ? error.code : Code::InvalidConfig, "/{}: {}", member, error.text());
+}
+
+MadeGrammar schema_from(std::string_view member, const Json& schema) {
+  if (const std::string* text = as_string(schema)) return from_member(member, Grammar::from_schema(*text));
+  return from_member(member, Grammar::from_schema(schema));
+}
+
+MadeGrammar choices_from(std::string_view member, const Json& list) {
+  std::vector<std::string> choices;
+  const bool is_list = list.is_array() && std::ranges::all_of(list, [](const Json& each) { return each.is_string(); });
+  if (!is_list) return fail(Code::InvalidConfig, "/{}: {}", member, expected("a list of texts", list));
+  for (const Json& each : list) choices.push_back(*as_string(each));
+  return from_member(member, Grammar::from_choices(choices));
+}
+
+// Null for {"type": "text"}.
+MadeGrammar read_response_format(const Json& format) {
+  const Json* const type = find(format, "type");
+  if (type != nullptr && *type == "text") return std::shared_ptr<const Grammar>();
+  if (type != nullptr && *type == "json_object") return Grammar::json_object();
+  if (type == nullptr || *type != "json_schema")
+    return fail(Code::InvalidConfig, "/response_format: {}",
+                expected(R"({"type": "text"}, "json_object" or "json_schema")", format));
+  const Json* const inner = find(format, "json_schema");
+  const Json* const schema = inner == nullptr ? nullptr : find(*inner, "schema");
+  if (schema == nullptr)
+    return fail(Code::InvalidConfig, R"(/response_format: expected {{"json_schema": {{"name": ..., "schema": ...}}}})");
+  return schema_from("response_format/json_schema/schema", *schema);
+}
+
+// Null where the answer is free.
+MadeGrammar read_grammar(const Fields& fields) {
+  std::vector<std::pair<std::string_view, MadeGrammar>> made;
+  const auto add = [&made](std::string_view member, MadeGrammar grammar) { made.emplace_back(member, std::move(grammar)); };
+  if (!fields.response_format.is_null()) {
+    auto grammar = read_response_format(fields.response_format);
+    if (!grammar || *grammar) add("response_format", std::move(grammar));
+  }
+  if (!fields.guided_json.is_null()) add("guided_json", schema_from("guided_json", fields.guided_json));
+  if (!fields.guided_choice.is_null()) add("guided_choice", choices_from("guided_choice", fields.guided_choice));
+  if (!fields.guided_regex.empty())
+    add("guided_regex", from_member("guided_regex", Grammar::from_regex(fields.guided_regex)));
+  if (!fields.guided_grammar.empty())
+    add("guided_grammar", from_member("guided_grammar", Grammar::from_gbnf(fields.guided_grammar)));
+  if (!fields.structured_outputs.is_null()) {
+    Json json, choice;
+    std::string regex, grammar;
+    LOOM_TRY_VOID(read_config(
+        fields.structured_outputs,
+        [&](ConfigVisitor& v) {
+          v.json("json", json);
+          v.json("choice", choice);
+          v("regex", regex);
+          v("grammar", grammar);
+        },
+        {"structured_outputs"}));
+    if (!json.is_null()) add("structured_outputs", schema_from("structured_outputs/json", json));
+    if (!choice.is_null()) add("structured_outputs", choices_from("structured_outputs/choice", choice));
+    if (!regex.empty()) add("structured_outputs", from_member("structured_outputs/regex", Grammar::from_regex(regex)));
+    if (!grammar.empty())
+      add("structured_outputs", from_member("structured_outputs/grammar", Grammar::from_gbnf(grammar)));
+  }
+  if (made.empty()) return std::shared_ptr<const Grammar>();
+  if (made.size() > 1)
+    return fail(Code::InvalidConfig, "/{}: the form of the answer is given by /{} already: expected one of them",
+                made[1].first, made[0].first);
+  return std::move(made[0].second);
+}
+
 // Values that say what happens anyhow are taken; others would change the answer.
 Result<void> refuse_unsupported(const Fields& fields) {
   if (fields.n != 1)
     return fail(Code::Unsupported, "/n: one answer for each request is what there is, got {}", fields.n);
-  const Json* type = find(fields.response_format, "type");
-  if (!fields.response_format.is_null() && (type == nullptr || *type != "text"))
-    return fail(Code::Unsupported, "/response_format: {}", expected(R"({"type": "text"})", fields.response_format));
   if (!fields.tool_choice.is_null() && fields.tool_choice != "none" && fields.tool_choice != "auto")
     return fail(Code::Unsupported, "/tool_choice: {}", expected("none or auto", fields.tool_choice));
   return {};
@@ -137,6 +217,7 @@ Result<ChatRequest> read_chat_request(std::string_view body) {
   LOOM_TRY_VOID(read_logit_bias(fields.logit_bias, options.sampling.logit_bias));
   LOOM_TRY_VOID(read_seed(fields.seed, options.sampling.seed));
   LOOM_TRY_VOID(read_stream_options(fields.stream_options, request));
+  LOOM_TRY(options.grammar, read_grammar(fields));
   return std::move(request);
 }
 

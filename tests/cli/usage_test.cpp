@@ -103,6 +103,10 @@ TEST_F(Usage, every_command_is_listed_and_has_its_flags) {
         "--stop",
         "--logprobs",
         "--ignore-eos",
+        "--schema",
+        "--grammar",
+        "--regex",
+        "--choice",
         "--speculate",
         "--ctx",
         "--dtype",
@@ -252,6 +256,9 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   test::write_all(temp("template.jinja"),
                   "{{ mood }}{{ tools and tools[0].function.name }}{{ strftime_now('%d') if strftime_now is defined "
                   "}}{{ messages[0].content }}");
+  test::write_all(temp("schema.json"), R"({"type":"object","properties":{"n":{"type":"integer","maximum":9,"minimum":1}},
+                                          "required":["n"],"additionalProperties":false})");
+  test::write_all(temp("grammar.gbnf"), "root ::= \"[\" [0-9]{2} \"]\"");
   const std::map<std::string, Args> values = {
       {"--file", {"--file", temp("text.txt")}},
       {"--messages", {"--messages", temp("messages.json")}},
@@ -286,6 +293,10 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
       {"--kv", {"--kv", temp("kept.entity")}},
       {"--repeat-last-n", {"--repeat-last-n", "3"}},
       {"--speculate", {"--speculate", "ngram"}},
+      {"--schema", {"--schema", temp("schema.json")}},
+      {"--grammar", {"--grammar", temp("grammar.gbnf")}},
+      {"--regex", {"--regex", "[A-Z]{3}"}},
+      {"--choice", {"--choice", "blue", "--choice", "green"}},
   };
   ASSERT_EQ(loom({"generate", small(), "-p", "Hello", "-n", "1", "--save-kv", temp("kept.entity")}).status, 0);
   // They say how and not what, or write a file of which --kv shows what is in it; --chat insists on what an instruct

@@ -163,8 +163,12 @@ class Networks(unittest.TestCase):
         before = copy.hash()
         good = {"layers.0.weight": values((40, 6), 5)}
         nan = [[0.0] * 39 + [float("nan")]] * 3
-        for wrong, error in (({"layers.1.weight": values((40, 3))}, ValueError), ({"layers.1.weight": nan}, welvet.LoomError),
-                             ({"layers.1.weight": "abc"}, (TypeError, ValueError)), ({"layers.7.weight": [1]}, KeyError)):
+        for wrong, error in (
+            ({"layers.1.weight": values((40, 3))}, ValueError),
+            ({"layers.1.weight": nan}, welvet.LoomError),
+            ({"layers.1.weight": "abc"}, (TypeError, ValueError)),
+            ({"layers.7.weight": [1]}, KeyError),
+        ):
             with self.subTest(wrong=list(wrong)), self.assertRaises(error):
                 copy.load_state_dict({**good, **wrong})
             self.assertEqual(copy.hash(), before)  # the good one has not been replaced either

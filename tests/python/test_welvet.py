@@ -217,6 +217,34 @@ class Questions(unittest.TestCase):
             self.assertNotIn(paris, answer.ids)
             self.assertEqual([best["id"] for best in answer.logprobs], answer.ids)
 
+    def test_answers_satisfy_their_form(self):
+        schema = {
+            "type": "object",
+            "properties": {"n": {"type": "integer", "minimum": 1, "maximum": 9}},
+            "required": ["n"],
+            "additionalProperties": False,
+        }
+        for given in (schema, json.dumps(schema)):
+            self.assertIn(json.loads(self.lm.generate(QUESTION, schema=given).text)["n"], range(1, 10))
+        self.assertRegex(self.lm.generate(QUESTION, regex="[0-9]{3}").text, r"^[0-9]{3}$")
+        self.assertIn(self.lm.generate(QUESTION, choices=["Rome", "Paris"]).text, ("Rome", "Paris"))
+        self.assertEqual(self.lm.generate(QUESTION, grammar='root ::= "xyz"').text, "xyz")
+        cut = self.lm.generate(QUESTION, regex="[0-9]{40}", max_tokens=2)
+        self.assertEqual((cut.stop_reason, len(cut.ids)), ("length", 2))
+        for options, place in (
+            ({"regex": "("}, "byte 0"),
+            ({"regex": r"(a)\1"}, "back reference"),
+            ({"schema": {"properties": {"a": {"not": {}}}}}, "/properties/a/not"),
+            ({"schema": "{"}, "schema"),
+            ({"grammar": "root ::= x"}, "rule x"),
+            ({"choices": []}, "choices"),
+            ({"choices": [""]}, "choice 0"),
+            ({"regex": "a", "choices": ["a"]}, "more than one"),
+        ):
+            with self.assertRaises(ValueError, msg=str(options)) as wrong:
+                self.lm.generate(QUESTION, **options)
+            self.assertIn(place, str(wrong.exception))
+
     def test_a_model_from_bytes_answers_the_same(self):
         data = pathlib.Path(MODEL).read_bytes()
         expected = self.lm.generate(QUESTION).hash
@@ -458,8 +486,12 @@ class Questions(unittest.TestCase):
             shutil.copy(MODEL, path)
             os.symlink(path, link)
             before = welvet.content_hash(path)
-            for call in (lambda: welvet.quantize(path, path, "q8_0"), lambda: welvet.quantize(link, path, "q8_0"),
-                         lambda: welvet.convert(path, link), lambda: welvet.export(path, path)):
+            for call in (
+                lambda: welvet.quantize(path, path, "q8_0"),
+                lambda: welvet.quantize(link, path, "q8_0"),
+                lambda: welvet.convert(path, link),
+                lambda: welvet.export(path, path),
+            ):
                 with self.assertRaisesRegex(ValueError, r"\.gguf: this file is read; give the output another name"):
                     call()
             self.assertEqual(welvet.content_hash(path), before)

@@ -657,6 +657,16 @@ type GenerationOptions struct {
 	Date *byte
 	// with LOOM_PROMPT_MESSAGES: the model continues the last message in place of answering it
 	ContinueFinalMessage int32
+	// a JSON Schema that the text satisfies, or begins to satisfy where the answer is cut. At most one of this and the
+	// next three is set; what they have and Loom does not support is INVALID_ARGUMENT, by name
+	Schema *byte
+	// a grammar in llama.cpp's GBNF, likewise
+	Grammar *byte
+	// a regular expression that matches the whole text, likewise
+	Regex *byte
+	// texts of which the answer is one
+	Choices      **byte
+	ChoicesCount uintptr
 }
 
 // NewGenerationOptions sets the size of the struct.
@@ -1133,6 +1143,11 @@ var _ [unsafe.Offsetof(GenerationOptions{}.Tools)]byte = [unsafe.Offsetof(C.loom
 var _ [unsafe.Offsetof(GenerationOptions{}.TemplateVariables)]byte = [unsafe.Offsetof(C.loom_generation_options{}.template_variables)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.Date)]byte = [unsafe.Offsetof(C.loom_generation_options{}.date)]byte{}
 var _ [unsafe.Offsetof(GenerationOptions{}.ContinueFinalMessage)]byte = [unsafe.Offsetof(C.loom_generation_options{}.continue_final_message)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.Schema)]byte = [unsafe.Offsetof(C.loom_generation_options{}.schema)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.Grammar)]byte = [unsafe.Offsetof(C.loom_generation_options{}.grammar)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.Regex)]byte = [unsafe.Offsetof(C.loom_generation_options{}.regex)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.Choices)]byte = [unsafe.Offsetof(C.loom_generation_options{}.choices)]byte{}
+var _ [unsafe.Offsetof(GenerationOptions{}.ChoicesCount)]byte = [unsafe.Offsetof(C.loom_generation_options{}.choices_count)]byte{}
 var _ [unsafe.Sizeof(NetworkOptions{})]byte = [C.sizeof_loom_network_options]byte{}
 var _ [unsafe.Offsetof(NetworkOptions{}.StructSize)]byte = [unsafe.Offsetof(C.loom_network_options{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(NetworkOptions{}.Lenient)]byte = [unsafe.Offsetof(C.loom_network_options{}.lenient)]byte{}

@@ -710,6 +710,16 @@ pub struct GenerationOptions {
     pub date: *const c_char,
     /// with LOOM_PROMPT_MESSAGES: the model continues the last message in place of answering it
     pub continue_final_message: i32,
+    /// a JSON Schema that the text satisfies, or begins to satisfy where the answer is cut. At most one of this and
+    /// the next three is set; what they have and Loom does not support is INVALID_ARGUMENT, by name
+    pub schema: *const c_char,
+    /// a grammar in llama.cpp's GBNF, likewise
+    pub grammar: *const c_char,
+    /// a regular expression that matches the whole text, likewise
+    pub regex: *const c_char,
+    /// texts of which the answer is one
+    pub choices: *const *const c_char,
+    pub choices_count: usize,
 }
 
 impl Default for GenerationOptions {
@@ -1269,7 +1279,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SessionOptions, context_tokens) == 16);
     assert!(core::mem::offset_of!(SessionOptions, kv_dtype) == 24);
     assert!(core::mem::offset_of!(SessionOptions, int8_activations) == 28);
-    assert!(core::mem::size_of::<GenerationOptions>() == 152);
+    assert!(core::mem::size_of::<GenerationOptions>() == 176);
     assert!(core::mem::offset_of!(GenerationOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GenerationOptions, max_tokens) == 8);
     assert!(core::mem::offset_of!(GenerationOptions, min_tokens) == 16);
@@ -1302,6 +1312,11 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, template_variables) == 140);
     assert!(core::mem::offset_of!(GenerationOptions, date) == 144);
     assert!(core::mem::offset_of!(GenerationOptions, continue_final_message) == 148);
+    assert!(core::mem::offset_of!(GenerationOptions, schema) == 152);
+    assert!(core::mem::offset_of!(GenerationOptions, grammar) == 156);
+    assert!(core::mem::offset_of!(GenerationOptions, regex) == 160);
+    assert!(core::mem::offset_of!(GenerationOptions, choices) == 164);
+    assert!(core::mem::offset_of!(GenerationOptions, choices_count) == 168);
     assert!(core::mem::size_of::<NetworkOptions>() == 24);
     assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);
@@ -1527,7 +1542,7 @@ const _: () = {
     assert!(core::mem::offset_of!(SessionOptions, context_tokens) == 24);
     assert!(core::mem::offset_of!(SessionOptions, kv_dtype) == 32);
     assert!(core::mem::offset_of!(SessionOptions, int8_activations) == 40);
-    assert!(core::mem::size_of::<GenerationOptions>() == 208);
+    assert!(core::mem::size_of::<GenerationOptions>() == 248);
     assert!(core::mem::offset_of!(GenerationOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(GenerationOptions, max_tokens) == 8);
     assert!(core::mem::offset_of!(GenerationOptions, min_tokens) == 16);
@@ -1560,6 +1575,11 @@ const _: () = {
     assert!(core::mem::offset_of!(GenerationOptions, template_variables) == 184);
     assert!(core::mem::offset_of!(GenerationOptions, date) == 192);
     assert!(core::mem::offset_of!(GenerationOptions, continue_final_message) == 200);
+    assert!(core::mem::offset_of!(GenerationOptions, schema) == 208);
+    assert!(core::mem::offset_of!(GenerationOptions, grammar) == 216);
+    assert!(core::mem::offset_of!(GenerationOptions, regex) == 224);
+    assert!(core::mem::offset_of!(GenerationOptions, choices) == 232);
+    assert!(core::mem::offset_of!(GenerationOptions, choices_count) == 240);
     assert!(core::mem::size_of::<NetworkOptions>() == 24);
     assert!(core::mem::offset_of!(NetworkOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(NetworkOptions, lenient) == 4);

@@ -367,7 +367,7 @@ export interface Layouts {
     'frequency_penalty' | 'presence_penalty' | 'top_k' | 'repetition_window' | 'ignore_eos' | 'stop' | 'stop_count' |
     'speculate' | 'draft_model' | 'prompt_only' | 'bias_ids' | 'bias_ids_count' | 'biases' | 'biases_count' |
     'stop_ids' | 'stop_ids_count' | 'logprobs' | 'plain_text' | 'chat_template' | 'tools' | 'template_variables' |
-    'date' | 'continue_final_message'
+    'date' | 'continue_final_message' | 'schema' | 'grammar' | 'regex' | 'choices' | 'choices_count'
   >;
   /** Fields that are 0 mean the default. */
   readonly network_options: Layout<

@@ -280,7 +280,7 @@ export const layouts = {
       },
     },
     generation_options: {
-      size: 152,
+      size: 176,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         max_tokens: { offset: 8, size: 8, kind: 'u64' },
@@ -314,6 +314,11 @@ export const layouts = {
         template_variables: { offset: 140, size: 4, kind: 'pointer' },
         date: { offset: 144, size: 4, kind: 'pointer' },
         continue_final_message: { offset: 148, size: 4, kind: 'i32' },
+        schema: { offset: 152, size: 4, kind: 'pointer' },
+        grammar: { offset: 156, size: 4, kind: 'pointer' },
+        regex: { offset: 160, size: 4, kind: 'pointer' },
+        choices: { offset: 164, size: 4, kind: 'pointer' },
+        choices_count: { offset: 168, size: 4, kind: 'size' },
       },
     },
     network_options: {
@@ -644,7 +649,7 @@ export const layouts = {
       },
     },
     generation_options: {
-      size: 208,
+      size: 248,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         max_tokens: { offset: 8, size: 8, kind: 'u64' },
@@ -678,6 +683,11 @@ export const layouts = {
         template_variables: { offset: 184, size: 8, kind: 'pointer' },
         date: { offset: 192, size: 8, kind: 'pointer' },
         continue_final_message: { offset: 200, size: 4, kind: 'i32' },
+        schema: { offset: 208, size: 8, kind: 'pointer' },
+        grammar: { offset: 216, size: 8, kind: 'pointer' },
+        regex: { offset: 224, size: 8, kind: 'pointer' },
+        choices: { offset: 232, size: 8, kind: 'pointer' },
+        choices_count: { offset: 240, size: 8, kind: 'size' },
       },
     },
     network_options: {

@@ -111,6 +111,14 @@ export const ANSWER = {
   templateVariables: (value, what) => mapping(value, what, 'an object from name to value'),
   date: (value, what) => (value instanceof Date ? value.toISOString().slice(0, 10) : text(value, what)),
   continueFinalMessage: truth,
+  schema: (value, what) => (typeof value === 'string' ? text(value, what) : mapping(value, what, 'a JSON Schema')),
+  grammar: text,
+  regex: text,
+  choices: (value, what) => {
+    const texts = list(value, what, 'a list of texts').map((each) => text(each, what));
+    if (texts.length === 0) throw new LoomError('InvalidArgument', 'choices is empty: expected at least one text');
+    return texts;
+  },
 };
 
 /** Fields of a C struct that have the option's name in snake case. */
@@ -170,6 +178,11 @@ export function generationOptions(frame, options) {
   if (options.tools !== undefined) values.tools = frame.text(JSON.stringify(options.tools));
   if (options.templateVariables !== undefined)
     values.template_variables = frame.text(JSON.stringify(options.templateVariables));
+  if (options.schema !== undefined) {
+    values.schema = frame.text(typeof options.schema === 'string' ? options.schema : JSON.stringify(options.schema));
+  }
+  for (const name of ['grammar', 'regex']) if (options[name] !== undefined) values[name] = frame.text(options[name]);
+  if (options.choices !== undefined) put('choices', frame.texts(options.choices));
   if (options.date !== undefined) values.date = frame.text(options.date);
   return frame.struct('generation_options', values);
 }

@@ -119,11 +119,19 @@ class Encoder(_native.Owner):
         cancel = _native.make(library.loom_cancel_create)
 
         def run() -> None:
-            _native.check(library.loom_encoder_embed(
-                self._handle.value, pointers, len(given), cancel.value, ctypes.byref(vectors), ctypes.byref(tokens),
-                ctypes.byref(texts_count)))
+            _native.check(
+                library.loom_encoder_embed(
+                    self._handle.value,
+                    pointers,
+                    len(given),
+                    cancel.value,
+                    ctypes.byref(vectors),
+                    ctypes.byref(tokens),
+                    ctypes.byref(texts_count),
+                )
+            )
 
         with self._turns:  # the vectors last until the next call
             _native.long_call(run, cancel)
-            extents = tuple(vectors.shape[:vectors.shape_count])
+            extents = tuple(vectors.shape[: vectors.shape_count])
             return _tensors.array_of(vectors, extents[1:] if isinstance(texts, str) else extents)

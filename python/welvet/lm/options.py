@@ -52,6 +52,10 @@ if TYPE_CHECKING:
         template_variables: Json | None
         date: object
         continue_final_message: bool
+        schema: Json | str | None
+        grammar: str | None
+        regex: str | None
+        choices: Sequence[str] | None
 
     class AnswerOptions(Sampling, total=False):
         """Options of an answer."""
@@ -85,6 +89,10 @@ def generation_options(
     template_variables: Json | None = None,
     date: object = None,
     continue_final_message: bool = False,
+    schema: Json | str | None = None,
+    grammar: str | None = None,
+    regex: str | None = None,
+    choices: Sequence[str] | None = None,
 ) -> tuple[_abi.GenerationOptions, object]:
     """Converts the options of an answer to the structure of the C library.
 
@@ -118,13 +126,19 @@ def generation_options(
         template_variables: A dict of variables that the chat template reads, as {"enable_thinking": False}.
         date: A datetime.date or "YYYY-MM-DD", for chat templates that write the day; None: they write none.
         continue_final_message: True continues the last message of a list instead of answering it.
+        schema: A JSON Schema, a dict or a text: the answer is JSON that satisfies it. An answer that max_tokens cuts is
+            the beginning of such a text, here and with the next three options, of which one can be set.
+        grammar: A grammar in llama.cpp's GBNF, which the answer satisfies.
+        regex: A regular expression that matches the whole answer.
+        choices: A list of texts, of which the answer is one.
 
     Returns:
         The structure, and the objects that its pointers need alive.
 
     Raises:
         TypeError: If an option has another type; the message names the type that it takes.
-        ValueError: If an option is out of range.
+        ValueError: If an option is out of range, and if a schema, grammar or regular expression has a mistake or
+            something that is not supported; the message names it and its place.
     """
     stops = [
         _native.utf8(s, "stop")
@@ -140,6 +154,16 @@ def generation_options(
             raise ValueError(f"{name} is 0: it must not be")
     if speculate is not None and speculate != "ngram" and not isinstance(speculate, Model):
         raise ValueError(f"speculate is {speculate!r}: expected 'ngram', an LM or None")
+    if sum(given is not None for given in (schema, grammar, regex, choices)) > 1:
+        raise ValueError("more than one of schema, grammar, regex and choices is set: expected at most one")
+    named = (
+        None
+        if choices is None
+        else [_native.utf8(c, "choices") for c in _native.items(choices, "choices", "a list of texts")]
+    )
+    if named is not None and not named:
+        raise ValueError("choices is empty: expected at least one text")
+    ways = (ctypes.c_char_p * len(named or ()))(*(named or ()))
     largest, texts = 2**63 - 1, (ctypes.c_char_p * len(stops))(*stops)
     biased = [
         (_native.whole(i, "an id of logit_bias", 0, 2**31 - 1), _native.real(bias, "a logit_bias"))
@@ -186,8 +210,17 @@ def generation_options(
         else _native.to_json(_native.mapping(template_variables, "template_variables", "a dict from name to value")),
         date=None if date is None else _native.utf8(_day(date), "date", "a datetime.date or a text, as 2026-11-28"),
         continue_final_message=_native.truth(continue_final_message, "continue_final_message"),
+        schema=None
+        if schema is None
+        else _native.utf8(schema, "schema")
+        if isinstance(schema, str)
+        else _native.to_json(schema),
+        grammar=None if grammar is None else _native.utf8(grammar, "grammar"),
+        regex=None if regex is None else _native.utf8(regex, "regex"),
+        choices=ways,
+        choices_count=len(ways),
     )
-    return values, (texts, speculate, bias_ids, biases, ends)
+    return values, (texts, speculate, bias_ids, biases, ends, ways)
 
 
 takes_options = takes(generation_options)

@@ -74,8 +74,9 @@ class StepMesh(_native.Owner):
         )
         extents = _tensors.shape_of(shape, "shape")
         self.network, self._shape, self._kind = network, tuple(extents), kind_of(network)
-        self._handle = _native.make(library.loom_step_mesh_create, network_handle, extents, len(extents),
-                                    ctypes.byref(options))
+        self._handle = _native.make(
+            library.loom_step_mesh_create, network_handle, extents, len(extents), ctypes.byref(options)
+        )
         self._watches = Watches()
         self._turns = _native.Turns()  # its states' too: a tick writes the outputs of all that it moves
 
@@ -114,11 +115,16 @@ class StepMesh(_native.Owner):
             elif ticks > 1:
                 cancel = _native.make(library.loom_cancel_create)
                 options.cancel = cancel.value
-                _native.long_call(lambda: _native.check(library.loom_step_mesh_step(
-                    self._handle.value, handles, len(handles), ctypes.byref(options))), cancel)
+                _native.long_call(
+                    lambda: _native.check(
+                        library.loom_step_mesh_step(self._handle.value, handles, len(handles), ctypes.byref(options))
+                    ),
+                    cancel,
+                )
             else:  # one tick is shorter than a thread takes to begin
-                _native.check(library.loom_step_mesh_step(self._handle.value, handles, len(handles),
-                                                          ctypes.byref(options)))
+                _native.check(
+                    library.loom_step_mesh_step(self._handle.value, handles, len(handles), ctypes.byref(options))
+                )
 
     def watch(self, callback: Callable[[LayerEvent], object] | None) -> None:
         """Calls a function after every layer of the ticks to come. No bit of a result changes; cells run one by one.
@@ -167,8 +173,11 @@ class StepMesh(_native.Owner):
         data, dx = _tensors.given(output_gradient, "output_gradient", self._kind), _abi.Tensor()
         most = _native.whole(ticks, "ticks", 0, 65536)
         with self._turns:
-            _native.check(library.loom_step_mesh_backward(self._handle.value, state._handle.value,
-                                                          ctypes.byref(data.tensor()), most, ctypes.byref(dx)))
+            _native.check(
+                library.loom_step_mesh_backward(
+                    self._handle.value, state._handle.value, ctypes.byref(data.tensor()), most, ctypes.byref(dx)
+                )
+            )
             return _tensors.array_of(dx, self._shape) if dx.data_size else None
 
     def gradient(self, weight: str) -> Array:
@@ -185,8 +194,9 @@ class StepMesh(_native.Owner):
         """
         out, pointer, count = _tensors.room(self.network._about(weight)["shape"], self._kind)
         to = _tensors.tensor_at(pointer, count, self._kind)
-        _native.check(library.loom_step_mesh_gradient(self._handle.value, _native.utf8(weight, "weight"),
-                                                      ctypes.byref(to)))
+        _native.check(
+            library.loom_step_mesh_gradient(self._handle.value, _native.utf8(weight, "weight"), ctypes.byref(to))
+        )
         return out
 
     def clear_gradients(self) -> None:
@@ -216,8 +226,16 @@ class StepMesh(_native.Owner):
             ValueError: If an option is unknown or out of range.
         """
         data = _native.config_of(config, more)
-        return MeshTween(_native.make(library.loom_mesh_tween_create, self._handle.value, data, len(data),
-                                      _native.whole(ticks, "ticks", 0, 65536)), self._kind)
+        return MeshTween(
+            _native.make(
+                library.loom_mesh_tween_create,
+                self._handle.value,
+                data,
+                len(data),
+                _native.whole(ticks, "ticks", 0, 65536),
+            ),
+            self._kind,
+        )
 
 
 class StepState(_native.Owner):
@@ -241,8 +259,11 @@ class StepState(_native.Owner):
             ValueError: If the shape is another one.
         """
         data = _tensors.given(x, "x", self.mesh._kind)
-        _native.check(library.loom_step_state_set_input(self._handle.value, ctypes.byref(data.tensor()),
-                                                        _native.truth(hold, "hold")))
+        _native.check(
+            library.loom_step_state_set_input(
+                self._handle.value, ctypes.byref(data.tensor()), _native.truth(hold, "hold")
+            )
+        )
 
     def clear_input(self) -> None:
         """Removes the input."""
@@ -339,6 +360,12 @@ class MeshTween(_native.Owner):
         """
         handles = _handles(states)
         data = _tensors.given(targets, "targets", self._kind)
-        _native.check(library.loom_mesh_tween_step(self._handle.value, handles, len(handles),
-                                                   ctypes.byref(data.tensor()),
-                                                   _native.real(learning_rate, "learning_rate")))
+        _native.check(
+            library.loom_mesh_tween_step(
+                self._handle.value,
+                handles,
+                len(handles),
+                ctypes.byref(data.tensor()),
+                _native.real(learning_rate, "learning_rate"),
+            )
+        )

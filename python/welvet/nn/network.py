@@ -81,8 +81,9 @@ class Network(_native.Owner):
 
     def __init__(self, spec: Json | Text, *, strict: bool = True) -> None:
         if _is_path(spec):
-            raise ValueError(f"spec: expected a dict or JSON text, got the path {str(spec)!r}; "
-                             "Network.from_file(path) reads a file")
+            raise ValueError(
+                f"spec: expected a dict or JSON text, got the path {str(spec)!r}; Network.from_file(path) reads a file"
+            )
         data, options = _json(spec, "spec"), _abi.NetworkOptions(lenient=not strict)
         self._take(_native.make(library.loom_network_from_json, data, len(data), ctypes.byref(options)))
 
@@ -285,8 +286,9 @@ class Network(_native.Owner):
         return data
 
     def _set(self, name: str, data: _tensors.Given) -> None:
-        _native.check(library.loom_network_set_weight(self._handle.value, _native.utf8(name, "name"),
-                                                      ctypes.byref(data.tensor())))
+        _native.check(
+            library.loom_network_set_weight(self._handle.value, _native.utf8(name, "name"), ctypes.byref(data.tensor()))
+        )
 
     def _about(self, name: str) -> Json:
         about = self.weights().get(name)

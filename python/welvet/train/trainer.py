@@ -128,8 +128,9 @@ class Trainer(_native.Owner):
         """
         batch, _keeps = _tensors.batch(inputs, targets, classes)
         loss, output = ctypes.c_double(), _abi.Tensor()
-        status = library.loom_trainer_evaluate(self._handle.value, ctypes.byref(batch), ctypes.byref(loss),
-                                               ctypes.byref(output))
+        status = library.loom_trainer_evaluate(
+            self._handle.value, ctypes.byref(batch), ctypes.byref(loss), ctypes.byref(output)
+        )
         if self._watches.is_set:
             self._watches.raise_again()
         _native.check(status)

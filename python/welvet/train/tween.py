@@ -54,8 +54,9 @@ class Tween(_native.Owner):
         data, extents = _native.config_of(config, more), _tensors.shape_of(shape, "shape")
         options = _native.compute(threads, isa, device, precision)
         self.network, self._kind = network, kind_of(network)
-        self._handle = _native.make(library.loom_tween_create, network_handle, data, len(data), extents,
-                                    len(extents), options)
+        self._handle = _native.make(
+            library.loom_tween_create, network_handle, data, len(data), extents, len(extents), options
+        )
 
     def forward(self, x: Numbers) -> Array:
         """Runs the network, the first part of a step.
@@ -70,8 +71,7 @@ class Tween(_native.Owner):
             ValueError: If the shape is another one.
         """
         data, output = _tensors.given(x, "x", self._kind), _abi.Tensor()
-        _native.check(library.loom_tween_forward(self._handle.value, ctypes.byref(data.tensor()),
-                                                 ctypes.byref(output)))
+        _native.check(library.loom_tween_forward(self._handle.value, ctypes.byref(data.tensor()), ctypes.byref(output)))
         return _tensors.array_of(output)
 
     def step(self, target: Numbers, learning_rate: float) -> None:
@@ -86,8 +86,11 @@ class Tween(_native.Owner):
             LoomError: If there was no forward() before (InvalidState).
         """
         data = _tensors.given(target, "target", self._kind)
-        _native.check(library.loom_tween_step(self._handle.value, ctypes.byref(data.tensor()),
-                                              _native.real(learning_rate, "learning_rate")))
+        _native.check(
+            library.loom_tween_step(
+                self._handle.value, ctypes.byref(data.tensor()), _native.real(learning_rate, "learning_rate")
+            )
+        )
 
     def backward(self, target: Numbers) -> None:
         """Gives every cell its target, the first of three parts of step().

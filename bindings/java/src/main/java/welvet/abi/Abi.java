@@ -591,7 +591,12 @@ public final class Abi {
         ADDRESS.withName("template_variables"),
         ADDRESS.withName("date"),
         JAVA_INT.withName("continue_final_message"),
-        MemoryLayout.paddingLayout(4)).withName("generation_options");
+        MemoryLayout.paddingLayout(4),
+        ADDRESS.withName("schema"),
+        ADDRESS.withName("grammar"),
+        ADDRESS.withName("regex"),
+        ADDRESS.withName("choices"),
+        JAVA_LONG.withName("choices_count")).withName("generation_options");
     /** 0: 128 */
     public static final long GENERATION_OPTIONS_MAX_TOKENS = 8;
     /** end-of-sequence tokens are banned before */
@@ -656,6 +661,18 @@ public final class Abi {
     public static final long GENERATION_OPTIONS_DATE = 192;
     /** with LOOM_PROMPT_MESSAGES: the model continues the last message in place of answering it */
     public static final long GENERATION_OPTIONS_CONTINUE_FINAL_MESSAGE = 200;
+    /**
+     * a JSON Schema that the text satisfies, or begins to satisfy where the answer is cut. At most one of this and
+     * the next three is set; what they have and Loom does not support is INVALID_ARGUMENT, by name
+     */
+    public static final long GENERATION_OPTIONS_SCHEMA = 208;
+    /** a grammar in llama.cpp's GBNF, likewise */
+    public static final long GENERATION_OPTIONS_GRAMMAR = 216;
+    /** a regular expression that matches the whole text, likewise */
+    public static final long GENERATION_OPTIONS_REGEX = 224;
+    /** texts of which the answer is one */
+    public static final long GENERATION_OPTIONS_CHOICES = 232;
+    public static final long GENERATION_OPTIONS_CHOICES_COUNT = 240;
 
     /** Fields that are 0 mean the default. */
     public static final StructLayout NETWORK_OPTIONS = MemoryLayout.structLayout(

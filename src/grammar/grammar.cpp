@@ -1,0 +1,192 @@
+#include "grammar/grammar.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/json.h"
+#include "grammar/automaton.h"
+#include "grammar/frontends.h"
+#include "grammar/runner.h"
+
+namespace loom {
+
+using grammar::Automaton;
+using grammar::Rules;
+using grammar::Runner;
+
+namespace {
+
+constexpr std::size_t kWordBits = 64;
+// A quarter of the runner's bounds: a walk over the vocabulary begins with room for what it may add.
+bool is_nearly_full(const Runner& runner) {
+  return runner.num_states() > Runner::kMostStates / 4 || runner.total() > Runner::kMostTotal / 4;
+}
+
+}  // namespace
+
+struct GrammarBuilder {
+  static Result<std::shared_ptr<const Grammar>> build(const Rules& rules, grammar::RuleId root) {
+    LOOM_TRY(Automaton automaton, Automaton::create(rules, root));
+    return std::shared_ptr<const Grammar>(new Grammar(std::move(automaton)));
+  }
+};
+
+Grammar::Grammar(Automaton automaton) : automaton_(std::make_unique<const Automaton>(std::move(automaton))) {}
+Grammar::~Grammar() = default;
+
+Result<std::shared_ptr<const Grammar>> Grammar::from_schema(std::string_view json_schema) {
+  auto schema = parse_json(json_schema, {.max_bytes = std::size_t{16} << 20, .max_depth = 128});
+  if (!schema) {
+    Error error = std::move(schema).error();
+    if (error.code == Code::CorruptData) error.code = Code::InvalidArgument;
+    return at("the schema", std::move(error));
+  }
+  return from_schema(*schema);
+}
+
+Result<std::shared_ptr<const Grammar>> Grammar::from_schema(const Json& json_schema) {
+  Rules rules;
+  auto root = grammar::compile_schema(json_schema, rules);
+  if (!root) return at("the schema", std::move(root).error());
+  auto built = GrammarBuilder::build(rules, *root);
+  if (!built) return at("the schema", std::move(built).error());
+  return built;
+}
+
+Result<std::shared_ptr<const Grammar>> Grammar::from_gbnf(std::string_view text) {
+  Rules rules;
+  auto root = grammar::compile_gbnf(text, rules);
+  if (!root) return at("the grammar", std::move(root).error());
+  auto built = GrammarBuilder::build(rules, *root);
+  if (!built) return at("the grammar", std::move(built).error());
+  return built;
+}
+
+Result<std::shared_ptr<const Grammar>> Grammar::from_regex(std::string_view pattern) {
+  LOOM_TRY(const grammar::PatternMachine machine, grammar::compile_pattern(pattern, true));
+  Rules rules;
+  const grammar::RuleId root = rules.add_rule("the pattern");
+  grammar::Machine out;
+  for (const grammar::PatternMachine::State& state : machine.states) {
+    grammar::Machine::State copy{.edges = {}, .accepts = state.accepts};
+    for (const auto& [set, to] : state.edges) copy.edges.push_back({rules.chars(machine.sets[set]), to});
+    out.states.push_back(std::move(copy));
+  }
+  rules.define(root, rules.machine(std::move(out)));
+  auto built = GrammarBuilder::build(rules, root);
+  if (!built) return at("the pattern", std::move(built).error());
+  return built;
+}
+
+Result<std::shared_ptr<const Grammar>> Grammar::from_choices(std::span<const std::string> choices) {
+  if (choices.empty()) return fail(Code::InvalidArgument, "no choices came, expected at least one text");
+  Rules rules;
+  const grammar::RuleId root = rules.add_rule("the choices");
+  std::vector<grammar::ExprId> parts;
+  for (const std::string& choice : choices) {
+    if (choice.empty()) return fail(Code::InvalidArgument, "choice {} is empty, expected a text", parts.size());
+    parts.push_back(rules.text(choice));
+  }
+  rules.define(root, rules.choice(std::move(parts)));
+  auto built = GrammarBuilder::build(rules, root);
+  if (!built) return at("the choices", std::move(built).error());
+  return built;
+}
+
+Result<std::shared_ptr<const Grammar>> Grammar::json_object() { return from_schema(R"({"type":"object"})"); }
+
+Result<bool> Grammar::matches(std::string_view text) const {
+  Runner runner(*automaton_);
+  LOOM_TRY(grammar::StateId state, runner.start());
+  for (const char c : text) {
+    if (is_nearly_full(runner)) state = runner.clear(state);
+    runner.begin_work();
+    LOOM_TRY(state, runner.next(state, static_cast<std::uint8_t>(c)));
+    if (state == Runner::kDead) return false;
+  }
+  return runner.accepts(state);
+}
+
+GrammarState::GrammarState(GrammarState&&) noexcept = default;
+GrammarState& GrammarState::operator=(GrammarState&&) noexcept = default;
+GrammarState::~GrammarState() = default;
+
+Result<GrammarState> GrammarState::create(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie,
+                                          std::span<const std::int32_t> ends, std::size_t vocab_size) {
+  GrammarState out;
+  out.runner_ = std::make_unique<Runner>(grammar->automaton());
+  LOOM_TRY(out.state_, out.runner_->start());
+  out.grammar_ = std::move(grammar), out.trie_ = std::move(trie);
+  out.ends_.assign(ends.begin(), ends.end());
+  out.vocab_size_ = vocab_size;
+  return out;
+}
+
+bool GrammarState::is_complete() const { return runner_->accepts(state_); }
+
+Result<TokenMask> GrammarState::mask() {
+  if (is_first_) {
+    if (first_mask_.empty()) {
+      LOOM_TRY(first_mask_, find_mask());
+    }
+    return TokenMask(first_mask_);
+  }
+  const auto found = masks_.find(state_);
+  if (found != masks_.end()) return TokenMask(found->second);
+  if (masks_.size() >= kMostMasks) masks_.clear();
+  if (is_nearly_full(*runner_)) {
+    masks_.clear();
+    state_ = runner_->clear(state_);
+  }
+  LOOM_TRY(auto bits, find_mask());
+  return TokenMask(masks_.emplace(state_, std::move(bits)).first->second);
+}
+
+// Walks the tree of tokens; what an entry's bytes lead to is kept by depth, and dead entries are passed over whole.
+Result<std::vector<std::uint64_t>> GrammarState::find_mask() {
+  const TokenTrie::Tree& tree = is_first_ ? trie_->first() : trie_->later();
+  std::vector<std::uint64_t> bits((vocab_size_ + kWordBits - 1) / kWordBits, 0);
+  path_.resize(tree.max_depth + 1);
+  path_[0] = state_;
+  runner_->begin_work();
+  const std::size_t count = tree.entries.size() - 1;
+  for (std::size_t i = 0; i < count;) {
+    const TokenTrie::Entry& entry = tree.entries[i];
+    LOOM_TRY(const grammar::StateId to, runner_->next(path_[entry.depth - 1u], entry.byte));
+    if (to == Runner::kDead) {
+      i = entry.end;
+      continue;
+    }
+    path_[entry.depth] = to;
+    for (std::uint32_t t = entry.tokens; t < tree.entries[i + 1].tokens; ++t) {
+      const auto id = static_cast<std::size_t>(tree.ids[t]);
+      if (id < vocab_size_) bits[id / kWordBits] |= std::uint64_t{1} << (id % kWordBits);
+    }
+    ++i;
+  }
+  for (const std::int32_t id : ends_) {
+    const auto at = static_cast<std::size_t>(id);
+    const std::uint64_t bit = std::uint64_t{1} << (at % kWordBits);
+    if (is_complete())
+      bits[at / kWordBits] |= bit;
+    else
+      bits[at / kWordBits] &= ~bit;
+  }
+  return bits;
+}
+
+Result<void> GrammarState::advance(std::int32_t token) {
+  const std::string_view bytes = (is_first_ ? trie_->first() : trie_->later()).bytes_of(token);
+  grammar::StateId state = bytes.empty() ? Runner::kDead : state_;
+  runner_->begin_work();
+  for (std::size_t i = 0; i < bytes.size() && state != Runner::kDead; ++i) {
+    LOOM_TRY(state, runner_->next(state, static_cast<std::uint8_t>(bytes[i])));
+  }
+  if (state == Runner::kDead)
+    return fail(Code::InvalidArgument, "token {} does not continue the text by the grammar", token);
+  state_ = state;
+  is_first_ = false;
+  return {};
+}
+
+}  // namespace loom

@@ -1,0 +1,92 @@
+#pragma once
+// What a generated text may be, compiled from a JSON Schema, a grammar file of llama.cpp (GBNF), a regular expression or
+// a list of texts. A GrammarState follows one text and reports the tokens that may come next.
+//
+// Documents that fit a JSON Schema are written with properties in the order of the schema (then additional ones), with
+// no blanks, one space or a line break and its indentation between tokens, and integers without fraction.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/error.h"
+#include "core/json_fwd.h"
+#include "grammar/token_trie.h"
+
+namespace loom {
+
+namespace grammar {
+class Automaton;
+class Runner;
+}  // namespace grammar
+
+// Immutable: any number of threads may use one.
+class Grammar {
+ public:
+  // Every create function: InvalidArgument with the place for bad syntax and, by name, for what is not supported;
+  // LimitExceeded for what needs too many states.
+  static Result<std::shared_ptr<const Grammar>> from_schema(std::string_view json_schema);
+  static Result<std::shared_ptr<const Grammar>> from_schema(const Json& json_schema);
+  static Result<std::shared_ptr<const Grammar>> from_gbnf(std::string_view text);
+  // The whole text matches.
+  static Result<std::shared_ptr<const Grammar>> from_regex(std::string_view pattern);
+  static Result<std::shared_ptr<const Grammar>> from_choices(std::span<const std::string> choices);
+  // Any JSON object.
+  static Result<std::shared_ptr<const Grammar>> json_object();
+
+  ~Grammar();
+  // Whether `text` is a whole text of the grammar. LimitExceeded as for GrammarState.
+  Result<bool> matches(std::string_view text) const;
+  const grammar::Automaton& automaton() const { return *automaton_; }
+
+ private:
+  explicit Grammar(grammar::Automaton automaton);
+  friend struct GrammarBuilder;
+  std::unique_ptr<const grammar::Automaton> automaton_;
+};
+
+// The allowed tokens: bit i % 64 of word i / 64 is token i.
+using TokenMask = std::span<const std::uint64_t>;
+inline bool allows(TokenMask mask, std::size_t token) { return (mask[token / 64] >> (token % 64) & 1u) != 0; }
+
+// Follows one generated text. Masks are found once per state and kept, within bounds.
+class GrammarState {
+ public:
+  // `ends` are tokens that end the text: allowed where it is complete, and nowhere else. `vocab_size` is the number of
+  // logits. LimitExceeded for a grammar that is too ambiguous.
+  static Result<GrammarState> create(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie,
+                                     std::span<const std::int32_t> ends, std::size_t vocab_size);
+  GrammarState(GrammarState&&) noexcept;
+  GrammarState& operator=(GrammarState&&) noexcept;
+  ~GrammarState();
+
+  // Valid until the next call.
+  Result<TokenMask> mask();
+  // Appends a token that mask() allows and that does not end the text; InvalidArgument for another one.
+  Result<void> advance(std::int32_t token);
+  // Whether the text so far is complete.
+  bool is_complete() const;
+
+  static constexpr std::size_t kMostMasks = 512;  // that are kept
+
+ private:
+  GrammarState() = default;
+  Result<std::vector<std::uint64_t>> find_mask();
+
+  std::shared_ptr<const Grammar> grammar_;
+  std::shared_ptr<const TokenTrie> trie_;
+  std::unique_ptr<grammar::Runner> runner_;
+  std::vector<std::int32_t> ends_;
+  std::size_t vocab_size_ = 0;
+  std::int32_t state_ = 0;
+  bool is_first_ = true;  // no token yet
+  std::unordered_map<std::int32_t, std::vector<std::uint64_t>> masks_;  // by state; the first token's is not kept
+  std::vector<std::uint64_t> first_mask_;
+  std::vector<std::int32_t> path_;  // states by depth, while the tree is walked
+};
+
+}  // namespace loom

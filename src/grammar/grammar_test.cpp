@@ -1,0 +1,353 @@
+// Schemas, GBNF, patterns and choices: which texts they take, what they refuse by name, and the masks of a vocabulary.
+
+#include "grammar/grammar.h"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "grammar/automaton.h"
+#include "grammar/runner.h"
+
+namespace loom::grammar_test {
+namespace {
+
+using Made = Result<std::shared_ptr<const Grammar>>;
+
+void expect_texts(const Made& made, std::initializer_list<std::string> good, std::initializer_list<std::string> bad) {
+  ASSERT_TRUE(made) << made.error().text();
+  for (const std::string& text : good) {
+    const auto matches = (*made)->matches(text);
+    ASSERT_TRUE(matches) << matches.error().text();
+    EXPECT_TRUE(*matches) << text;
+  }
+  for (const std::string& text : bad) {
+    const auto matches = (*made)->matches(text);
+    ASSERT_TRUE(matches) << matches.error().text();
+    EXPECT_FALSE(*matches) << text;
+  }
+}
+
+void expect_refused(const Made& made, Code code, std::initializer_list<const char*> words) {
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, code) << made.error().text();
+  for (const char* word : words) EXPECT_NE(made.error().text().find(word), std::string::npos) << made.error().text();
+}
+
+Made schema(std::string_view text) { return Grammar::from_schema(text); }
+Made regex(std::string_view text) { return Grammar::from_regex(text); }
+Made gbnf(std::string_view text) { return Grammar::from_gbnf(text); }
+
+TEST(Regex, TakesWholeTexts) {
+  expect_texts(regex("a(b|c)*d?"), {"a", "abcbc", "abd"}, {"", "b", "add", "xa"});
+  expect_texts(regex("[^a-c\\d]{2,3}"), {"xy", "x\xC3\xA9z"}, {"x", "xyzw", "xa", "x1"});
+  expect_texts(regex("\\u00e9|\\x41|\\u{1F600}"), {"\xC3\xA9", "A", "\xF0\x9F\x98\x80"}, {"e", "B", "\xF0\x9F\x98\x81"});
+  expect_texts(regex("^(?:yes|no)$"), {"yes", "no"}, {"yesno", ""});
+  expect_texts(regex("(a$|b)c?"), {"a", "b", "bc"}, {"ac"});
+  expect_texts(regex("\\p{Lu}\\p{Greek}+"), {"A\xCE\xB1", "\xC3\x89\xCE\xA9"}, {"a\xCE\xB1", "Ab"});
+  expect_texts(regex("x{0,3}?y"), {"y", "xxxy"}, {"xxxxy"});
+  expect_texts(regex("a{b}"), {"a{b}"}, {"ab"});
+  expect_texts(regex("(){65535}a"), {"a"}, {""});
+}
+
+TEST(Regex, RefusesByNameAndPlace) {
+  expect_refused(regex("("), Code::InvalidArgument, {"( without )", "byte 0"});
+  expect_refused(regex("ab)"), Code::InvalidArgument, {"unmatched )", "byte 2"});
+  expect_refused(regex("(a)\\1"), Code::InvalidArgument, {"back reference", "byte 3"});
+  expect_refused(regex("a(?=b)"), Code::InvalidArgument, {"look-ahead", "byte 1"});
+  expect_refused(regex("(?<!b)a"), Code::InvalidArgument, {"look-behind"});
+  expect_refused(regex("\\ba"), Code::InvalidArgument, {"word boundary"});
+  expect_refused(regex("[b-a]"), Code::InvalidArgument, {"range"});
+  expect_refused(regex("a**"), Code::InvalidArgument, {"repetition of nothing"});
+  expect_refused(regex("\\"), Code::InvalidArgument, {"\\ at the end"});
+  expect_refused(regex("\\p{Nobody}"), Code::InvalidArgument, {"unknown property Nobody"});
+  expect_refused(regex("a$b"), Code::InvalidArgument, {"no text satisfies"});
+  expect_refused(regex("(a{1000}){1000}"), Code::LimitExceeded, {"states"});
+  expect_refused(regex(std::string(10000, '(')), Code::LimitExceeded, {"deeper"});
+}
+
+TEST(Gbnf, ReadsRules) {
+  expect_texts(gbnf("root ::= \"a\" b* # comment\n  | [x-z]+ \"!\"\nb ::= (\"b\" |\n \"c\")\n"), {"a", "abcb", "xyz!"},
+               {"", "abd", "xyz", "!"});
+  expect_texts(gbnf("root ::= \"(\" root? \")\""), {"()", "((()))"}, {"", "(", "(()", "())"});
+  expect_texts(gbnf("root ::= [^\\n\"]{2,3} \"\\x41\" .?"), {"xyA", "xyzA\n"}, {"xA", "x\nA", "wxyzA"});
+  expect_texts(gbnf("root ::= expr\nexpr ::= term ([-+*/] term)*\nterm ::= [0-9]+ | \"(\" expr \")\""),
+               {"1", "1+2*(3-4)", "((7))"}, {"1+", "(1", "1++2"});
+  expect_texts(gbnf("root ::= \"a\" root | \"b\""), {"b", std::string(5000, 'a') + "b"}, {"a"});
+}
+
+TEST(Gbnf, RefusesByNameAndPlace) {
+  expect_refused(gbnf("root ::= \"a\"\nroot ::= \"b\""), Code::InvalidArgument, {"line 2", "defined twice"});
+  expect_refused(gbnf("root ::= a"), Code::InvalidArgument, {"rule a", "not defined"});
+  expect_refused(gbnf("a ::= \"a\""), Code::InvalidArgument, {"no rule root"});
+  expect_refused(gbnf("root ::= root \"a\" | \"b\""), Code::InvalidArgument, {"rule root", "left recursion"});
+  expect_refused(gbnf("root ::= a \"x\"\na ::= \"y\"? root | \"z\""), Code::InvalidArgument, {"left recursion"});
+  expect_refused(gbnf("root ::= \"a\" root"), Code::InvalidArgument, {"no text satisfies"});
+  expect_refused(gbnf("root ::= \"a"), Code::InvalidArgument, {"line 1", "at the end of a text"});
+  expect_refused(gbnf("root ::= <think>"), Code::InvalidArgument, {"not supported"});
+  expect_refused(gbnf("root ::= \"a\"{70000}"), Code::LimitExceeded, {"65535"});
+  expect_refused(gbnf("root ::= a{60000}\na ::= b{60000}\nb ::= [a-z]{60000} [0-9]{60000} [a-z]{60000}"),
+                 Code::LimitExceeded, {"states"});
+}
+
+TEST(Choices, TakeOneOfTheTexts) {
+  const std::vector<std::string> texts = {"red", "red wine", "gr\xC3\xBCn"};
+  expect_texts(Grammar::from_choices(texts), {"red", "red wine", "gr\xC3\xBCn"}, {"", "re", "red w", "blue"});
+  expect_refused(Grammar::from_choices({}), Code::InvalidArgument, {"no choices"});
+  const std::vector<std::string> empty = {"a", ""};
+  expect_refused(Grammar::from_choices(empty), Code::InvalidArgument, {"choice 1 is empty"});
+}
+
+TEST(Schema, Types) {
+  expect_texts(schema("true"), {"1", "[1, {\"a\": null}]", "\"x\"", "{\n  \"a\": 1\n}"}, {"", "nul", "[1,]", "01"});
+  expect_texts(schema(R"({"type":"integer"})"), {"0", "-12", "123456789012345678901"}, {"01", "1.5", "-", "1e3"});
+  expect_texts(schema(R"({"type":"number"})"), {"0", "-1.5", "1e9", "1E-05"}, {"1.", ".5", "+1"});
+  expect_texts(schema(R"({"type":["string","null"]})"), {"\"\"", "null", R"("\u00e9\n\ud83d\ude00")"},
+               {"\"\n\"", R"("\ud83d")", R"("\x")", "\"\xFF\""});
+  expect_texts(schema(R"({"enum":[1,"a",{"k":[true]},null]})"), {"1", "\"a\"", R"({"k": [true]})", "null"},
+               {"2", "\"b\"", "{}"});
+  expect_texts(schema(R"({"const":"\"\\n"})"), {R"("\"\\n")"}, {R"("n")"});
+}
+
+TEST(Schema, BoundsOfIntegers) {
+  const std::pair<int, int> bounds[] = {{0, 0}, {0, 9}, {-1, 1}, {7, 123}, {-250, -13}, {-99, 1000}, {999, 1001}};
+  for (const auto& [low, high] : bounds) {
+    const auto made = schema(dump_json(Json{{"type", "integer"}, {"minimum", low}, {"maximum", high}}));
+    ASSERT_TRUE(made) << made.error().text();
+    for (int value = -1200; value <= 1200; ++value)
+      EXPECT_EQ((*made)->matches(std::to_string(value)).value(), value >= low && value <= high)
+          << value << " in " << low << " to " << high;
+  }
+  expect_texts(schema(R"({"type":"integer","exclusiveMinimum":41})"), {"42", "100", "99999"}, {"41", "5", "-42"});
+  expect_texts(schema(R"({"type":"integer","maximum":-7.5})"), {"-8", "-10", "-70"}, {"-7", "0", "8"});
+  expect_texts(schema(R"({"type":"number","minimum":0})"), {"0.5", "3"}, {"-1"});
+  expect_refused(schema(R"({"type":"number","maximum":3})"), Code::InvalidArgument, {"/maximum"});
+}
+
+TEST(Schema, Strings) {
+  expect_texts(schema(R"({"type":"string","minLength":2,"maxLength":3})"), {"\"ab\"", R"("a\"\u0041")", "\"\xC3\xA9\xC3\xA9\""},
+               {"\"a\"", "\"abcd\"", "\"\xC3\xA9\""});
+  expect_texts(schema(R"({"type":"string","pattern":"^[a-c]+$","minLength":2,"maxLength":3})"), {"\"ab\"", "\"ccc\""},
+               {"\"a\"", "\"abca\"", "\"ad\""});
+  expect_texts(schema(R"({"type":"string","pattern":"b"})"), {"\"b\"", "\"abc\"", R"("\"b\n")"}, {"\"a\"", "\"\""});
+  expect_texts(schema(R"({"allOf":[{"type":"string","pattern":"^a"},{"pattern":"z$"}]})"), {"\"az\"", "\"abz\""},
+               {"\"a\"", "\"z\"", "1"});
+  expect_texts(schema(R"({"type":"string","format":"date"})"), {"\"2024-02-29\"", "\"1999-12-31\""},
+               {"\"2023-02-29\"", "\"2024-04-31\"", "\"1900-02-29\"", "\"0000-01-01\""});
+  expect_texts(schema(R"({"type":"string","format":"date-time"})"), {"\"2024-02-29T23:59:59Z\"", "\"1999-12-31t00:00:00.5+01:00\""},
+               {"\"2024-02-29\"", "\"2024-01-01T24:00:00Z\""});
+  expect_texts(schema(R"({"type":"string","format":"uuid"})"), {"\"123e4567-e89b-12d3-a456-426614174000\""}, {"\"123e4567\""});
+  expect_texts(schema(R"({"type":"string","format":"email"})"), {"\"a.b@example.com\""}, {"\"a@b\"", "\"@a.de\""});
+}
+
+TEST(Schema, Objects) {
+  expect_texts(schema(R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"boolean"}},"required":["b"],
+                          "additionalProperties":false})"),
+               {R"({"a":1,"b":true})", R"({"b": false})", "{\n  \"a\": 1,\n  \"b\": true\n}"},
+               {"{}", R"({"a":1})", R"({"b":true,"a":1})", R"({"b":true,"c":1})", R"({"b":true,})"});
+  expect_texts(schema(R"({"type":"object","properties":{"ab":{"type":"integer"}},"additionalProperties":{"type":"null"}})"),
+               {"{}", R"({"ab":1})", R"({"a":null,"abc":null,"":null,"x":null})"},
+               {R"({"ab":null})", R"({"a":1})", R"({"\u0061b":null})"});
+  expect_texts(schema(R"({"type":"object","required":["x"]})"), {R"({"x":1})", R"({"x":[],"y":2})"}, {"{}", R"({"y":2})"});
+  expect_texts(schema(R"({"allOf":[{"type":"object","properties":{"b":{"type":"integer"}},"required":["b"]},
+                          {"properties":{"b":{"minimum":5},"a":{"const":1}}}],"maxLength":1})"),
+               {R"({"b":5})", R"({"b":7,"a":1})"}, {R"({"b":4})", R"({"b":5,"a":2})"});
+  expect_texts(Grammar::json_object(), {"{}", R"({"a": {"b": [1, 2]}})"}, {"[]", "1"});
+}
+
+TEST(Schema, Arrays) {
+  expect_texts(schema(R"({"type":"array","items":{"type":"integer"},"minItems":1,"maxItems":3})"), {"[1]", "[1, 2,3]"},
+               {"[]", "[1,2,3,4]", "[\"a\"]"});
+  expect_texts(schema(R"({"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"items":false})"),
+               {"[]", "[1]", "[1,\"a\"]"}, {"[\"a\"]", "[1,\"a\",2]"});
+  expect_texts(schema(R"({"type":"array","prefixItems":[{"type":"integer"}],"items":{"type":"null"},"minItems":2,"maxItems":3})"),
+               {"[1,null]", "[1,null,null]"}, {"[1]", "[1,null,null,null]"});
+}
+
+TEST(Schema, ReferencesAndChoices) {
+  expect_texts(schema(R"({"$defs":{"tree":{"type":"object","properties":{"next":{"anyOf":[{"$ref":"#/$defs/tree"},
+                          {"type":"null"}]}},"required":["next"],"additionalProperties":false}},"$ref":"#/$defs/tree"})"),
+               {R"({"next":null})", R"({"next":{"next":{"next":null}}})"}, {R"({"next":1})", "null"});
+  expect_texts(schema(R"({"type":"array","items":{"$ref":"#"}})"), {"[]", "[[], [[]]]"}, {"[1]"});
+  expect_texts(schema(R"({"oneOf":[{"type":"object","properties":{"kind":{"const":"a"}},"required":["kind"]},
+                          {"type":"object","properties":{"kind":{"const":"b"},"n":{"type":"integer"}},"required":["kind"]}]})"),
+               {R"({"kind":"a"})", R"({"kind":"b","n":1})"}, {R"({"kind":"c"})", R"({"kind":"b","n":"x"})"});
+  expect_texts(schema(R"({"anyOf":[{"minLength":2},{"type":"integer"}],"type":["string","integer"]})"), {"\"ab\"", "7"},
+               {"\"a\"", "null"});
+}
+
+TEST(Schema, RefusesByNameAndPlace) {
+  expect_refused(schema("{"), Code::InvalidArgument, {"the schema"});
+  expect_refused(schema(R"({"properties":{"a":{"not":{}}}})"), Code::InvalidArgument, {"/properties/a/not", "not supported"});
+  expect_refused(schema(R"({"patternProperties":{}})"), Code::InvalidArgument, {"/patternProperties"});
+  expect_refused(schema(R"({"requird":["a"]})"), Code::InvalidArgument, {"/requird"});
+  expect_refused(schema(R"({"items":{"type":"strin"}})"), Code::InvalidArgument, {"/items/type"});
+  expect_refused(schema(R"({"properties":{"a":{"pattern":"("}}})"), Code::InvalidArgument, {"/properties/a/pattern", "byte 0"});
+  expect_refused(schema(R"({"type":"string","format":"uri"})"), Code::InvalidArgument, {"/format", "uri"});
+  expect_refused(schema(R"({"$ref":"other.json"})"), Code::InvalidArgument, {"/$ref"});
+  expect_refused(schema(R"({"$ref":"#/$defs/a"})"), Code::InvalidArgument, {"/$ref", "nothing is at"});
+  expect_refused(schema(R"({"$ref":"#"})"), Code::InvalidArgument, {"refers to itself"});
+  expect_refused(schema(R"({"oneOf":[{"type":"integer"},{"minimum":3}]})"), Code::InvalidArgument, {"/oneOf", "anyOf"});
+  expect_refused(schema(R"({"uniqueItems":true})"), Code::InvalidArgument, {"/uniqueItems"});
+  expect_refused(schema(R"({"type":"integer","multipleOf":2})"), Code::InvalidArgument, {"/multipleOf"});
+  expect_refused(schema("false"), Code::InvalidArgument, {"no text satisfies"});
+  expect_refused(schema(R"({"allOf":[{"type":"string"},{"type":"null"}]})"), Code::InvalidArgument, {"no text satisfies"});
+  expect_refused(schema(R"({"minLength":-1})"), Code::InvalidArgument, {"/minLength"});
+}
+
+// Bounds are counts, so these end after equal work on every machine.
+TEST(Hostile, ExplosionsAreErrors) {
+  const Json two = parse_json(R"({"anyOf":[{"minLength":1},{"maxLength":5}]})").value();
+  Json all = Json::array();
+  for (int i = 0; i < 40; ++i) all.push_back(two);
+  // Equal schemas at different places are different ones: 2^40 combinations.
+  expect_refused(Grammar::from_schema(Json{{"allOf", all}}), Code::LimitExceeded, {"too large"});
+  expect_refused(schema(R"({"type":"string","minLength":4294967290})"), Code::LimitExceeded, {"states"});
+  expect_refused(schema(R"({"type":"array","minItems":4000000000})"), Code::LimitExceeded, {"states"});
+  expect_refused(schema(R"({"pattern":"^(a|b|ab)*$","maxLength":100000})"), Code::LimitExceeded, {"too large"});
+  expect_refused(schema(std::string(100000, '[')), Code::LimitExceeded, {});
+  // Every position inside of two nested counts fits.
+  const auto ambiguous = gbnf("root ::= a{0,2000}\na ::= \"x\"{0,2000}");
+  ASSERT_TRUE(ambiguous) << ambiguous.error().text();
+  const auto matches = (*ambiguous)->matches(std::string(1999, 'x'));
+  ASSERT_FALSE(matches);
+  EXPECT_EQ(matches.error().code, Code::LimitExceeded);
+  // A chain of references is followed without recursion.
+  Json defs = Json::object();
+  for (int i = 0; i < 20000; ++i)
+    defs["d" + std::to_string(i)] = {{"type", "object"}, {"properties", {{"n", {{"$ref", "#/$defs/d" + std::to_string(i + 1)}}}}}};
+  defs["d20000"] = {{"type", "null"}};
+  const auto chain = Grammar::from_schema(Json{{"$defs", defs}, {"$ref", "#/$defs/d0"}});
+  EXPECT_TRUE(chain || chain.error().code == Code::LimitExceeded) << chain.error().text();
+}
+
+TEST(Hostile, DeepTextsEnd) {
+  const auto any = schema("true");
+  ASSERT_TRUE(any);
+  EXPECT_TRUE((*any)->matches(std::string(400, '[') + std::string(400, ']')).value());
+  EXPECT_FALSE((*any)->matches(std::string(100000, '[')).value());
+}
+
+// --- Masks -------------------------------------------------------------------------------------------------------
+
+// A byte-level vocabulary: all bytes of printable ASCII, pieces of JSON, and an end.
+Json vocabulary() {
+  Json vocab = Json::object();
+  int next = 0;
+  vocab["<end>"] = next++;
+  for (char c = '!'; c <= '~'; ++c) vocab[std::string(1, c)] = next++;
+  for (const char* piece : {"\xC4\xA0", "\xC4\x8A", "{\"", "\":", "\xC4\xA0true", "\",", "name", "12", "\"}", "\xC3\x83", "\xC2\xA9"})
+    vocab[piece] = next++;
+  return vocab;
+}
+
+std::shared_ptr<const text::Tokenizer> tokenizer() {
+  const Json json = {{"version", "1.0"},
+                     {"added_tokens", {{{"id", 0}, {"content", "<end>"}, {"single_word", false}, {"lstrip", false},
+                                        {"rstrip", false}, {"normalized", false}, {"special", true}}}},
+                     {"normalizer", nullptr},
+                     {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}},
+                     {"post_processor", nullptr},
+                     {"decoder", {{"type", "ByteLevel"}}},
+                     {"model", {{"type", "BPE"}, {"vocab", vocabulary()}, {"merges", Json::array()}}}};
+  auto made = text::Tokenizer::from_json(dump_json(json));
+  EXPECT_TRUE(made) << made.error().text();
+  return std::make_shared<const text::Tokenizer>(std::move(*made));
+}
+
+struct Walk {
+  std::shared_ptr<const text::Tokenizer> words = tokenizer();
+  std::shared_ptr<const TokenTrie> trie = TokenTrie::create(*words).value();
+  std::vector<std::int32_t> ends{0};
+
+  GrammarState begin(const Made& made) {
+    return GrammarState::create(made.value(), trie, ends, words->vocab_size()).value();
+  }
+};
+
+// Brute force: a token is allowed where the text with it is the beginning of a whole one, as the runner says byte by byte.
+TEST(Mask, EqualsTheRunnerTokenByToken) {
+  Walk walk;
+  const Made made = schema(R"({"type":"object","properties":{"name":{"type":"string","maxLength":4},"n":{"type":"integer"},
+                               "b":{"type":"boolean"}},"required":["name","b"],"additionalProperties":false})");
+  ASSERT_TRUE(made) << made.error().text();
+  GrammarState state = walk.begin(made);
+  std::string text;
+  std::uint64_t seed = 1;
+  for (int step = 0; step < 200; ++step) {
+    const TokenMask mask = state.mask().value();
+    std::vector<std::int32_t> allowed;
+    for (std::size_t id = 0; id < walk.words->vocab_size(); ++id) {
+      const auto token = static_cast<std::int32_t>(id);
+      const std::string piece = walk.words->decode(std::span(&token, 1));
+      grammar::Runner runner((*made)->automaton());
+      grammar::StateId at = runner.start().value();
+      for (const char c : text + piece)
+        if (at != grammar::Runner::kDead) at = runner.next(at, static_cast<std::uint8_t>(c)).value();
+      const bool expected = id == 0 ? state.is_complete() : !piece.empty() && at != grammar::Runner::kDead;
+      EXPECT_EQ(allows(mask, id), expected) << text << " + " << piece;
+      if (allows(mask, id) && id != 0) allowed.push_back(token);
+    }
+    if (allowed.empty()) break;
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    const std::int32_t token = allowed[static_cast<std::size_t>(seed >> 33) % allowed.size()];
+    ASSERT_TRUE(state.advance(token));
+    text += walk.words->decode(std::span(&token, 1));
+  }
+  EXPECT_TRUE(state.is_complete()) << text;
+  EXPECT_TRUE(parse_json(text)) << text;
+}
+
+TEST(Mask, EndsOnlyWhereTheTextIsComplete) {
+  Walk walk;
+  const std::vector<std::string> texts = {"name", "name12"};
+  GrammarState state = walk.begin(Grammar::from_choices(texts));
+  EXPECT_FALSE(allows(state.mask().value(), 0));
+  const auto id = [&](std::string_view text) { return walk.words->id_of(text).value(); };
+  ASSERT_TRUE(state.advance(id("name")));
+  EXPECT_TRUE(allows(state.mask().value(), 0));
+  EXPECT_TRUE(allows(state.mask().value(), static_cast<std::size_t>(id("12"))));
+  EXPECT_FALSE(allows(state.mask().value(), static_cast<std::size_t>(id("2"))));
+  const auto refused = state.advance(id("2"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::InvalidArgument);
+  ASSERT_TRUE(state.advance(id("12")));
+  const TokenMask last = state.mask().value();
+  for (std::size_t i = 0; i < walk.words->vocab_size(); ++i) EXPECT_EQ(allows(last, i), i == 0);
+}
+
+// Tokens may end inside of a character.
+TEST(Mask, FollowsBytesOfACharacter) {
+  Walk walk;
+  GrammarState state = walk.begin(regex("\\u00e9+"));
+  const auto first = static_cast<std::size_t>(walk.words->id_of("\xC3\x83").value());
+  const auto second = static_cast<std::size_t>(walk.words->id_of("\xC2\xA9").value());
+  EXPECT_TRUE(allows(state.mask().value(), first));
+  EXPECT_FALSE(allows(state.mask().value(), second));
+  ASSERT_TRUE(state.advance(static_cast<std::int32_t>(first)));
+  EXPECT_FALSE(state.is_complete());
+  EXPECT_TRUE(allows(state.mask().value(), second));
+}
+
+// Long texts run through more states than are kept.
+TEST(Mask, IsTheSameAfterStatesAreForgotten) {
+  Walk walk;
+  const Made any = schema("true");
+  GrammarState one = walk.begin(any);
+  const auto bracket = walk.words->id_of("[").value();
+  for (int i = 0; i < 900; ++i) {
+    ASSERT_TRUE(one.mask());
+    ASSERT_TRUE(one.advance(bracket));
+  }
+  GrammarState two = walk.begin(any);
+  for (int i = 0; i < 900; ++i) ASSERT_TRUE(two.advance(bracket));
+  const TokenMask a = one.mask().value(), b = two.mask().value();
+  EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
+}
+
+}  // namespace
+}  // namespace loom::grammar_test

@@ -1,0 +1,137 @@
+#include "grammar/runner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace loom::grammar {
+namespace {
+
+constexpr std::size_t kFew = 16;  // visited items that are compared one by one
+
+std::uint64_t key_of(NodeId node, std::uint32_t stack) { return std::uint64_t{node} << 32 | stack; }
+
+}  // namespace
+
+Result<StateId> Runner::start() {
+  work_.clear(), seen_.clear(), seen_many_.clear();
+  visit(automaton_->start(), 0);
+  return close();
+}
+
+bool Runner::visit(NodeId node, FrameId stack) {
+  if (!automaton_->is_live(node)) return false;
+  const Item item{node, stack};
+  if (seen_.size() <= kFew) {
+    if (std::ranges::find(seen_, item) != seen_.end()) return false;
+    seen_.push_back(item);
+    if (seen_.size() > kFew)
+      for (const Item& i : seen_) seen_many_.insert(key_of(i.node, i.stack));
+  } else if (!seen_many_.insert(key_of(node, stack)).second) {
+    return false;
+  }
+  work_.push_back(item);
+  return true;
+}
+
+Runner::FrameId Runner::push(NodeId node, FrameId below) {
+  const Frame frame{node, below, frames_[below].depth + 1};
+  const auto [found, is_new] = frame_ids_.try_emplace(frame, static_cast<FrameId>(frames_.size()));
+  if (is_new) {
+    frames_.push_back(frame);
+    ++total_;
+  }
+  return found->second;
+}
+
+Result<StateId> Runner::close() {
+  State state;
+  std::size_t visited = 0;
+  while (!work_.empty()) {
+    const Item item = work_.back();
+    work_.pop_back();
+    if (++visited > kMostItems || ++spent_ > kMostWork || total_ > kMostTotal)
+      return fail(Code::LimitExceeded, "the grammar is too ambiguous: more than {} ways fit the text so far",
+                  visited > kMostItems ? kMostItems : kMostWork);
+    const Node& node = automaton_->at(item.node);
+    switch (node.kind) {
+      case Node::Bytes: state.items.push_back(item); break;
+      case Node::Split:
+        visit(node.a, item.stack);
+        visit(node.b, item.stack);
+        break;
+      case Node::Call:
+        // A call at the end of a rule needs no frame.
+        if (automaton_->at(node.b).kind == Node::Return)
+          visit(node.a, item.stack);
+        else if (frames_[item.stack].depth < kMostDepth && automaton_->is_live(node.b))
+          visit(node.a, push(node.b, item.stack));
+        break;
+      case Node::Return: {
+        if (item.stack == 0) {
+          state.accepts = true;
+          break;
+        }
+        const Frame frame = frames_[item.stack];
+        visit(frame.node, frame.below);
+        break;
+      }
+    }
+  }
+  if (state.items.empty() && !state.accepts) return kDead;
+  std::ranges::sort(state.items);
+  if (states_.size() >= kMostStates)
+    return fail(Code::LimitExceeded, "the grammar has more than {} states for one token", kMostStates);
+  return intern(std::move(state));
+}
+
+StateId Runner::intern(State state) {
+  std::uint64_t hash = state.accepts ? 1 : 0;
+  for (const Item& item : state.items) {
+    hash = (hash ^ key_of(item.node, item.stack)) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 29;
+  }
+  const auto [begin, end] = ids_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    const State& other = states_[static_cast<std::size_t>(it->second)];
+    if (other.accepts == state.accepts && other.items == state.items) return it->second;
+  }
+  const auto id = static_cast<StateId>(states_.size());
+  total_ += state.items.size();
+  state.next.assign(automaton_->num_classes(), kUnknown);
+  states_.push_back(std::move(state));
+  ids_.emplace(hash, id);
+  return id;
+}
+
+Result<StateId> Runner::find_next(StateId state, std::uint8_t byte_class) {
+  work_.clear(), seen_.clear(), seen_many_.clear();
+  // `visit` appends to work_ alone, so the items stay where they are.
+  for (const Item& item : states_[static_cast<std::size_t>(state)].items) {
+    const Node& node = automaton_->at(item.node);
+    if (automaton_->takes(node, byte_class)) visit(node.b, item.stack);
+  }
+  LOOM_TRY(const StateId to, close());
+  states_[static_cast<std::size_t>(state)].next[byte_class] = to;
+  return to;
+}
+
+StateId Runner::clear(StateId keep) {
+  State kept = std::move(states_[static_cast<std::size_t>(keep)]);
+  // Frames of the stacks that are kept move to the new table, the lowest first.
+  const std::vector<Frame> old = std::exchange(frames_, {Frame{0, 0, 0}});
+  frame_ids_.clear(), states_.clear(), ids_.clear();
+  total_ = 0, spent_ = 0;
+  std::unordered_map<FrameId, FrameId> moved{{0, 0}};
+  for (Item& item : kept.items) {
+    std::vector<FrameId> path;
+    FrameId frame = item.stack;
+    for (; !moved.contains(frame); frame = old[frame].below) path.push_back(frame);
+    FrameId to = moved[frame];
+    for (std::size_t i = path.size(); i-- > 0;) moved[path[i]] = to = push(old[path[i]].node, to);
+    item.stack = to;
+  }
+  std::ranges::sort(kept.items);
+  return intern(std::move(kept));
+}
+
+}  // namespace loom::grammar

@@ -1,0 +1,94 @@
+#pragma once
+// Runs an automaton: sets of (node, stack) become numbered states, whose followers are found once and kept. Stacks share
+// their frames. Internal to grammar/.
+
+#include <compare>
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "core/error.h"
+#include "grammar/automaton.h"
+
+namespace loom::grammar {
+
+using StateId = std::int32_t;
+
+class Runner {
+ public:
+  static constexpr StateId kDead = -1;  // no text goes on
+  // Bounds on what one grammar may ask for; beyond them is LimitExceeded.
+  static constexpr std::size_t kMostItems = std::size_t{1} << 13;        // visited for one state
+  static constexpr std::size_t kMostStates = std::size_t{1} << 15;
+  static constexpr std::size_t kMostTotal = std::size_t{1} << 21;        // items and frames that are kept
+  static constexpr std::size_t kMostWork = std::size_t{1} << 22;         // visited between two begin_work()
+  static constexpr std::uint32_t kMostDepth = 1000;  // frames of a stack; deeper ways are left out, as if the grammar had none
+
+  explicit Runner(const Automaton& automaton) : automaton_(&automaton) {}
+
+  Result<StateId> start();
+  // Of a state that is not dead.
+  Result<StateId> next(StateId state, std::uint8_t byte) {
+    const std::uint8_t c = automaton_->class_of(byte);
+    const StateId known = states_[static_cast<std::size_t>(state)].next[c];
+    return known != kUnknown ? Result<StateId>(known) : find_next(state, c);
+  }
+  // Like next() for loops: kUnknown where next() has not been asked yet.
+  StateId known_next(StateId state, std::uint8_t byte_class) const {
+    return states_[static_cast<std::size_t>(state)].next[byte_class];
+  }
+  static constexpr StateId kUnknown = -2;
+  // Whether the text so far is a whole one.
+  bool accepts(StateId state) const { return states_[static_cast<std::size_t>(state)].accepts; }
+  // Whether a byte can follow.
+  bool goes_on(StateId state) const { return !states_[static_cast<std::size_t>(state)].items.empty(); }
+  std::size_t num_states() const { return states_.size(); }
+  std::size_t total() const { return total_; }
+  // Bounds the work of what follows, up to the next call.
+  void begin_work() { spent_ = 0; }
+  // Forgets all states but one, whose new number it returns.
+  StateId clear(StateId keep);
+
+ private:
+  using FrameId = std::uint32_t;  // 0: the empty stack
+  struct Item {
+    NodeId node;
+    FrameId stack;
+    auto operator<=>(const Item&) const = default;
+  };
+  struct Frame {
+    NodeId node;  // where the caller goes on
+    FrameId below;
+    std::uint32_t depth;
+    bool operator==(const Frame&) const = default;
+  };
+  struct FrameHash {
+    std::size_t operator()(const Frame& f) const {
+      return static_cast<std::size_t>((std::uint64_t{f.node} << 32 | f.below) * 0x9E3779B97F4A7C15u >> 16);
+    }
+  };
+  struct State {
+    std::vector<Item> items;  // of nodes that read a byte, sorted
+    std::vector<StateId> next;
+    bool accepts = false;
+  };
+
+  Result<StateId> find_next(StateId state, std::uint8_t byte_class);
+  // Follows what reads no byte from `work_`, and returns the state of what is reached.
+  Result<StateId> close();
+  bool visit(NodeId node, FrameId stack);
+  FrameId push(NodeId node, FrameId below);
+  StateId intern(State state);
+
+  const Automaton* automaton_;
+  std::vector<State> states_;
+  std::unordered_multimap<std::uint64_t, StateId> ids_;
+  std::vector<Frame> frames_{Frame{0, 0, 0}};
+  std::unordered_map<Frame, FrameId, FrameHash> frame_ids_;
+  std::vector<Item> work_, seen_;
+  std::unordered_set<std::uint64_t> seen_many_;
+  std::size_t total_ = 0, spent_ = 0;
+};
+
+}  // namespace loom::grammar

@@ -1,0 +1,102 @@
+#include "grammar/token_trie.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace loom {
+namespace {
+
+constexpr std::size_t kMostTokenBytes = std::size_t{1} << 31;
+// A longer token is left out: some files hold a page of text as one.
+constexpr std::size_t kLongestToken = 1024;
+
+TokenTrie::Tree tree_of(const std::vector<std::string>& texts) {
+  TokenTrie::Tree tree;
+  std::vector<std::int32_t> order;
+  tree.offsets.push_back(0);
+  for (std::size_t id = 0; id < texts.size(); ++id) {
+    if (!texts[id].empty()) order.push_back(static_cast<std::int32_t>(id));
+    tree.bytes += texts[id];
+    tree.offsets.push_back(static_cast<std::uint32_t>(tree.bytes.size()));
+  }
+  const auto text_of = [&texts](std::int32_t id) -> const std::string& { return texts[static_cast<std::size_t>(id)]; };
+  std::ranges::stable_sort(order, {}, text_of);
+  std::vector<std::uint32_t> open;  // entries above the next one
+  std::string_view path;
+  const auto close_to = [&](std::size_t depth) {
+    for (; open.size() > depth; open.pop_back())
+      tree.entries[open.back()].end = static_cast<std::uint32_t>(tree.entries.size());
+  };
+  for (const std::int32_t id : order) {
+    const std::string_view text = text_of(id);
+    const auto shared = static_cast<std::size_t>(std::ranges::mismatch(path, text).in1 - path.begin());
+    close_to(shared);
+    for (std::size_t depth = shared; depth < text.size(); ++depth) {
+      open.push_back(static_cast<std::uint32_t>(tree.entries.size()));
+      tree.entries.push_back({.tokens = static_cast<std::uint32_t>(tree.ids.size()),
+                              .depth = static_cast<std::uint16_t>(depth + 1),
+                              .byte = static_cast<std::uint8_t>(text[depth])});
+    }
+    // The tokens of an entry stand in front of those below it, since a text sorts before its extensions.
+    tree.ids.push_back(id);
+    tree.max_depth = std::max(tree.max_depth, text.size());
+    path = text;
+  }
+  close_to(0);
+  const auto end = static_cast<std::uint32_t>(tree.entries.size());
+  tree.entries.push_back({.end = end, .tokens = static_cast<std::uint32_t>(tree.ids.size())});
+  return tree;
+}
+
+// A token after which another one stands as inside of a text: one letter.
+std::optional<std::int32_t> letter_of(const text::Tokenizer& tokenizer) {
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(tokenizer.vocab_size()); ++id) {
+    const std::string_view text = tokenizer.token_text(id);
+    if (text.size() == 1 && text[0] >= 'a' && text[0] <= 'z' && !tokenizer.is_special(id)) return id;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const TokenTrie>> TokenTrie::create(const text::Tokenizer& tokenizer) {
+  const std::size_t count = tokenizer.vocab_size();
+  const std::optional<std::int32_t> letter = letter_of(tokenizer);
+  const std::string before = letter ? tokenizer.decode(std::span(&*letter, 1)) : std::string();
+  std::vector<std::string> first(count), later(count);
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto id = static_cast<std::int32_t>(i);
+    if (tokenizer.is_special(id) || tokenizer.token_text(id).empty()) continue;
+    first[i] = tokenizer.decode(std::span(&id, 1));
+    later[i] = first[i];
+    if (letter) {
+      const std::int32_t both[] = {*letter, id};
+      std::string text = tokenizer.decode(both);
+      // Where a decoder changes what stands before the token, the token is not the bytes that it adds.
+      later[i] = text.starts_with(before) ? text.substr(before.size()) : std::string();
+    }
+    if (later[i].size() > kLongestToken) later[i].clear();
+    if (first[i].size() > kLongestToken) first[i].clear();
+    total += std::max(first[i].size(), later[i].size());
+    if (total >= kMostTokenBytes)
+      return fail(Code::LimitExceeded, "the vocabulary's tokens have more than {} bytes", kMostTokenBytes);
+  }
+  std::shared_ptr<TokenTrie> out(new TokenTrie);
+  out->later_ = tree_of(later);
+  if (first != later) out->first_ = std::make_unique<const Tree>(tree_of(first));
+  return std::shared_ptr<const TokenTrie>(std::move(out));
+}
+
+Result<std::shared_ptr<const TokenTrie>> TokenTrieCache::get(const std::shared_ptr<const text::Tokenizer>& tokenizer) {
+  const std::lock_guard lock(mutex_);
+  if (trie_ == nullptr || tokenizer_ != tokenizer) {
+    LOOM_TRY(trie_, TokenTrie::create(*tokenizer));
+    tokenizer_ = tokenizer;
+  }
+  return trie_;
+}
+
+}  // namespace loom
