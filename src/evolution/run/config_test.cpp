@@ -64,7 +64,9 @@ TEST(EvolutionConfig, errors_say_where) {
     EXPECT_EQ(c.error().code, code) << c.error().text();
     EXPECT_NE(c.error().text().find(where), std::string::npos) << c.error().text();
   }
-  EXPECT_EQ(built_in_task({.kind = TaskKind::Csv}).error().code, Code::InvalidArgument);
+  TaskConfig table;
+  table.kind = TaskKind::Csv;
+  EXPECT_EQ(built_in_task(table).error().code, Code::InvalidArgument);
 }
 
 TEST(EvolutionConfig, elites_are_counted_where_no_species_are_told_apart) {  // E-30
