@@ -55,7 +55,8 @@ struct GenerationFlags {
           ->check(whole_number());
     app.add_flag("--ignore-eos", ignore_eos, "Never draw an end-of-sequence token: write up to --max-tokens");
     add_speculate(app, speculate);
-    auto* by_schema = add_path(app, "--schema", schema, "Write JSON that satisfies this JSON Schema")->type_name("FILE");
+    auto* by_schema =
+        add_path(app, "--schema", schema, "Write JSON that satisfies this JSON Schema")->type_name("FILE");
     auto* by_grammar = add_path(app, "--grammar", grammar, "Write text of this grammar (GBNF)")->type_name("FILE");
     auto* by_regex = app.add_option("--regex", regex, "Write text that this regular expression matches as a whole");
     auto* by_choice = app.add_option("--choice", choices, "Write one of these texts; may be repeated");

@@ -83,7 +83,7 @@ class GrammarState {
   std::vector<std::int32_t> ends_;
   std::size_t vocab_size_ = 0;
   std::int32_t state_ = 0;
-  bool is_first_ = true;  // no token yet
+  bool is_first_ = true;                                                // no token yet
   std::unordered_map<std::int32_t, std::vector<std::uint64_t>> masks_;  // by state; the first token's is not kept
   std::vector<std::uint64_t> first_mask_;
   std::vector<std::int32_t> path_;  // states by depth, while the tree is walked

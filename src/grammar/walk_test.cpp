@@ -20,13 +20,20 @@ std::shared_ptr<const text::Tokenizer> tokenizer() {
   int next = 0;
   vocab["<end>"] = next++;
   for (char c = '!'; c <= '~'; ++c) vocab[std::string(1, c)] = next++;
-  for (const char* piece : {"\xC4\xA0", "\xC4\x8A", "{\"", "\":", "\":\xC4\xA0", "\",", "\"}", "},", "]}", "[]", "{}", "00", "12",
-                            "-1", "ab", "\\n", "\\u00", "\xC4\xA0\"", "tru", "e}", "null", "fal", "2024", "\xC3\x83", "\xC2\xA9",
-                            "\xC3\xB0", "\xC5\x81", "\xC4\xBA", "\xC4\xA2"})
+  for (const char* piece : {"\xC4\xA0", "\xC4\x8A",   "{\"",      "\":",      "\":\xC4\xA0", "\",", "\"}",  "},",
+                            "]}",       "[]",         "{}",       "00",       "12",          "-1",  "ab",   "\\n",
+                            "\\u00",    "\xC4\xA0\"", "tru",      "e}",       "null",        "fal", "2024", "\xC3\x83",
+                            "\xC2\xA9", "\xC3\xB0",   "\xC5\x81", "\xC4\xBA", "\xC4\xA2"})
     vocab[piece] = next++;
   const Json json = {{"version", "1.0"},
-                     {"added_tokens", {{{"id", 0}, {"content", "<end>"}, {"single_word", false}, {"lstrip", false},
-                                        {"rstrip", false}, {"normalized", false}, {"special", true}}}},
+                     {"added_tokens",
+                      {{{"id", 0},
+                        {"content", "<end>"},
+                        {"single_word", false},
+                        {"lstrip", false},
+                        {"rstrip", false},
+                        {"normalized", false},
+                        {"special", true}}}},
                      {"normalizer", nullptr},
                      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}},
                      {"post_processor", nullptr},
@@ -73,7 +80,8 @@ std::string setting(const char* name, const char* otherwise) {
 // LOOM_WALK_SCHEMAS: a file with a JSON list of schemas; LOOM_WALK_OUT: takes a line [schema, document] for each walk.
 TEST(Walks, EveryDocumentIsWhole) {
   Json schemas = parse_json(R"([true, {"type":"object","properties":{"a":{"type":"string","pattern":"^[a-c]{2}"},
-                                "b":{"type":"array","items":{"type":"integer","minimum":-3,"maximum":12}}}}])").value();
+                                "b":{"type":"array","items":{"type":"integer","minimum":-3,"maximum":12}}}}])")
+                     .value();
   if (const std::string path = setting("LOOM_WALK_SCHEMAS", ""); !path.empty())
     schemas = parse_json(test::read_all(path)).value();
   const auto count = static_cast<std::size_t>(std::atoll(setting("LOOM_WALKS", "200").c_str()));
