@@ -30,7 +30,7 @@ class Grammar {
   // Every create function: InvalidArgument with the place for bad syntax and, by name, for what is not supported;
   // LimitExceeded for what needs too many states.
   static Result<std::shared_ptr<const Grammar>> from_schema(std::string_view json_schema);
-  static Result<std::shared_ptr<const Grammar>> from_schema(const Json& json_schema);
+  static Result<std::shared_ptr<const Grammar>> from_parsed_schema(const Json& json_schema);
   static Result<std::shared_ptr<const Grammar>> from_gbnf(std::string_view text);
   // The whole text matches.
   static Result<std::shared_ptr<const Grammar>> from_regex(std::string_view pattern);

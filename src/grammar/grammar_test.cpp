@@ -215,7 +215,7 @@ TEST(Hostile, ExplosionsAreErrors) {
   Json all = Json::array();
   for (int i = 0; i < 40; ++i) all.push_back(two);
   // Equal schemas at different places are different ones: 2^40 combinations.
-  expect_refused(Grammar::from_schema(Json{{"allOf", all}}), Code::LimitExceeded, {"too large"});
+  expect_refused(Grammar::from_parsed_schema(Json{{"allOf", all}}), Code::LimitExceeded, {"too large"});
   expect_refused(schema(R"({"type":"string","minLength":4294967290})"), Code::LimitExceeded, {"states"});
   expect_refused(schema(R"({"type":"array","minItems":4000000000})"), Code::LimitExceeded, {"states"});
   expect_refused(schema(R"({"pattern":"^(a|b|ab)*$","maxLength":100000})"), Code::LimitExceeded, {"too large"});
@@ -232,7 +232,7 @@ TEST(Hostile, ExplosionsAreErrors) {
     defs["d" + std::to_string(i)] = {{"type", "object"},
                                      {"properties", {{"n", {{"$ref", "#/$defs/d" + std::to_string(i + 1)}}}}}};
   defs["d20000"] = {{"type", "null"}};
-  const auto chain = Grammar::from_schema(Json{{"$defs", defs}, {"$ref", "#/$defs/d0"}});
+  const auto chain = Grammar::from_parsed_schema(Json{{"$defs", defs}, {"$ref", "#/$defs/d0"}});
   EXPECT_TRUE(chain || chain.error().code == Code::LimitExceeded) << chain.error().text();
 }
 

@@ -89,7 +89,7 @@ TEST(Walks, EveryDocumentIsWhole) {
   const auto trie = TokenTrie::create(*words).value();
   std::vector<std::shared_ptr<const Grammar>> grammars;
   for (const Json& schema : schemas) {
-    auto made = Grammar::from_schema(schema);
+    auto made = Grammar::from_parsed_schema(schema);
     ASSERT_TRUE(made) << dump_json(schema) << ": " << made.error().text();
     grammars.push_back(*made);
   }
@@ -114,7 +114,7 @@ TEST(Walks, DocumentsAreJudged) {
                                   : parse_json(test::read_all(path)).value();
   Json out = Json::array();
   for (const Json& each : cases) {
-    const auto made = Grammar::from_schema(each[0]);
+    const auto made = Grammar::from_parsed_schema(each[0]);
     if (!made) {
       out.push_back(made.error().text());
       continue;

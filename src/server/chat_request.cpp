@@ -114,7 +114,7 @@ MadeGrammar from_member(std::string_view member, MadeGrammar made) {
 
 MadeGrammar schema_from(std::string_view member, const Json& schema) {
   if (const std::string* text = as_string(schema)) return from_member(member, Grammar::from_schema(*text));
-  return from_member(member, Grammar::from_schema(schema));
+  return from_member(member, Grammar::from_parsed_schema(schema));
 }
 
 MadeGrammar choices_from(std::string_view member, const Json& list) {
