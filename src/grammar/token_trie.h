@@ -56,7 +56,7 @@ class TokenTrieCache {
   Result<std::shared_ptr<const TokenTrie>> get(const std::shared_ptr<const text::Tokenizer>& tokenizer);
 
  private:
-  SystemMutex mutex_;
+  Mutex mutex_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::shared_ptr<const TokenTrie> trie_;
 };
