@@ -41,7 +41,8 @@ std::uint8_t type_named(std::string_view name) {
   if (name == "number") return Integer | Fraction;
   if (name == "string") return String;
   if (name == "array") return Array;
-  return name == "object" ? Object : 0;
+  if (name == "object") return Object;
+  return 0;
 }
 
 std::uint8_t type_of(const Json& value) {
@@ -356,7 +357,7 @@ class SchemaCompiler {
     return schema;
   }
   static std::uint8_t types_of(const Json& schema) {
-    if (schema.is_boolean()) return schema == Json(true) ? All : 0;
+    if (schema.is_boolean()) return schema == Json(true) ? std::uint8_t{All} : std::uint8_t{0};
     if (const Json* value = find(schema, "const")) return type_of(*value);
     if (const Json* values = find(schema, "enum"); values != nullptr && values->is_array()) {
       std::uint8_t out = 0;
@@ -456,7 +457,7 @@ class SchemaCompiler {
     if (const Json* type = find(*schema, "type")) {
       const auto one = [&](const Json& name) -> Result<std::uint8_t> {
         const std::string* text = as_string(name);
-        const std::uint8_t mask = text == nullptr ? 0 : type_named(*text);
+        const std::uint8_t mask = text == nullptr ? std::uint8_t{0} : type_named(*text);
         if (mask == 0)
           return bad(schema, "type",
                      "expected null, boolean, integer, number, string, array or object, or a list of them");
