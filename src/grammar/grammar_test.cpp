@@ -287,7 +287,7 @@ struct Walk {
   }
 };
 
-// Brute force: a token is allowed where the text with it is the beginning of a whole one, as the runner says byte by byte.
+// By brute force: a token is allowed where the runner takes the text with it, byte by byte.
 TEST(Mask, EqualsTheRunnerTokenByToken) {
   Walk walk;
   const Made made =

@@ -106,8 +106,8 @@ TEST(Walks, EveryDocumentIsWhole) {
   if (const std::string path = setting("LOOM_WALK_OUT", ""); !path.empty()) test::write_all(path, out);
 }
 
-// LOOM_MATCH_CASES: a file with a JSON list of [schema, [documents]]; LOOM_MATCH_OUT: takes a list of what was found for
-// each: an error's text, or a list of whether each document matches.
+// LOOM_MATCH_CASES: a file with a JSON list of [schema, [documents]]; LOOM_MATCH_OUT: takes a list of what was found
+// for each: an error's text, or a list of whether each document matches.
 TEST(Walks, DocumentsAreJudged) {
   const std::string path = setting("LOOM_MATCH_CASES", "");
   const Json cases = path.empty() ? parse_json(R"([[{"type":"integer"}, ["1", "\"1\""]]])").value()
