@@ -55,13 +55,10 @@ struct GenerationFlags {
           ->check(whole_number());
     app.add_flag("--ignore-eos", ignore_eos, "Never draw an end-of-sequence token: write up to --max-tokens");
     add_speculate(app, speculate);
-    auto* by_schema = add_path(app, "--schema", schema, "Write JSON that satisfies this JSON Schema")->type_name("FILE");
-    auto* by_grammar = add_path(app, "--grammar", grammar, "Write text of this grammar (GBNF)")->type_name("FILE");
-    auto* by_regex = app.add_option("--regex", regex, "Write text that this regular expression matches as a whole");
-    auto* by_choice = app.add_option("--choice", choices, "Write one of these texts; may be repeated");
-    by_grammar->excludes(by_schema);
-    by_regex->excludes(by_schema)->excludes(by_grammar);
-    by_choice->excludes(by_schema)->excludes(by_grammar)->excludes(by_regex);
+    add_path(app, "--schema", schema, "Write JSON that satisfies this JSON Schema")->type_name("FILE");
+    add_path(app, "--grammar", grammar, "Write text of this grammar (GBNF)")->type_name("FILE");
+    add_path(app, "--regex", regex, "Write text that this regular expression matches as a whole");
+    add_path(app, "--choice", choices, "Write one of these texts; may be repeated");
   }
 
   // InvalidArgument for what only penalties look at, without one, and for what only draws look at, when nothing is
@@ -116,6 +113,14 @@ struct GenerationFlags {
   // Null without one of the four options.
   Result<std::shared_ptr<const Grammar>> to_grammar() const {
     constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+    std::vector<std::string_view> given;
+    if (!schema.empty()) given.emplace_back("--schema");
+    if (!grammar.empty()) given.emplace_back("--grammar");
+    if (!regex.empty()) given.emplace_back("--regex");
+    if (!choices.empty()) given.emplace_back("--choice");
+    if (given.size() > 1)
+      return fail(Code::InvalidArgument, "{} and {} both say what the text may be: give one of them", given[0],
+                  given[1]);
     if (!schema.empty()) {
       LOOM_TRY(const std::string text, read_text_file(schema, kMostBytes));
       auto made = Grammar::from_schema(text);

@@ -310,8 +310,10 @@ Result<void> Automaton::check_left_recursion(const Rules& rules, const std::vect
         std::string name = "a repetition";
         for (RuleId r = 0; r < rules.num_rules(); ++r)
           if (starts[r] == to) name = rules.name(r);
-        return fail(Code::InvalidArgument, "{} begins with itself (left recursion), expected a rule that reads a "
-                    "character first", name);
+        return fail(Code::InvalidArgument,
+                    "{} begins with itself (left recursion), expected a rule that reads a "
+                    "character first",
+                    name);
       }
       if (marks[to] == New) {
         marks[to] = Open;

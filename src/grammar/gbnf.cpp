@@ -72,7 +72,8 @@ class GbnfParser {
     const RuleId id = id_of(left);
     skip(false);
     if (!take("::=")) return bad(fmt::format("expected ::= after {}", left));
-    if (!defined_.try_emplace(std::string(left), true).second) return bad(fmt::format("rule {} is defined twice", left));
+    if (!defined_.try_emplace(std::string(left), true).second)
+      return bad(fmt::format("rule {} is defined twice", left));
     skip(true);
     LOOM_TRY(const ExprId expr, choice(0));
     rules_.define(id, expr);
@@ -233,7 +234,10 @@ class GbnfParser {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < digits; ++i, ++at_) {
       const char d = peek();
-      const int digit = d >= '0' && d <= '9' ? d - '0' : d >= 'a' && d <= 'f' ? d - 'a' + 10 : d >= 'A' && d <= 'F' ? d - 'A' + 10 : -1;
+      const int digit = d >= '0' && d <= '9'   ? d - '0'
+                        : d >= 'a' && d <= 'f' ? d - 'a' + 10
+                        : d >= 'A' && d <= 'F' ? d - 'A' + 10
+                                               : -1;
       if (digit < 0) return bad(fmt::format("expected {} hexadecimal digits after \\{}", digits, c));
       value = value * 16 + static_cast<std::uint64_t>(digit);
     }

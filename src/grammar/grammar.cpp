@@ -41,10 +41,10 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_schema(std::string_view jso
     if (error.code == Code::CorruptData) error.code = Code::InvalidArgument;
     return at("the schema", std::move(error));
   }
-  return from_schema(*schema);
+  return from_parsed_schema(*schema);
 }
 
-Result<std::shared_ptr<const Grammar>> Grammar::from_schema(const Json& json_schema) {
+Result<std::shared_ptr<const Grammar>> Grammar::from_parsed_schema(const Json& json_schema) {
   Rules rules;
   auto root = grammar::compile_schema(json_schema, rules);
   if (!root) return at("the schema", std::move(root).error());

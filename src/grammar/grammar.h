@@ -30,7 +30,7 @@ class Grammar {
   // Every create function: InvalidArgument with the place for bad syntax and, by name, for what is not supported;
   // LimitExceeded for what needs too many states.
   static Result<std::shared_ptr<const Grammar>> from_schema(std::string_view json_schema);
-  static Result<std::shared_ptr<const Grammar>> from_schema(const Json& json_schema);
+  static Result<std::shared_ptr<const Grammar>> from_parsed_schema(const Json& json_schema);
   static Result<std::shared_ptr<const Grammar>> from_gbnf(std::string_view text);
   // The whole text matches.
   static Result<std::shared_ptr<const Grammar>> from_regex(std::string_view pattern);
@@ -83,7 +83,7 @@ class GrammarState {
   std::vector<std::int32_t> ends_;
   std::size_t vocab_size_ = 0;
   std::int32_t state_ = 0;
-  bool is_first_ = true;  // no token yet
+  bool is_first_ = true;                                                // no token yet
   std::unordered_map<std::int32_t, std::vector<std::uint64_t>> masks_;  // by state; the first token's is not kept
   std::vector<std::uint64_t> first_mask_;
   std::vector<std::int32_t> path_;  // states by depth, while the tree is walked

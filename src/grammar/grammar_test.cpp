@@ -45,7 +45,8 @@ Made gbnf(std::string_view text) { return Grammar::from_gbnf(text); }
 TEST(Regex, TakesWholeTexts) {
   expect_texts(regex("a(b|c)*d?"), {"a", "abcbc", "abd"}, {"", "b", "add", "xa"});
   expect_texts(regex("[^a-c\\d]{2,3}"), {"xy", "x\xC3\xA9z"}, {"x", "xyzw", "xa", "x1"});
-  expect_texts(regex("\\u00e9|\\x41|\\u{1F600}"), {"\xC3\xA9", "A", "\xF0\x9F\x98\x80"}, {"e", "B", "\xF0\x9F\x98\x81"});
+  expect_texts(regex("\\u00e9|\\x41|\\u{1F600}"), {"\xC3\xA9", "A", "\xF0\x9F\x98\x80"},
+               {"e", "B", "\xF0\x9F\x98\x81"});
   expect_texts(regex("^(?:yes|no)$"), {"yes", "no"}, {"yesno", ""});
   expect_texts(regex("(a$|b)c?"), {"a", "b", "bc"}, {"ac"});
   expect_texts(regex("\\p{Lu}\\p{Greek}+"), {"A\xCE\xB1", "\xC3\x89\xCE\xA9"}, {"a\xCE\xB1", "Ab"});
@@ -129,8 +130,8 @@ TEST(Schema, BoundsOfIntegers) {
 }
 
 TEST(Schema, Strings) {
-  expect_texts(schema(R"({"type":"string","minLength":2,"maxLength":3})"), {"\"ab\"", R"("a\"\u0041")", "\"\xC3\xA9\xC3\xA9\""},
-               {"\"a\"", "\"abcd\"", "\"\xC3\xA9\""});
+  expect_texts(schema(R"({"type":"string","minLength":2,"maxLength":3})"),
+               {"\"ab\"", R"("a\"\u0041")", "\"\xC3\xA9\xC3\xA9\""}, {"\"a\"", "\"abcd\"", "\"\xC3\xA9\""});
   expect_texts(schema(R"({"type":"string","pattern":"^[a-c]+$","minLength":2,"maxLength":3})"), {"\"ab\"", "\"ccc\""},
                {"\"a\"", "\"abca\"", "\"ad\""});
   expect_texts(schema(R"({"type":"string","pattern":"b"})"), {"\"b\"", "\"abc\"", R"("\"b\n")"}, {"\"a\"", "\"\""});
@@ -138,9 +139,11 @@ TEST(Schema, Strings) {
                {"\"a\"", "\"z\"", "1"});
   expect_texts(schema(R"({"type":"string","format":"date"})"), {"\"2024-02-29\"", "\"1999-12-31\""},
                {"\"2023-02-29\"", "\"2024-04-31\"", "\"1900-02-29\"", "\"0000-01-01\""});
-  expect_texts(schema(R"({"type":"string","format":"date-time"})"), {"\"2024-02-29T23:59:59Z\"", "\"1999-12-31t00:00:00.5+01:00\""},
+  expect_texts(schema(R"({"type":"string","format":"date-time"})"),
+               {"\"2024-02-29T23:59:59Z\"", "\"1999-12-31t00:00:00.5+01:00\""},
                {"\"2024-02-29\"", "\"2024-01-01T24:00:00Z\""});
-  expect_texts(schema(R"({"type":"string","format":"uuid"})"), {"\"123e4567-e89b-12d3-a456-426614174000\""}, {"\"123e4567\""});
+  expect_texts(schema(R"({"type":"string","format":"uuid"})"), {"\"123e4567-e89b-12d3-a456-426614174000\""},
+               {"\"123e4567\""});
   expect_texts(schema(R"({"type":"string","format":"email"})"), {"\"a.b@example.com\""}, {"\"a@b\"", "\"@a.de\""});
 }
 
@@ -149,10 +152,12 @@ TEST(Schema, Objects) {
                           "additionalProperties":false})"),
                {R"({"a":1,"b":true})", R"({"b": false})", "{\n  \"a\": 1,\n  \"b\": true\n}"},
                {"{}", R"({"a":1})", R"({"b":true,"a":1})", R"({"b":true,"c":1})", R"({"b":true,})"});
-  expect_texts(schema(R"({"type":"object","properties":{"ab":{"type":"integer"}},"additionalProperties":{"type":"null"}})"),
-               {"{}", R"({"ab":1})", R"({"a":null,"abc":null,"":null,"x":null})"},
-               {R"({"ab":null})", R"({"a":1})", R"({"\u0061b":null})"});
-  expect_texts(schema(R"({"type":"object","required":["x"]})"), {R"({"x":1})", R"({"x":[],"y":2})"}, {"{}", R"({"y":2})"});
+  expect_texts(
+      schema(R"({"type":"object","properties":{"ab":{"type":"integer"}},"additionalProperties":{"type":"null"}})"),
+      {"{}", R"({"ab":1})", R"({"a":null,"abc":null,"":null,"x":null})"},
+      {R"({"ab":null})", R"({"a":1})", R"({"\u0061b":null})"});
+  expect_texts(schema(R"({"type":"object","required":["x"]})"), {R"({"x":1})", R"({"x":[],"y":2})"},
+               {"{}", R"({"y":2})"});
   expect_texts(schema(R"({"allOf":[{"type":"object","properties":{"b":{"type":"integer"}},"required":["b"]},
                           {"properties":{"b":{"minimum":5},"a":{"const":1}}}],"maxLength":1})"),
                {R"({"b":5})", R"({"b":7,"a":1})"}, {R"({"b":4})", R"({"b":5,"a":2})"});
@@ -164,8 +169,10 @@ TEST(Schema, Arrays) {
                {"[]", "[1,2,3,4]", "[\"a\"]"});
   expect_texts(schema(R"({"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"items":false})"),
                {"[]", "[1]", "[1,\"a\"]"}, {"[\"a\"]", "[1,\"a\",2]"});
-  expect_texts(schema(R"({"type":"array","prefixItems":[{"type":"integer"}],"items":{"type":"null"},"minItems":2,"maxItems":3})"),
-               {"[1,null]", "[1,null,null]"}, {"[1]", "[1,null,null,null]"});
+  expect_texts(
+      schema(
+          R"({"type":"array","prefixItems":[{"type":"integer"}],"items":{"type":"null"},"minItems":2,"maxItems":3})"),
+      {"[1,null]", "[1,null,null]"}, {"[1]", "[1,null,null,null]"});
 }
 
 TEST(Schema, ReferencesAndChoices) {
@@ -182,11 +189,13 @@ TEST(Schema, ReferencesAndChoices) {
 
 TEST(Schema, RefusesByNameAndPlace) {
   expect_refused(schema("{"), Code::InvalidArgument, {"the schema"});
-  expect_refused(schema(R"({"properties":{"a":{"not":{}}}})"), Code::InvalidArgument, {"/properties/a/not", "not supported"});
+  expect_refused(schema(R"({"properties":{"a":{"not":{}}}})"), Code::InvalidArgument,
+                 {"/properties/a/not", "not supported"});
   expect_refused(schema(R"({"patternProperties":{}})"), Code::InvalidArgument, {"/patternProperties"});
   expect_refused(schema(R"({"requird":["a"]})"), Code::InvalidArgument, {"/requird"});
   expect_refused(schema(R"({"items":{"type":"strin"}})"), Code::InvalidArgument, {"/items/type"});
-  expect_refused(schema(R"({"properties":{"a":{"pattern":"("}}})"), Code::InvalidArgument, {"/properties/a/pattern", "byte 0"});
+  expect_refused(schema(R"({"properties":{"a":{"pattern":"("}}})"), Code::InvalidArgument,
+                 {"/properties/a/pattern", "byte 0"});
   expect_refused(schema(R"({"type":"string","format":"uri"})"), Code::InvalidArgument, {"/format", "uri"});
   expect_refused(schema(R"({"$ref":"other.json"})"), Code::InvalidArgument, {"/$ref"});
   expect_refused(schema(R"({"$ref":"#/$defs/a"})"), Code::InvalidArgument, {"/$ref", "nothing is at"});
@@ -195,7 +204,8 @@ TEST(Schema, RefusesByNameAndPlace) {
   expect_refused(schema(R"({"uniqueItems":true})"), Code::InvalidArgument, {"/uniqueItems"});
   expect_refused(schema(R"({"type":"integer","multipleOf":2})"), Code::InvalidArgument, {"/multipleOf"});
   expect_refused(schema("false"), Code::InvalidArgument, {"no text satisfies"});
-  expect_refused(schema(R"({"allOf":[{"type":"string"},{"type":"null"}]})"), Code::InvalidArgument, {"no text satisfies"});
+  expect_refused(schema(R"({"allOf":[{"type":"string"},{"type":"null"}]})"), Code::InvalidArgument,
+                 {"no text satisfies"});
   expect_refused(schema(R"({"minLength":-1})"), Code::InvalidArgument, {"/minLength"});
 }
 
@@ -205,7 +215,7 @@ TEST(Hostile, ExplosionsAreErrors) {
   Json all = Json::array();
   for (int i = 0; i < 40; ++i) all.push_back(two);
   // Equal schemas at different places are different ones: 2^40 combinations.
-  expect_refused(Grammar::from_schema(Json{{"allOf", all}}), Code::LimitExceeded, {"too large"});
+  expect_refused(Grammar::from_parsed_schema(Json{{"allOf", all}}), Code::LimitExceeded, {"too large"});
   expect_refused(schema(R"({"type":"string","minLength":4294967290})"), Code::LimitExceeded, {"states"});
   expect_refused(schema(R"({"type":"array","minItems":4000000000})"), Code::LimitExceeded, {"states"});
   expect_refused(schema(R"({"pattern":"^(a|b|ab)*$","maxLength":100000})"), Code::LimitExceeded, {"too large"});
@@ -219,9 +229,10 @@ TEST(Hostile, ExplosionsAreErrors) {
   // A chain of references is followed without recursion.
   Json defs = Json::object();
   for (int i = 0; i < 20000; ++i)
-    defs["d" + std::to_string(i)] = {{"type", "object"}, {"properties", {{"n", {{"$ref", "#/$defs/d" + std::to_string(i + 1)}}}}}};
+    defs["d" + std::to_string(i)] = {{"type", "object"},
+                                     {"properties", {{"n", {{"$ref", "#/$defs/d" + std::to_string(i + 1)}}}}}};
   defs["d20000"] = {{"type", "null"}};
-  const auto chain = Grammar::from_schema(Json{{"$defs", defs}, {"$ref", "#/$defs/d0"}});
+  const auto chain = Grammar::from_parsed_schema(Json{{"$defs", defs}, {"$ref", "#/$defs/d0"}});
   EXPECT_TRUE(chain || chain.error().code == Code::LimitExceeded) << chain.error().text();
 }
 
@@ -240,15 +251,22 @@ Json vocabulary() {
   int next = 0;
   vocab["<end>"] = next++;
   for (char c = '!'; c <= '~'; ++c) vocab[std::string(1, c)] = next++;
-  for (const char* piece : {"\xC4\xA0", "\xC4\x8A", "{\"", "\":", "\xC4\xA0true", "\",", "name", "12", "\"}", "\xC3\x83", "\xC2\xA9"})
+  for (const char* piece :
+       {"\xC4\xA0", "\xC4\x8A", "{\"", "\":", "\xC4\xA0true", "\",", "name", "12", "\"}", "\xC3\x83", "\xC2\xA9"})
     vocab[piece] = next++;
   return vocab;
 }
 
 std::shared_ptr<const text::Tokenizer> tokenizer() {
   const Json json = {{"version", "1.0"},
-                     {"added_tokens", {{{"id", 0}, {"content", "<end>"}, {"single_word", false}, {"lstrip", false},
-                                        {"rstrip", false}, {"normalized", false}, {"special", true}}}},
+                     {"added_tokens",
+                      {{{"id", 0},
+                        {"content", "<end>"},
+                        {"single_word", false},
+                        {"lstrip", false},
+                        {"rstrip", false},
+                        {"normalized", false},
+                        {"special", true}}}},
                      {"normalizer", nullptr},
                      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}},
                      {"post_processor", nullptr},
@@ -269,10 +287,11 @@ struct Walk {
   }
 };
 
-// Brute force: a token is allowed where the text with it is the beginning of a whole one, as the runner says byte by byte.
+// By brute force: a token is allowed where the runner takes the text with it, byte by byte.
 TEST(Mask, EqualsTheRunnerTokenByToken) {
   Walk walk;
-  const Made made = schema(R"({"type":"object","properties":{"name":{"type":"string","maxLength":4},"n":{"type":"integer"},
+  const Made made =
+      schema(R"({"type":"object","properties":{"name":{"type":"string","maxLength":4},"n":{"type":"integer"},
                                "b":{"type":"boolean"}},"required":["name","b"],"additionalProperties":false})");
   ASSERT_TRUE(made) << made.error().text();
   GrammarState state = walk.begin(made);

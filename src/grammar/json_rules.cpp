@@ -18,10 +18,11 @@ JsonRules::JsonRules(Rules& rules) : rules_(rules) {
     rules_.define(id, expr);
     return rules_.rule(id);
   };
-  space_ = named("the space between tokens",
-                 rules_.choice({rules_.empty(), text(" "),
-                                rules_.sequence({text("\n"), rules_.repeat(chars({{'\t', '\t'}, {' ', ' '}}), 0,
-                                                                           kMostIndentation)})}));
+  space_ = named(
+      "the space between tokens",
+      rules_.choice(
+          {rules_.empty(), text(" "),
+           rules_.sequence({text("\n"), rules_.repeat(chars({{'\t', '\t'}, {' ', ' '}}), 0, kMostIndentation)})}));
   comma_ = rules_.sequence({text(","), space_});
   colon_ = rules_.sequence({text(":"), space_});
   const ExprId hex = chars({{'0', '9'}, {'A', 'F'}, {'a', 'f'}});
@@ -33,9 +34,11 @@ JsonRules::JsonRules(Rules& rules) : rules_(rules) {
        rules_.sequence({d, chars({{'8', '9'}, {'A', 'B'}, {'a', 'b'}}), hex, hex, text("\\u"), d,
                         chars({{'C', 'F'}, {'c', 'f'}}), hex, hex})});
   const ExprId escape = rules_.sequence(
-      {text("\\"), rules_.choice({chars(normalized({{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'b', 'b'}, {'f', 'f'},
-                                                    {'n', 'n'}, {'r', 'r'}, {'t', 't'}})),
-                                  rules_.sequence({text("u"), unit})})});
+      {text("\\"),
+       rules_.choice(
+           {chars(normalized(
+                {{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'b', 'b'}, {'f', 'f'}, {'n', 'n'}, {'r', 'r'}, {'t', 't'}})),
+            rules_.sequence({text("u"), unit})})});
   const CharSet plain = complement(normalized({{0, kFirstPlain - 1}, {'"', '"'}, {'\\', '\\'}}));
   char_ = named("a character of a string", rules_.choice({rules_.chars(plain), escape}));
   string_ = named("a string", rules_.sequence({text("\""), rules_.repeat(char_, 0), text("\"")}));
@@ -119,9 +122,9 @@ ExprId JsonRules::number(bool is_negative_allowed) {
   const ExprId whole = rules_.choice({text("0"), rules_.sequence({chars({{'1', '9'}}), digits(0)})});
   const ExprId fraction = rules_.sequence({text("."), digits(1)});
   // Exponents end where doubles do, so that readers of doubles do not meet an infinity.
-  const ExprId exponent = rules_.sequence(
-      {chars({{'E', 'E'}, {'e', 'e'}}), rules_.optional(chars({{'+', '+'}, {'-', '-'}})),
-       rules_.choice({digits(1, 2), rules_.sequence({chars({{'1', '2'}}), digits(2, 2)})})});
+  const ExprId exponent =
+      rules_.sequence({chars({{'E', 'E'}, {'e', 'e'}}), rules_.optional(chars({{'+', '+'}, {'-', '-'}})),
+                       rules_.choice({digits(1, 2), rules_.sequence({chars({{'1', '2'}}), digits(2, 2)})})});
   return rules_.sequence({is_negative_allowed ? rules_.optional(text("-")) : rules_.empty(), whole,
                           rules_.optional(fraction), rules_.optional(exponent)});
 }
@@ -151,16 +154,17 @@ ExprId JsonRules::natural(std::uint64_t low, std::optional<std::uint64_t> high) 
     const std::string to = high && size == last.size() ? last : std::string(size, '9');
     ways.push_back(between(from, to));
   }
-  if (!high)
-    ways.push_back(rules_.sequence({chars({{'1', '9'}}), digits(static_cast<std::uint32_t>(longest))}));
+  if (!high) ways.push_back(rules_.sequence({chars({{'1', '9'}}), digits(static_cast<std::uint32_t>(longest))}));
   return rules_.choice(std::move(ways));
 }
 
 ExprId JsonRules::integer(std::optional<std::int64_t> min, std::optional<std::int64_t> max) {
   if (!min && !max)
-    return rules_.sequence({rules_.optional(text("-")),
-                            rules_.choice({text("0"), rules_.sequence({chars({{'1', '9'}}), digits(0)})})});
-  const auto size = [](std::int64_t v) { return v < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v); };
+    return rules_.sequence(
+        {rules_.optional(text("-")), rules_.choice({text("0"), rules_.sequence({chars({{'1', '9'}}), digits(0)})})});
+  const auto size = [](std::int64_t v) {
+    return v < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
+  };
   std::vector<ExprId> ways;
   if (!max || *max >= 0)
     ways.push_back(natural(min && *min > 0 ? size(*min) : 0, max ? std::optional(size(*max)) : std::nullopt));
@@ -182,8 +186,9 @@ ExprId JsonRules::value() {
   const auto list = [&](ExprId item) {
     return rules_.optional(rules_.sequence({item, rules_.repeat(rules_.sequence({comma_, item}), 0)}));
   };
-  rules_.define(id, rules_.choice({in_braces(list(rules_.sequence({string_, colon_, *value_}))), in_brackets(list(*value_)),
-                                   string_, number(true), text("true"), text("false"), text("null")}));
+  rules_.define(id,
+                rules_.choice({in_braces(list(rules_.sequence({string_, colon_, *value_}))), in_brackets(list(*value_)),
+                               string_, number(true), text("true"), text("false"), text("null")}));
   return *value_;
 }
 

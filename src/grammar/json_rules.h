@@ -16,9 +16,9 @@ class JsonRules {
  public:
   explicit JsonRules(Rules& rules);
 
-  ExprId space() const { return space_; }   // nothing, one space, or a line break with its indentation
-  ExprId comma() const { return comma_; }   // with the space that follows
-  ExprId colon() const { return colon_; }   // with the space that follows
+  ExprId space() const { return space_; }  // nothing, one space, or a line break with its indentation
+  ExprId comma() const { return comma_; }  // with the space that follows
+  ExprId colon() const { return colon_; }  // with the space that follows
   ExprId string() const { return string_; }
   ExprId string_of_length(std::uint32_t min, std::uint32_t max);
   // A string whose content the machine takes. Each character has one spelling: itself, or the shortest escape.
@@ -27,7 +27,7 @@ class JsonRules {
   ExprId string_other_than(const std::set<std::string>& names);
   ExprId number(bool is_negative_allowed);
   ExprId integer(std::optional<std::int64_t> min, std::optional<std::int64_t> max);
-  ExprId value();        // any JSON value
+  ExprId value();  // any JSON value
   ExprId literal(const Json& value);
   ExprId in_braces(ExprId content) { return surrounded("{", content, "}"); }
   ExprId in_brackets(ExprId content) { return surrounded("[", content, "]"); }
@@ -37,7 +37,9 @@ class JsonRules {
   ExprId text(std::string_view bytes) { return rules_.text(bytes); }
   ExprId chars(CharSet set) { return rules_.chars(set); }
   ExprId encoded(const CharSet& set);
-  ExprId digits(std::uint32_t min, std::uint32_t max = kForever) { return rules_.repeat(chars({{'0', '9'}}), min, max); }
+  ExprId digits(std::uint32_t min, std::uint32_t max = kForever) {
+    return rules_.repeat(chars({{'0', '9'}}), min, max);
+  }
   ExprId between(std::string_view low, std::string_view high);
   ExprId natural(std::uint64_t low, std::optional<std::uint64_t> high);
 

@@ -26,7 +26,7 @@ struct Tree {
 CharSet digits() { return {{'0', '9'}}; }
 CharSet words() { return {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}; }
 CharSet spaces() {
-  return {{9, 13},           {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
+  return {{9, 13},          {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
           {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 }
 CharSet line_ends() { return {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}}; }
@@ -171,7 +171,10 @@ class PatternParser {
     std::uint32_t value = 0;
     for (std::size_t i = 0; i < count; ++i, ++at_) {
       const char c = peek();
-      const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
       if (digit < 0) return bad("a character's number that is not complete", begin);
       value = value * 16 + static_cast<std::uint32_t>(digit);
     }
@@ -219,7 +222,8 @@ class PatternParser {
       return normalized(std::move(set));
     }
     std::vector<text::CodePointRange> ranges;
-    if (!text::property_ranges(loose, ranges)) return bad(fmt::format("an unknown property {}", name.substr(0, 60)), at);
+    if (!text::property_ranges(loose, ranges))
+      return bad(fmt::format("an unknown property {}", name.substr(0, 60)), at);
     for (const text::CodePointRange r : ranges) set.push_back({r.first, r.last});
     return normalized(std::move(set));
   }

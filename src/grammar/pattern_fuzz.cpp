@@ -1,4 +1,4 @@
-// Any regular expression, and any text under it: an answer or an Error, after bounded work. A zero byte separates the two.
+// Any regular expression, and any text under it: an answer or an Error, after bounded work. A zero byte separates them.
 
 #include <algorithm>
 #include <cstdint>

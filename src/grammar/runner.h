@@ -19,11 +19,12 @@ class Runner {
  public:
   static constexpr StateId kDead = -1;  // no text goes on
   // Bounds on what one grammar may ask for; beyond them is LimitExceeded.
-  static constexpr std::size_t kMostItems = std::size_t{1} << 13;        // visited for one state
+  static constexpr std::size_t kMostItems = std::size_t{1} << 13;  // visited for one state
   static constexpr std::size_t kMostStates = std::size_t{1} << 15;
-  static constexpr std::size_t kMostTotal = std::size_t{1} << 21;        // items and frames that are kept
-  static constexpr std::size_t kMostWork = std::size_t{1} << 22;         // visited between two begin_work()
-  static constexpr std::uint32_t kMostDepth = 1000;  // frames of a stack; deeper ways are left out, as if the grammar had none
+  static constexpr std::size_t kMostTotal = std::size_t{1} << 21;  // items and frames that are kept
+  static constexpr std::size_t kMostWork = std::size_t{1} << 22;   // visited between two begin_work()
+  static constexpr std::uint32_t kMostDepth =
+      1000;  // frames of a stack; deeper ways are left out, as if the grammar had none
 
   explicit Runner(const Automaton& automaton) : automaton_(&automaton) {}
 

@@ -23,7 +23,16 @@ namespace {
 
 using Schemas = std::vector<const Json*>;  // that hold together
 
-enum Type : std::uint8_t { Null = 1, Boolean = 2, Integer = 4, Fraction = 8, String = 16, Array = 32, Object = 64, All = 127 };
+enum Type : std::uint8_t {
+  Null = 1,
+  Boolean = 2,
+  Integer = 4,
+  Fraction = 8,
+  String = 16,
+  Array = 32,
+  Object = 64,
+  All = 127
+};
 
 std::uint8_t type_named(std::string_view name) {
   if (name == "null") return Null;
@@ -32,7 +41,8 @@ std::uint8_t type_named(std::string_view name) {
   if (name == "number") return Integer | Fraction;
   if (name == "string") return String;
   if (name == "array") return Array;
-  return name == "object" ? Object : 0;
+  if (name == "object") return Object;
+  return 0;
 }
 
 std::uint8_t type_of(const Json& value) {
@@ -48,12 +58,31 @@ std::uint8_t type_of(const Json& value) {
 }
 
 constexpr std::string_view kAnnotations[] = {
-    "$schema", "$comment", "$defs",    "definitions", "$anchor",         "title",            "description",   "default",
-    "example", "examples", "readOnly", "writeOnly",   "contentEncoding", "contentMediaType", "discriminator", "deprecated"};
-constexpr std::string_view kKeywords[] = {
-    "type",  "enum",        "const",    "properties", "required",  "additionalProperties", "items",   "prefixItems", "additionalItems",
-    "minItems", "maxItems", "minLength", "maxLength",           "pattern", "format",      "minimum",
-    "maximum",  "exclusiveMinimum", "exclusiveMaximum", "minProperties", "maxProperties", "uniqueItems"};
+    "$schema",         "$comment",         "$defs",         "definitions", "$anchor",  "title",
+    "description",     "default",          "example",       "examples",    "readOnly", "writeOnly",
+    "contentEncoding", "contentMediaType", "discriminator", "deprecated"};
+constexpr std::string_view kKeywords[] = {"type",
+                                          "enum",
+                                          "const",
+                                          "properties",
+                                          "required",
+                                          "additionalProperties",
+                                          "items",
+                                          "prefixItems",
+                                          "additionalItems",
+                                          "minItems",
+                                          "maxItems",
+                                          "minLength",
+                                          "maxLength",
+                                          "pattern",
+                                          "format",
+                                          "minimum",
+                                          "maximum",
+                                          "exclusiveMinimum",
+                                          "exclusiveMaximum",
+                                          "minProperties",
+                                          "maxProperties",
+                                          "uniqueItems"};
 constexpr std::string_view kChoices[] = {"$ref", "allOf", "anyOf", "oneOf"};
 
 bool is_among(std::string_view name, std::span<const std::string_view> list) {
@@ -62,9 +91,9 @@ bool is_among(std::string_view name, std::span<const std::string_view> list) {
 
 // Formats as whole patterns.
 std::string_view format_pattern(std::string_view name) {
-#define LOOM_DATE                                                                                     \
-  "(([1-9]\\d{3}|0[1-9]\\d\\d|00[1-9]\\d|000[1-9])-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|"          \
-  "(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|"                                          \
+#define LOOM_DATE                                                                             \
+  "(([1-9]\\d{3}|0[1-9]\\d\\d|00[1-9]\\d|000[1-9])-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|" \
+  "(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|"                                 \
   "(\\d\\d(0[48]|[2468][048]|[13579][26])|([13579][26]|[2468][048]|0[48])00)-02-29)"
 #define LOOM_TIME "(([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,9})?([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d))"
   if (name == "date") return LOOM_DATE;
@@ -109,8 +138,8 @@ class SchemaCompiler {
   }
 
  private:
-  static constexpr std::size_t kMostSteps = std::size_t{1} << 18, kMostAlternatives = 1024, kMostBranches = 256, kMostNamed = 64, kFewMembers = 16,
-                               kMostCompared = std::size_t{1} << 22;
+  static constexpr std::size_t kMostSteps = std::size_t{1} << 18, kMostAlternatives = 1024, kMostBranches = 256,
+                               kMostNamed = 64, kFewMembers = 16, kMostCompared = std::size_t{1} << 22;
   static constexpr int kDeepestComparison = 8;
   struct Job {
     Schemas schemas;
@@ -263,8 +292,10 @@ class SchemaCompiler {
     for (std::size_t i = 0; i < one->size(); ++i)
       for (std::size_t j = i + 1; j < one->size(); ++j)
         if (!disjoint(&(*one)[i], &(*one)[j], 0))
-          return bad(schema, "oneOf", "schemas {} and {} may both hold, which is not supported: write anyOf, or give "
-                     "them different types or a required property with different constants", i, j);
+          return bad(schema, "oneOf",
+                     "schemas {} and {} may both hold, which is not supported: write anyOf, or give "
+                     "them different types or a required property with different constants",
+                     i, j);
     return {};
   }
 
@@ -279,7 +310,8 @@ class SchemaCompiler {
       begin = end;
       const Json* next = nullptr;
       if (at->is_object()) next = member(*at, step);
-      if (at->is_array() && !step.empty() && step.size() < 7 && std::ranges::all_of(step, [](char c) { return c >= '0' && c <= '9'; })) {
+      if (at->is_array() && !step.empty() && step.size() < 7 &&
+          std::ranges::all_of(step, [](char c) { return c >= '0' && c <= '9'; })) {
         std::size_t index = 0;
         for (const char c : step) index = index * 10 + static_cast<std::size_t>(c - '0');
         if (index < at->size()) next = &(*at)[index];
@@ -293,7 +325,12 @@ class SchemaCompiler {
   // Of a step of a JSON pointer in a URI fragment: %25, ~1 and ~0.
   static std::string unescaped(std::string_view step) {
     std::string plain, out;
-    const auto hex = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
+    const auto hex = [](char c) {
+      return c >= '0' && c <= '9'   ? c - '0'
+             : c >= 'a' && c <= 'f' ? c - 'a' + 10
+             : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                    : -1;
+    };
     for (std::size_t i = 0; i < step.size(); ++i)
       if (step[i] == '%' && i + 2 < step.size() && hex(step[i + 1]) >= 0 && hex(step[i + 2]) >= 0)
         plain += static_cast<char>(hex(step[i + 1]) * 16 + hex(step[i + 2])), i += 2;
@@ -320,7 +357,7 @@ class SchemaCompiler {
     return schema;
   }
   static std::uint8_t types_of(const Json& schema) {
-    if (schema.is_boolean()) return schema == Json(true) ? All : 0;
+    if (schema.is_boolean()) return schema == Json(true) ? std::uint8_t{All} : std::uint8_t{0};
     if (const Json* value = find(schema, "const")) return type_of(*value);
     if (const Json* values = find(schema, "enum"); values != nullptr && values->is_array()) {
       std::uint8_t out = 0;
@@ -352,9 +389,8 @@ class SchemaCompiler {
     const auto left = values_of(*a), right = values_of(*b);
     if (left && right) {
       if (left->size() * right->size() > kMostCompared) return false;
-      return std::ranges::none_of(*left, [&](const Json* x) {
-        return std::ranges::any_of(*right, [&](const Json* y) { return *x == *y; });
-      });
+      return std::ranges::none_of(
+          *left, [&](const Json* x) { return std::ranges::any_of(*right, [&](const Json* y) { return *x == *y; }); });
     }
     const Json *properties = find(*a, "properties"), *others = find(*b, "properties");
     if (types_of(*a) != Object || types_of(*b) != Object || properties == nullptr || others == nullptr) return false;
@@ -377,9 +413,9 @@ class SchemaCompiler {
   struct Facts {
     std::uint8_t types = All;
     std::uint32_t min_length = 0, max_length = kForever, min_items = 0, max_items = kForever;
-    std::optional<std::int64_t> min, max;    // of integers
-    const Json *bounded = nullptr;           // a schema that bounds numbers
-    std::string_view bound;                  // by this keyword
+    std::optional<std::int64_t> min, max;  // of integers
+    const Json* bounded = nullptr;         // a schema that bounds numbers
+    std::string_view bound;                // by this keyword
     bool is_not_negative = false, is_bounded_otherwise = false;
     std::vector<std::pair<std::string_view, bool>> patterns;  // and whether it is the whole text
     std::vector<const Json*> pattern_schemas;
@@ -405,7 +441,8 @@ class SchemaCompiler {
       ways.push_back(way);
     }
     if ((facts.types & Fraction) != 0 && facts.is_bounded_otherwise)
-      return bad(facts.bounded, facts.bound, "bounds of numbers with a fraction are not supported (but \"minimum\": 0): "
+      return bad(facts.bounded, facts.bound,
+                 "bounds of numbers with a fraction are not supported (but \"minimum\": 0): "
                  "write \"type\": \"integer\"");
     if ((facts.types & Fraction) != 0)
       ways.push_back(json_.number(!facts.is_not_negative));
@@ -420,9 +457,10 @@ class SchemaCompiler {
     if (const Json* type = find(*schema, "type")) {
       const auto one = [&](const Json& name) -> Result<std::uint8_t> {
         const std::string* text = as_string(name);
-        const std::uint8_t mask = text == nullptr ? 0 : type_named(*text);
+        const std::uint8_t mask = text == nullptr ? std::uint8_t{0} : type_named(*text);
         if (mask == 0)
-          return bad(schema, "type", "expected null, boolean, integer, number, string, array or object, or a list of them");
+          return bad(schema, "type",
+                     "expected null, boolean, integer, number, string, array or object, or a list of them");
         return mask;
       };
       std::uint8_t mask = 0;
@@ -436,10 +474,14 @@ class SchemaCompiler {
       }
       facts.types &= mask;
     }
-    LOOM_TRY_VOID(read_count(schema, "minLength", [&](std::uint32_t n) { facts.min_length = std::max(facts.min_length, n); }));
-    LOOM_TRY_VOID(read_count(schema, "maxLength", [&](std::uint32_t n) { facts.max_length = std::min(facts.max_length, n); }));
-    LOOM_TRY_VOID(read_count(schema, "minItems", [&](std::uint32_t n) { facts.min_items = std::max(facts.min_items, n); }));
-    LOOM_TRY_VOID(read_count(schema, "maxItems", [&](std::uint32_t n) { facts.max_items = std::min(facts.max_items, n); }));
+    LOOM_TRY_VOID(
+        read_count(schema, "minLength", [&](std::uint32_t n) { facts.min_length = std::max(facts.min_length, n); }));
+    LOOM_TRY_VOID(
+        read_count(schema, "maxLength", [&](std::uint32_t n) { facts.max_length = std::min(facts.max_length, n); }));
+    LOOM_TRY_VOID(
+        read_count(schema, "minItems", [&](std::uint32_t n) { facts.min_items = std::max(facts.min_items, n); }));
+    LOOM_TRY_VOID(
+        read_count(schema, "maxItems", [&](std::uint32_t n) { facts.max_items = std::min(facts.max_items, n); }));
     LOOM_TRY_VOID(read_numbers(schema, facts));
     LOOM_TRY_VOID(read_texts(schema, facts));
     if (const Json* unique = find(*schema, "uniqueItems"); unique != nullptr && *unique != Json(false))
@@ -472,9 +514,9 @@ class SchemaCompiler {
     const Json* value = find(*schema, keyword);
     if (value == nullptr) return {};
     const std::optional<double> count = as_number(*value);
-    if (!count || *count < 0 || *count != std::floor(*count)) return bad(schema, keyword, "expected a whole number, 0 or more");
-    if (*count >= kForever)
-      return bad(schema, keyword, "{} is too large, expected less than {}", *count, kForever);
+    if (!count || *count < 0 || *count != std::floor(*count))
+      return bad(schema, keyword, "expected a whole number, 0 or more");
+    if (*count >= kForever) return bad(schema, keyword, "{} is too large, expected less than {}", *count, kForever);
     use(static_cast<std::uint32_t>(*count));
     return {};
   }
@@ -599,9 +641,12 @@ class SchemaCompiler {
   Result<Items> items_of(const Json* schema) const {
     Items out{find(*schema, "prefixItems"), find(*schema, "items")};
     const Json* additional = find(*schema, "additionalItems");
-    if (out.rest != nullptr && out.rest->is_array() && out.first == nullptr) out = {out.rest, additional};
-    else if (additional != nullptr && out.first == nullptr) additional = nullptr;  // as draft 7 says
-    else if (additional != nullptr) return lacks(schema, "additionalItems");
+    if (out.rest != nullptr && out.rest->is_array() && out.first == nullptr)
+      out = {out.rest, additional};
+    else if (additional != nullptr && out.first == nullptr)
+      additional = nullptr;  // as draft 7 says
+    else if (additional != nullptr)
+      return lacks(schema, "additionalItems");
     if (out.first != nullptr && (!out.first->is_array() || out.first->empty()))
       return bad(schema, "prefixItems", "expected a list of schemas");
     return out;
@@ -652,7 +697,8 @@ class SchemaCompiler {
 
   Result<void> check_object(const Json* schema) const {
     const Json *properties = find(*schema, "properties"), *required = find(*schema, "required");
-    if (properties != nullptr && !properties->is_object()) return bad(schema, "properties", "expected an object of schemas");
+    if (properties != nullptr && !properties->is_object())
+      return bad(schema, "properties", "expected an object of schemas");
     if (required == nullptr) return {};
     if (!required->is_array()) return bad(schema, "required", "expected a list of names");
     for (const Json& name : *required)
@@ -671,8 +717,10 @@ class SchemaCompiler {
       if (const Json* properties = find(*schema, "properties"))
         for (const auto& [name, unused] : properties->items())
           if (known.insert(name).second) names.push_back(name);
-      LOOM_TRY_VOID(read_count(schema, "minProperties", [&](std::uint32_t n) { least = std::max(least, n), least_of = schema; }));
-      LOOM_TRY_VOID(read_count(schema, "maxProperties", [&](std::uint32_t n) { most = std::min(most, n), most_of = schema; }));
+      LOOM_TRY_VOID(
+          read_count(schema, "minProperties", [&](std::uint32_t n) { least = std::max(least, n), least_of = schema; }));
+      LOOM_TRY_VOID(
+          read_count(schema, "maxProperties", [&](std::uint32_t n) { most = std::min(most, n), most_of = schema; }));
     }
     for (const Json* schema : schemas)
       if (const Json* list = find(*schema, "required"))

@@ -1,7 +1,6 @@
 #include "grammar/token_trie.h"
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -91,7 +90,7 @@ Result<std::shared_ptr<const TokenTrie>> TokenTrie::create(const text::Tokenizer
 }
 
 Result<std::shared_ptr<const TokenTrie>> TokenTrieCache::get(const std::shared_ptr<const text::Tokenizer>& tokenizer) {
-  const std::lock_guard lock(mutex_);
+  const Mutex::Guard guard(mutex_);
   if (trie_ == nullptr || tokenizer_ != tokenizer) {
     LOOM_TRY(trie_, TokenTrie::create(*tokenizer));
     tokenizer_ = tokenizer;

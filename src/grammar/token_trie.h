@@ -21,9 +21,9 @@ class TokenTrie {
   static Result<std::shared_ptr<const TokenTrie>> create(const text::Tokenizer& tokenizer);
 
   struct Entry {
-    std::uint32_t end = 0;       // the entry that follows the last below this one
-    std::uint32_t tokens = 0;    // first of those that end here, up to those of the next entry
-    std::uint16_t depth = 0;     // 1 for a first byte
+    std::uint32_t end = 0;     // the entry that follows the last below this one
+    std::uint32_t tokens = 0;  // first of those that end here, up to those of the next entry
+    std::uint16_t depth = 0;   // 1 for a first byte
     std::uint8_t byte = 0;
   };
   // In the order of a walk: each entry stands before those below it. A decoder may drop a space from the first token of
@@ -56,7 +56,7 @@ class TokenTrieCache {
   Result<std::shared_ptr<const TokenTrie>> get(const std::shared_ptr<const text::Tokenizer>& tokenizer);
 
  private:
-  SystemMutex mutex_;
+  Mutex mutex_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::shared_ptr<const TokenTrie> trie_;
 };

@@ -20,13 +20,20 @@ std::shared_ptr<const text::Tokenizer> tokenizer() {
   int next = 0;
   vocab["<end>"] = next++;
   for (char c = '!'; c <= '~'; ++c) vocab[std::string(1, c)] = next++;
-  for (const char* piece : {"\xC4\xA0", "\xC4\x8A", "{\"", "\":", "\":\xC4\xA0", "\",", "\"}", "},", "]}", "[]", "{}", "00", "12",
-                            "-1", "ab", "\\n", "\\u00", "\xC4\xA0\"", "tru", "e}", "null", "fal", "2024", "\xC3\x83", "\xC2\xA9",
-                            "\xC3\xB0", "\xC5\x81", "\xC4\xBA", "\xC4\xA2"})
+  for (const char* piece : {"\xC4\xA0", "\xC4\x8A",   "{\"",      "\":",      "\":\xC4\xA0", "\",", "\"}",  "},",
+                            "]}",       "[]",         "{}",       "00",       "12",          "-1",  "ab",   "\\n",
+                            "\\u00",    "\xC4\xA0\"", "tru",      "e}",       "null",        "fal", "2024", "\xC3\x83",
+                            "\xC2\xA9", "\xC3\xB0",   "\xC5\x81", "\xC4\xBA", "\xC4\xA2"})
     vocab[piece] = next++;
   const Json json = {{"version", "1.0"},
-                     {"added_tokens", {{{"id", 0}, {"content", "<end>"}, {"single_word", false}, {"lstrip", false},
-                                        {"rstrip", false}, {"normalized", false}, {"special", true}}}},
+                     {"added_tokens",
+                      {{{"id", 0},
+                        {"content", "<end>"},
+                        {"single_word", false},
+                        {"lstrip", false},
+                        {"rstrip", false},
+                        {"normalized", false},
+                        {"special", true}}}},
                      {"normalizer", nullptr},
                      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}},
                      {"post_processor", nullptr},
@@ -73,7 +80,8 @@ std::string setting(const char* name, const char* otherwise) {
 // LOOM_WALK_SCHEMAS: a file with a JSON list of schemas; LOOM_WALK_OUT: takes a line [schema, document] for each walk.
 TEST(Walks, EveryDocumentIsWhole) {
   Json schemas = parse_json(R"([true, {"type":"object","properties":{"a":{"type":"string","pattern":"^[a-c]{2}"},
-                                "b":{"type":"array","items":{"type":"integer","minimum":-3,"maximum":12}}}}])").value();
+                                "b":{"type":"array","items":{"type":"integer","minimum":-3,"maximum":12}}}}])")
+                     .value();
   if (const std::string path = setting("LOOM_WALK_SCHEMAS", ""); !path.empty())
     schemas = parse_json(test::read_all(path)).value();
   const auto count = static_cast<std::size_t>(std::atoll(setting("LOOM_WALKS", "200").c_str()));
@@ -81,7 +89,7 @@ TEST(Walks, EveryDocumentIsWhole) {
   const auto trie = TokenTrie::create(*words).value();
   std::vector<std::shared_ptr<const Grammar>> grammars;
   for (const Json& schema : schemas) {
-    auto made = Grammar::from_schema(schema);
+    auto made = Grammar::from_parsed_schema(schema);
     ASSERT_TRUE(made) << dump_json(schema) << ": " << made.error().text();
     grammars.push_back(*made);
   }
@@ -98,15 +106,15 @@ TEST(Walks, EveryDocumentIsWhole) {
   if (const std::string path = setting("LOOM_WALK_OUT", ""); !path.empty()) test::write_all(path, out);
 }
 
-// LOOM_MATCH_CASES: a file with a JSON list of [schema, [documents]]; LOOM_MATCH_OUT: takes a list of what was found for
-// each: an error's text, or a list of whether each document matches.
+// LOOM_MATCH_CASES: a file with a JSON list of [schema, [documents]]; LOOM_MATCH_OUT: takes a list of what was found
+// for each: an error's text, or a list of whether each document matches.
 TEST(Walks, DocumentsAreJudged) {
   const std::string path = setting("LOOM_MATCH_CASES", "");
   const Json cases = path.empty() ? parse_json(R"([[{"type":"integer"}, ["1", "\"1\""]]])").value()
                                   : parse_json(test::read_all(path)).value();
   Json out = Json::array();
   for (const Json& each : cases) {
-    const auto made = Grammar::from_schema(each[0]);
+    const auto made = Grammar::from_parsed_schema(each[0]);
     if (!made) {
       out.push_back(made.error().text());
       continue;

@@ -213,7 +213,8 @@ Result<std::string> Generator::draw() {
   }
   LOOM_TRY(const std::int32_t id, choose());
   // The end of a text that satisfies its grammar and cannot go on is an end too, whatever the end tokens are.
-  if (id == Sampler::kNoToken || std::ranges::find(ends_, id) != ends_.end()) {  // also when a vocabulary holds nothing else to draw
+  if (id == Sampler::kNoToken ||
+      std::ranges::find(ends_, id) != ends_.end()) {  // also when a vocabulary holds nothing else to draw
     result_.stop_reason = StopReason::Eos;
     return std::string();
   }
@@ -243,8 +244,7 @@ Result<std::int32_t> Generator::choose() {
 
 Result<std::int32_t> Generator::choose_by_grammar() {
   LOOM_TRY(const TokenMask allowed, grammar_->mask());
-  LOOM_TRY(const std::int32_t id,
-           sampler().choose(logits_, session_->tokens(), options_.sampling_session, allowed));
+  LOOM_TRY(const std::int32_t id, sampler().choose(logits_, session_->tokens(), options_.sampling_session, allowed));
   if (id == Sampler::kNoToken && !grammar_->is_complete())
     return fail(Code::InvalidState, "no token of the vocabulary continues the text by the grammar after {} tokens",
                 result_.ids.size());

@@ -156,9 +156,11 @@ TEST_F(ApiTest, EveryMemberChangesTheAnswer) {
 TEST_F(ApiTest, AnswersSatisfyTheirForm) {
   Api api(engine(), "small");
   const Json schema = parse_json(R"({"type":"object","properties":{"n":{"type":"integer","minimum":1,"maximum":9}},
-                                     "required":["n"],"additionalProperties":false})").value();
+                                     "required":["n"],"additionalProperties":false})")
+                          .value();
   const Json forms[] = {
-      {{"response_format", {{"type", "json_schema"}, {"json_schema", {{"name", "n"}, {"schema", schema}, {"strict", true}}}}}},
+      {{"response_format",
+        {{"type", "json_schema"}, {"json_schema", {{"name", "n"}, {"schema", schema}, {"strict", true}}}}}},
       {{"guided_json", schema}},
       {{"guided_json", dump_json(schema)}},
       {{"structured_outputs", {{"json", schema}}}}};

@@ -114,7 +114,7 @@ MadeGrammar from_member(std::string_view member, MadeGrammar made) {
 
 MadeGrammar schema_from(std::string_view member, const Json& schema) {
   if (const std::string* text = as_string(schema)) return from_member(member, Grammar::from_schema(*text));
-  return from_member(member, Grammar::from_schema(schema));
+  return from_member(member, Grammar::from_parsed_schema(schema));
 }
 
 MadeGrammar choices_from(std::string_view member, const Json& list) {
@@ -143,7 +143,9 @@ MadeGrammar read_response_format(const Json& format) {
 // Null where the answer is free.
 MadeGrammar read_grammar(const Fields& fields) {
   std::vector<std::pair<std::string_view, MadeGrammar>> made;
-  const auto add = [&made](std::string_view member, MadeGrammar grammar) { made.emplace_back(member, std::move(grammar)); };
+  const auto add = [&made](std::string_view member, MadeGrammar grammar) {
+    made.emplace_back(member, std::move(grammar));
+  };
   if (!fields.response_format.is_null()) {
     auto grammar = read_response_format(fields.response_format);
     if (!grammar || *grammar) add("response_format", std::move(grammar));
@@ -157,15 +159,14 @@ MadeGrammar read_grammar(const Fields& fields) {
   if (!fields.structured_outputs.is_null()) {
     Json json, choice;
     std::string regex, grammar;
-    LOOM_TRY_VOID(read_config(
-        fields.structured_outputs,
-        [&](ConfigVisitor& v) {
-          v.json("json", json);
-          v.json("choice", choice);
-          v("regex", regex);
-          v("grammar", grammar);
-        },
-        {"structured_outputs"}));
+    LOOM_TRY_VOID(read_config(fields.structured_outputs,
+                              [&](ConfigVisitor& v) {
+                                v.json("json", json);
+                                v.json("choice", choice);
+                                v("regex", regex);
+                                v("grammar", grammar);
+                              },
+                              {"structured_outputs"}));
     if (!json.is_null()) add("structured_outputs", schema_from("structured_outputs/json", json));
     if (!choice.is_null()) add("structured_outputs", choices_from("structured_outputs/choice", choice));
     if (!regex.empty()) add("structured_outputs", from_member("structured_outputs/regex", Grammar::from_regex(regex)));

@@ -13,7 +13,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 MODEL = pathlib.Path(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf")
-PAGES = ["bytes", "clustering", "matches", "sampling", "tiles", "windows"]
+PAGES = ["bytes", "clustering", "matches", "sampling", "structured", "tiles", "windows"]
 MINILM = pathlib.Path(os.environ["LOOM_DATA"], "minilm")
 
 
