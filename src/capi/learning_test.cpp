@@ -160,7 +160,7 @@ std::string list_of(loom_network n) {
 // A trainer that cannot be made leaves types, values and sessions of the network as they were.
 TEST(CapiTraining, ATrainerThatFailsLeavesTheNetworkAsItWas) {
   const Data data;
-  const loom_batch batch = data.batch(true);
+  const loom::test::Batch batch = data.with_classes();
   const loom_network n = chain();
   const std::string weights = weights_of(n), list = list_of(n);
   loom_trainer good = 0, trainer = 0;
@@ -185,13 +185,13 @@ TEST(CapiTraining, ATrainerThatFailsLeavesTheNetworkAsItWas) {
   const std::string run =
       R"({"epochs":1,"batch_size":30,"loss":"softmax_crossentropy","dtype":"float16","qat_scale":"frozen"})";
   loom_blob outcome = 0;
-  EXPECT_EQ(loom_training_run(run.data(), run.size(), n, &batch, nullptr, nullptr, &outcome), LOOM_INVALID_CONFIG);
+  EXPECT_EQ(loom_training_run(run.data(), run.size(), n, batch.get(), nullptr, nullptr, &outcome), LOOM_INVALID_CONFIG);
   EXPECT_NE(std::string(loom_last_error()).find("qat_scale"), std::string::npos) << loom_last_error();
   EXPECT_EQ(list_of(n), list);
   EXPECT_EQ(weights_of(n), weights);
   // The trainer that was made before still works: nothing was edited.
   auto step = sized<loom_training_step>();
-  EXPECT_EQ(loom_trainer_step(good, &batch, 0, &step), LOOM_OK) << loom_last_error();
+  EXPECT_EQ(loom_trainer_step(good, batch.get(), 0, &step), LOOM_OK) << loom_last_error();
   for (const loom_handle h : {good, n}) EXPECT_EQ(loom_release(h), LOOM_OK);
 }
 

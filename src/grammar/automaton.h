@@ -37,7 +37,7 @@ class Automaton {
   std::size_t num_nodes() const { return nodes_.size(); }
   // Whether a finite text leads from the node to the end of its rule. Others are never entered.
   bool is_live(NodeId id) const { return live_[id]; }
-  // Bytes that no set tells apart are one class.
+  // Bytes that are in the same sets are one class.
   std::size_t num_classes() const { return num_classes_; }
   std::uint8_t class_of(std::uint8_t byte) const { return classes_[byte]; }
   // Of a node of kind Bytes.

@@ -1,5 +1,5 @@
 #pragma once
-// What a generated text may be, compiled from a JSON Schema, a grammar file of llama.cpp (GBNF), a regular expression or
+// The form of a generated text, compiled from a JSON Schema, a grammar file of llama.cpp (GBNF), a regular expression or
 // a list of texts. A GrammarState follows one text and reports the tokens that may come next.
 //
 // Documents that fit a JSON Schema are written with properties in the order of the schema (then additional ones), with
@@ -28,7 +28,7 @@ class Runner;
 class Grammar {
  public:
   // Every create function: InvalidArgument with the place for bad syntax and, by name, for what is not supported;
-  // LimitExceeded for what needs too many states.
+  // LimitExceeded for a form with too many states.
   static Result<std::shared_ptr<const Grammar>> from_schema(std::string_view json_schema);
   static Result<std::shared_ptr<const Grammar>> from_parsed_schema(const Json& json_schema);
   static Result<std::shared_ptr<const Grammar>> from_gbnf(std::string_view text);

@@ -1,5 +1,5 @@
 // JSON Schema (2020-12, and draft 7's names where they mean the same) as rules. A value must satisfy a set of schemas
-// at once: references and allOf add to the set, anyOf and oneOf choose. What remains are keywords of one level, which
+// at once: references and allOf add to the set, anyOf and oneOf choose. The others are keywords of one level, which
 // each type of value answers for itself, as the specification says.
 
 #include <algorithm>

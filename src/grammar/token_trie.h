@@ -22,7 +22,7 @@ class TokenTrie {
 
   struct Entry {
     std::uint32_t end = 0;     // the entry that follows the last below this one
-    std::uint32_t tokens = 0;  // first of those that end here, up to those of the next entry
+    std::uint32_t tokens = 0;  // first of those that end at this byte, up to those of the next entry
     std::uint16_t depth = 0;   // 1 for a first byte
     std::uint8_t byte = 0;
   };

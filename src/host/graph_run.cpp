@@ -20,15 +20,15 @@ namespace {
 using graph::Type;
 using graph::Value;
 
-struct NpyType {
+struct ValueType {
   DType dtype;
   Type type;
 };
-constexpr std::array kNpyTypes{
-    NpyType{DType::float32, Type::f32}, NpyType{DType::float64, Type::f64}, NpyType{DType::float16, Type::f16},
-    NpyType{DType::int8, Type::i8},     NpyType{DType::int16, Type::i16},   NpyType{DType::int32, Type::i32},
-    NpyType{DType::int64, Type::i64},   NpyType{DType::uint8, Type::u8},    NpyType{DType::uint16, Type::u16},
-    NpyType{DType::uint32, Type::u32},  NpyType{DType::uint64, Type::u64}};
+constexpr std::array kValueTypes{
+    ValueType{DType::float32, Type::f32}, ValueType{DType::float64, Type::f64}, ValueType{DType::float16, Type::f16},
+    ValueType{DType::int8, Type::i8},     ValueType{DType::int16, Type::i16},   ValueType{DType::int32, Type::i32},
+    ValueType{DType::int64, Type::i64},   ValueType{DType::uint8, Type::u8},    ValueType{DType::uint16, Type::u16},
+    ValueType{DType::uint32, Type::u32},  ValueType{DType::uint64, Type::u64}};
 
 Result<Value> value_of_file(const std::string& path) {
   if (!path.ends_with(".npy") && !holds(path, FileKind::Npy)) {
@@ -47,7 +47,7 @@ Result<Value> value_of_file(const std::string& path) {
   }
   LOOM_TRY(const NpyArray array, read_npy(path));
   if (array.is_bool) return graph::value_from_bytes(Type::boolean, array.shape, array.bytes.bytes());
-  for (const NpyType& row : kNpyTypes)
+  for (const ValueType& row : kValueTypes)
     if (row.dtype == array.dtype) {
       const std::size_t bytes = graph::stored_bytes(row.type, graph::count(array.shape));
       return graph::value_from_bytes(row.type, array.shape, array.bytes.bytes().first(bytes));
@@ -229,7 +229,7 @@ Result<void> write_value_npy(const std::string& path, const Value& value) {
     LOOM_TRY(const auto bytes, graph::bytes_of_value(value));
     return write_npy(path, DType::uint8, value.dims, bytes, true);
   }
-  for (const NpyType& row : kNpyTypes)
+  for (const ValueType& row : kValueTypes)
     if (row.type == value.type) {
       LOOM_TRY(const auto bytes, graph::bytes_of_value(value));
       return write_npy(path, row.dtype, value.dims, bytes);

@@ -48,12 +48,10 @@ loom::Result<double> take_steps(const loom::Trainer& trainer, const Floats& inpu
                                 const std::vector<std::uint64_t>& shape, std::int64_t steps,
                                 const loom::Cancel& cancel) {
   auto batch = loom::sized<loom_batch>();
-  batch.inputs = inputs.data();
-  batch.inputs_count = inputs.size();
-  batch.shape = shape.data();
-  batch.shape_count = shape.size();
-  batch.targets = targets.data();
-  batch.targets_count = targets.size();
+  const loom_tensor x = loom::tensor_of(inputs.data(), inputs.size(), shape.data(), shape.size());
+  const loom_tensor y = loom::tensor_of(targets.data(), targets.size());
+  batch.inputs = &x;
+  batch.targets = &y;
   double loss = kNoLoss;
   for (std::int64_t i = 0; i < steps; ++i) {
     auto step = trainer.step(batch, cancel);
@@ -157,8 +155,9 @@ bool Network::teach(Floats inputs, Floats targets, std::int64_t samples, double 
     tween_ = *made;
     tween_shape_ = shape;
   }
-  if (auto run = tween_.forward(inputs, shape); !run) return fail(run.error());
-  auto step = tween_.step(targets, rate);
+  if (auto run = tween_.forward(loom::tensor_of(inputs.data(), inputs.size(), shape.data(), shape.size())); !run)
+    return fail(run.error());
+  auto step = tween_.step(loom::tensor_of(targets.data(), targets.size()), rate);
   return step ? true : fail(step.error());
 }
 
@@ -214,7 +213,7 @@ const loom::StepState* Mesh::state_at(std::int64_t state) {
 }
 
 bool Mesh::set_one(const loom::StepState& state, const float* values, std::size_t size) {
-  auto set = state.set_input({values, size}, true);
+  auto set = state.set_input(loom::tensor_of(values, size), true);
   return set ? true : fail(set.error());
 }
 
@@ -247,8 +246,8 @@ bool Mesh::step(std::int64_t ticks) {
 bool Mesh::append_output(const loom::StepState& state, Floats& out) {
   auto output = state.output(-1);
   if (!output) return fail(output.error());
-  const auto& values = std::get<0>(*output);
-  out.insert(out.end(), values.begin(), values.end());
+  const auto* const values = static_cast<const float*>(output->data);
+  out.insert(out.end(), values, values + output->data_size / sizeof(float));
   return true;
 }
 
@@ -274,7 +273,7 @@ bool Mesh::teach(Floats targets, double rate) {
     if (!made) return fail(made.error());
     tween_ = *made;
   }
-  auto step = tween_.step(handles_, targets, rate);
+  auto step = tween_.step(handles_, loom::tensor_of(targets.data(), targets.size()), rate);
   return step ? true : fail(step.error());
 }
 

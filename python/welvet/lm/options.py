@@ -127,7 +127,7 @@ def generation_options(
         date: A datetime.date or "YYYY-MM-DD", for chat templates that write the day; None: they write none.
         continue_final_message: True continues the last message of a list instead of answering it.
         schema: A JSON Schema, a dict or a text: the answer is JSON that satisfies it. An answer that max_tokens cuts is
-            the beginning of such a text, here and with the next three options, of which one can be set.
+            the beginning of such a text, with this option and the next three, of which one can be set.
         grammar: A grammar in llama.cpp's GBNF, which the answer satisfies.
         regex: A regular expression that matches the whole answer.
         choices: A list of texts, of which the answer is one.
