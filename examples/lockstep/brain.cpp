@@ -42,17 +42,9 @@ loom::NetworkSession session_of(const loom::Network& network, const std::string&
 }
 
 // A tensor over memory of the caller.
-loom_tensor tensor_over(const float* data, std::size_t count, const std::uint64_t* shape, std::size_t extents) {
-  auto tensor = loom::sized<loom_tensor>();
-  tensor.element = LOOM_ELEMENT_FLOAT32;
-  tensor.data = const_cast<float*>(data), tensor.data_size = count * sizeof(float);
-  tensor.shape = shape, tensor.shape_count = extents;
-  return tensor;
-}
-
 std::vector<float> values_of(const loom::Network& network, const WeightInfo& weight) {
   std::vector<float> values(weight.count);
-  network.get_weight(weight.name, tensor_over(values.data(), values.size(), nullptr, 0));
+  network.get_weight(weight.name, loom::tensor_of(values.data(), values.size()));
   return values;
 }
 
@@ -65,14 +57,14 @@ Brain::Brain(std::uint32_t seed, const std::string& isa)
 
 void Brain::learn(const Inputs& inputs, const Outputs& targets) {
   auto batch = loom::sized<loom_batch>();
-  batch.inputs = inputs.data(), batch.inputs_count = inputs.size();
-  batch.shape = kShape, batch.shape_count = 2;
-  batch.targets = targets.data(), batch.targets_count = targets.size();
+  const loom_tensor x = loom::tensor_of(inputs.data(), inputs.size(), kShape, 2);
+  const loom_tensor y = loom::tensor_of(targets.data(), targets.size());
+  batch.inputs = &x, batch.targets = &y;
   trainer_.step(batch);
 }
 
 Outputs Brain::act(const Inputs& inputs) {
-  const loom_tensor y = session_.forward(tensor_over(inputs.data(), inputs.size(), kShape, 2));
+  const loom_tensor y = session_.forward(loom::tensor_of(inputs.data(), inputs.size(), kShape, 2));
   const float* const values = static_cast<const float*>(y.data);
   return {values[0], values[1]};
 }
@@ -91,7 +83,7 @@ void Brain::flip(const std::string& name, std::size_t index, unsigned bit) {
     if (index >= weight.count || bit > 31) throw std::out_of_range("--flip: " + name + " has no such bit");
     std::vector<float> values = values_of(network_, weight);
     values[index] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(values[index]) ^ (1U << bit));
-    network_.set_weight(name, tensor_over(values.data(), values.size(), nullptr, 0));
+    network_.set_weight(name, loom::tensor_of(values.data(), values.size()));
     return;
   }
   throw std::out_of_range("--flip: there is no weight " + name);

@@ -34,7 +34,7 @@ void check(bool is_right, const std::string& text) {
   std::printf("FAILED: %s\n", text.c_str());
 }
 template <class A, class B>
-void equal(const A& came, const B& expected, const std::string& text) {
+void check_equal(const A& came, const B& expected, const std::string& text) {
   std::ostringstream out;
   out << text << ": got " << came << ", expected " << expected;
   check(came == expected, out.str());
@@ -466,7 +466,7 @@ class Object {  // a script's reference
     GDExtensionCallError error{};
     method.info.call_func(method.info.method_userdata, object_->data, pointers.data(),
                           static_cast<GDExtensionInt>(pointers.size()), result.memory, &error);
-    equal(static_cast<int>(error.error), static_cast<int>(GDEXTENSION_CALL_OK), std::string("call of ") + name);
+    check_equal(static_cast<int>(error.error), static_cast<int>(GDEXTENSION_CALL_OK), std::string("call of ") + name);
     return result;
   }
   // As compiled scripts call methods whose types are known.
@@ -551,22 +551,22 @@ constexpr const char* kTrainedHash = "6e62a74adf6ec2038f69174b469e77483ad9cb09e5
 
 void language(const std::string& path) {
   Object model("LoomModel");
-  equal(model.flag("load_model", "no_such_file.gguf"), false, "load_model of a wrong path");
+  check_equal(model.flag("load_model", "no_such_file.gguf"), false, "load_model of a wrong path");
   const auto signals = model.signals();
   check(signals.size() == 1 && signals[0][1] == "NotFound" && signals[0][2].find("no_such_file") != std::string::npos,
         "a wrong path emits failed with code and text");
-  equal(model.text("generate", "x"), "", "generate without a model");
-  equal(model.last_code(), "InvalidState", "generate without a model");
-  equal(model.flag("load_model", path), true, "load_model: " + model.text("error_text"));
-  equal(model.text("generate", kQuestion), kAnswer, "generate");
-  equal(model.text("hash").substr(0, 8), kReadmeHash, "hash of generate");
+  check_equal(model.text("generate", "x"), "", "generate without a model");
+  check_equal(model.last_code(), "InvalidState", "generate without a model");
+  check_equal(model.flag("load_model", path), true, "load_model: " + model.text("error_text"));
+  check_equal(model.text("generate", kQuestion), kAnswer, "generate");
+  check_equal(model.text("hash").substr(0, 8), kReadmeHash, "hash of generate");
   check(model.flag("stream", kQuestion), "stream begins");
-  equal(model.call_typed("is_busy").any().flag, true, "a typed call");
+  check_equal(model.call_typed("is_busy").any().flag, true, "a typed call");
   std::string said;
   const auto end = wait_for(model, &said);
   check(end == std::vector<std::string>{"finished", kAnswer}, "stream ends with " + end[0]);
-  equal(said, kAnswer, "the tokens of stream");
-  equal(model.text("hash").substr(0, 8), kReadmeHash, "hash of stream");
+  check_equal(said, kAnswer, "the tokens of stream");
+  check_equal(model.text("hash").substr(0, 8), kReadmeHash, "hash of stream");
   for (const int frames : {0, 1, 10}) {
     model.flag("stream", "Tell me a long story.", 400);
     for (int i = 0; i < frames; ++i) {
@@ -577,7 +577,7 @@ void language(const std::string& path) {
     const auto ended = wait_for(model);
     check(ended[0] == "failed" && ended[1] == "Cancelled", "cancel ends with " + ended[0]);
   }
-  equal(model.text("generate", kQuestion), kAnswer, "an answer after cancels");
+  check_equal(model.text("generate", kQuestion), kAnswer, "an answer after cancels");
 }
 
 void chats(const std::string& path) {
@@ -587,15 +587,15 @@ void chats(const std::string& path) {
   Object chat("LoomChat"), other("LoomChat");
   check(chat.flag("begin", model.variant()), "begin: " + chat.text("error_text"));
   check(chat.flag("say", "The key to the gate is under the oak."), "say");
-  equal(wait_for(chat)[0], "finished", "an answer of a chat");
+  check_equal(wait_for(chat)[0], "finished", "an answer of a chat");
   check(chat.flag("save_chat", "user://chat.json"), "save_chat: " + chat.text("error_text"));
   check(other.flag("begin", model.variant(), ""), "begin");
   check(other.flag("load_chat", "user://chat.json"), "load_chat: " + other.text("error_text"));
-  equal(other.text("messages"), chat.text("messages"), "the conversation that was loaded");
+  check_equal(other.text("messages"), chat.text("messages"), "the conversation that was loaded");
   const std::string answer = other.text("ask", "Where is the key to the gate?");
   check(answer.find("oak") != std::string::npos, "the place was said: " + answer);
-  equal(other.flag("begin", chat.variant()), false, "begin with another object");
-  equal(other.last_code(), "InvalidArgument", "begin with another object");
+  check_equal(other.flag("begin", chat.variant()), false, "begin with another object");
+  check_equal(other.last_code(), "InvalidArgument", "begin with another object");
   // Freed at any moment.
   for (int i = 0; i < 6; ++i) {
     Object gone("LoomChat");
@@ -627,7 +627,7 @@ void networks() {
   check(network.flag("load_network", kSpec), "load_network: " + network.text("error_text"));
   const std::vector<float> x = {0, 0, 0, 1, 1, 0, 1, 1}, y = {0, 1, 1, 2};
   network.call("train", x, y, 4, 100, R"({"loss": "mse", "learning_rate": 0.1})");
-  equal(network.text("hash"), kTrainedHash, "weights after 100 steps");
+  check_equal(network.text("hash"), kTrainedHash, "weights after 100 steps");
   // An Array of whole numbers.
   Any* list = make(GDEXTENSION_VARIANT_TYPE_ARRAY);
   for (int i = 0; i < 2; ++i) {
@@ -644,12 +644,12 @@ void networks() {
   check(mesh.flag("teach", std::vector<float>{2, 1}, 0.01), "teach: " + mesh.text("error_text"));
   const Variant bytes = mesh.call("snapshot", 0);
   check(mesh.flag("restore", 1, bytes), "restore: " + mesh.text("error_text"));
-  equal(mesh.text("hash", 1), mesh.text("hash", 0), "a state that was restored");
+  check_equal(mesh.text("hash", 1), mesh.text("hash", 0), "a state that was restored");
   for (const std::vector<Variant>& wrong :
        std::vector<std::vector<Variant>>{{}, {Variant(1)}, {Variant()}, {Variant("a"), Variant("b")}}) {
     Object model("LoomModel");
     model.call_with("generate", wrong);
-    equal(model.last_code(), "InvalidArgument", "wrong arguments");
+    check_equal(model.last_code(), "InvalidArgument", "wrong arguments");
   }
 }
 
@@ -689,7 +689,7 @@ int main(int count, char** words) {
   read_description(words[2], words[3]);
   for (const auto& [name, size] : std::map<std::string, std::size_t>{
            {"Variant", 24}, {"String", 8}, {"StringName", 8}, {"Array", 8}, {"PackedFloat32Array", 16}}) {
-    equal(about.sizes[name], size, "size of " + name);
+    check_equal(about.sizes[name], size, "size of " + name);
   }
   void* library = dlopen(words[1], RTLD_NOW | RTLD_LOCAL);
   if (!library) return std::printf("%s\n", dlerror()), 1;
@@ -699,7 +699,7 @@ int main(int count, char** words) {
   for (int level = 0; level <= GDEXTENSION_INITIALIZATION_SCENE; ++level) {
     initialization.initialize(initialization.userdata, static_cast<GDExtensionInitializationLevel>(level));
   }
-  equal(classes.size(), 4u, "classes");
+  check_equal(classes.size(), 4u, "classes");
   for (const auto& [name, of] : classes) {
     for (const auto& [method, about_it] : of.methods) std::printf("METHOD %s\n", about_it.listed(name).c_str());
   }
@@ -712,12 +712,12 @@ int main(int count, char** words) {
   }
   rounds(is_quick ? 50 : 1000);
   frame();
-  equal(instances.size(), 0u, "objects at the end");
-  equal(live.load(), registered, "values of the engine at the end");
+  check_equal(instances.size(), 0u, "objects at the end");
+  check_equal(live.load(), registered, "values of the engine at the end");
   for (int level = GDEXTENSION_INITIALIZATION_SCENE; level >= 0; --level) {
     initialization.deinitialize(initialization.userdata, static_cast<GDExtensionInitializationLevel>(level));
   }
-  equal(classes.size(), 0u, "classes after the end");
+  check_equal(classes.size(), 0u, "classes after the end");
   dlclose(library);
   std::printf("Godot %s: %d failures\n", words[3], failures);
   return failures ? 1 : 0;

@@ -30,6 +30,7 @@ static void learn(void) {
   float inputs[4 * 8], targets[4 * 4];
   uint64_t shape[2] = {4, 8};
   loom_compute_options compute = {sizeof compute};
+  loom_tensor x = {sizeof x}, y = {sizeof y};
   loom_batch batch = {sizeof batch};
   loom_training_step outcome = {sizeof outcome};
   loom_network network = 0;
@@ -39,9 +40,10 @@ static void learn(void) {
   compute.thread_count = 1;
   need("network", loom_network_from_json(kSpec, strlen(kSpec), NULL, &network));
   need("trainer", loom_trainer_create(network, kLearning, strlen(kLearning), shape, 2, &compute, &trainer));
-  batch.inputs = inputs, batch.inputs_count = 4 * 8;
-  batch.shape = shape, batch.shape_count = 2;
-  batch.targets = targets, batch.targets_count = 4 * 4;
+  x.element = y.element = LOOM_ELEMENT_FLOAT32;
+  x.data = inputs, x.data_size = sizeof inputs, x.shape = shape, x.shape_count = 2;
+  y.data = targets, y.data_size = sizeof targets;
+  batch.inputs = &x, batch.targets = &y;
   for (step = 0; step < 500; ++step) {
     for (i = 0; i < 4; ++i) {
       for (j = 0; j < 8; ++j) inputs[8 * i + j] = (float)((step * 31 + i * 7 + j * 3) % 17) / 16 - 0.5f;
