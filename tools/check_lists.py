@@ -35,7 +35,7 @@ NO_FORMAT = {"pipeline", "numpy", "series"}
 # Least and greatest opset that is read, and the one that is written.
 OPSETS = (("src/graph/model.h", r"kLeastOpset = "), ("src/graph/model.h", r"kMostOpset = "), ("src/io/onnx_writer/graph_writer.cpp", r"kOpset = "))
 # Named as missing: where it would be.
-ABSENT = {"processes in lockstep": "examples/lockstep"}
+ABSENT = {"Apps for phones": "examples/phones"}
 
 
 def read(name):

@@ -180,10 +180,10 @@ Result<void> check_options(const CLI::App& app, const GenerateOptions& o) {
   if (!o.common.json && given("--logprobs"))
     return fail(Code::InvalidArgument, "--logprobs are reported with --json only");
   if (o.show_prompt)
-    for (const char* name : {"--kv", "--save-kv", "--receipt", "--logprobs", "--max-tokens", "--temp", "--stop",
-                             "--ignore-eos", "--repetition-penalty", "--frequency-penalty", "--presence-penalty",
-                             "--repeat-last-n", "--logit-bias", "--speculate", "--schema", "--grammar", "--regex",
-                             "--choice"})
+    for (const char* name :
+         {"--kv", "--save-kv", "--receipt", "--logprobs", "--max-tokens", "--temp", "--stop", "--ignore-eos",
+          "--repetition-penalty", "--frequency-penalty", "--presence-penalty", "--repeat-last-n", "--logit-bias",
+          "--speculate", "--schema", "--grammar", "--regex", "--choice"})
       if (given(name))
         return fail(Code::InvalidArgument, "{} has no effect with --show-prompt, which writes no answer", name);
   return o.generation.check_effects(app);

@@ -76,10 +76,10 @@ class Generator {
   // Reads one chunk of the prompt (Session::chunk_rows), or feeds and draws tokens until a piece of text has settled,
   // kTokensPerStep of them at most and one where the model brings no tokenizer. Setting `*cancel` ends the generation
   // with "cancelled" and what was generated so far; while the prompt is read the session then holds what it held before
-  // the generation. InvalidState where no token of the vocabulary continues the text by the grammar. Forwards run: those
-  // of the prompt, and one per token but the last. A generation that has ended is done again. NonFinite for logits;
-  // InvalidState where the session has another length than the last step left. After an error every further call
-  // returns it, and one that came while the prompt was read leaves the session as before.
+  // the generation. InvalidState where no token of the vocabulary continues the text by the grammar. Forwards run:
+  // those of the prompt, and one per token but the last. A generation that has ended is done again. NonFinite for
+  // logits; InvalidState where the session has another length than the last step left. After an error every further
+  // call returns it, and one that came while the prompt was read leaves the session as before.
   Result<Step> next(const std::atomic<bool>* cancel = nullptr);
   static constexpr int kTokensPerStep = 8;
 
