@@ -271,7 +271,8 @@ Result<Receipt> receipt_of(const LanguageModel& model, const Session& session, c
     return fail(Code::InvalidState, "the answer {}: only a complete one has a receipt",
                 g.stop_reason == StopReason::NotYet ? "is not complete" : "was stopped");
   if (options.grammar != nullptr)
-    return fail(Code::Unsupported, "an answer by a schema, grammar, pattern or list of choices: receipts do not hold these");
+    return fail(Code::Unsupported,
+                "an answer by a schema, grammar, pattern or list of choices: receipts do not hold these");
   prompt.ids = g.prompt_ids;
   LOOM_TRY(Receipt out, receipt_of_model(Receipt::Command::generate, model, session, std::move(prompt)));
   out.generation = options;

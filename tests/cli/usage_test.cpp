@@ -256,7 +256,8 @@ TEST_F(Usage, no_option_of_generate_is_without_effect) {
   test::write_all(temp("template.jinja"),
                   "{{ mood }}{{ tools and tools[0].function.name }}{{ strftime_now('%d') if strftime_now is defined "
                   "}}{{ messages[0].content }}");
-  test::write_all(temp("schema.json"), R"({"type":"object","properties":{"n":{"type":"integer","maximum":9,"minimum":1}},
+  test::write_all(temp("schema.json"),
+                  R"({"type":"object","properties":{"n":{"type":"integer","maximum":9,"minimum":1}},
                                           "required":["n"],"additionalProperties":false})");
   test::write_all(temp("grammar.gbnf"), "root ::= \"[\" [0-9]{2} \"]\"");
   const std::map<std::string, Args> values = {

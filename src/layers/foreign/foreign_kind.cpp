@@ -30,7 +30,8 @@ struct GivenSetting {
 
   void fields(ConfigVisitor& visit) {
     visit({"key", "The key in specs"}, setting.key);
-    visit.choice({"type", "Type of its values"}, setting.type, {"integer", "number", "boolean", "choice", "activation"});
+    visit.choice({"type", "Type of its values"}, setting.type,
+                 {"integer", "number", "boolean", "choice", "activation"});
     visit({"help", "One line for manuals"}, setting.help);
     visit({"min", "The least integer or number"}, min);
     visit({"max", "The greatest integer or number"}, max);

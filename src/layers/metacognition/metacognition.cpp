@@ -44,8 +44,7 @@ void MetaRule::fields(ConfigVisitor& visit) {
                {"none", "std_above", "std_below", "avg_above", "avg_below", "max_above", "active_below",
                 "gradient_storm", "gain_drift"});
   visit({"threshold", "Number that the condition compares with"}, threshold);
-  visit.choice({"command", "Request: another kind of layer, morph (another type), reset (to the identity)"},
-               command,
+  visit.choice({"command", "Request: another kind of layer, morph (another type), reset (to the identity)"}, command,
                {"dense|70", "cnn1|80", "rnn|81", "softmax|83", "rmsnorm|90", "swiglu|91", "mha|92", "lstm|93",
                 "kmeans|98", "morph|99", "reset|101"});
   visit({"param", "kmeans: clusters; morph: number of the type; without self_only the x of a cell"}, param);
@@ -56,8 +55,9 @@ void MetaRule::fields(ConfigVisitor& visit) {
 void Metacognition::fields(FieldVisitor& visit) {
   visit({"meta_observed_layer", "Required. The layer f"}, observed_);
   visit({"meta_network", "The layer that makes m of what meta_source names; an effect needs one"}, network_);
-  visit.choice({"meta_source", "Input of the meta network: x, six figures of f(x), those of the last 100 calls, or f(x)"},
-               config_.source, {"input", "stats", "history", "activations"});
+  visit.choice(
+      {"meta_source", "Input of the meta network: x, six figures of f(x), those of the last 100 calls, or f(x)"},
+      config_.source, {"input", "stats", "history", "activations"});
   visit.choice({"meta_effect", "gate: y = f(x) sigmoid(m0); noise: up to m0; intervention: m1... where m0 > 0.5"},
                config_.effect, {"none", "gate", "noise", "intervention"});
   visit.objects({"meta_rules", "A list: conditions on the figures, and what each asks for; without it three rules"},

@@ -185,9 +185,8 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
   });
   const Scratch scratch{exec.arena.take<float>(most), exec.arena.take<float>(most_sums)};
   if (exec.rehearsal()) return;
-  each_piece([&](const SequenceRows& run) {
-    Attention(exec, config, run, caches[run.sequence], scratch).run(q, k, v, out);
-  });
+  each_piece(
+      [&](const SequenceRows& run) { Attention(exec, config, run, caches[run.sequence], scratch).run(q, k, v, out); });
 }
 
 }  // namespace loom::gpu
