@@ -1,6 +1,6 @@
 // Any text as a journal, a record of timings or a lineage: lines that come back as they were written, or an Error;
-// resuming never keeps more than whole lines. An input may hold several journals, with the byte 0xFF, which no UTF-8 has,
-// between two: so a few files reach every edge (tools/join_corpus.py).
+// resuming never keeps more than whole lines. An input may hold several journals, with the byte 0xFF, which no UTF-8
+// has, between two: so a few files reach every edge (tools/join_corpus.py).
 
 #include <unistd.h>
 

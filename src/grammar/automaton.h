@@ -28,8 +28,8 @@ class Automaton {
  public:
   static constexpr std::size_t kMostNodes = std::size_t{1} << 18;
 
-  // InvalidArgument for a rule that begins with itself and for rules that no finite text satisfies; LimitExceeded beyond
-  // kMostNodes.
+  // InvalidArgument for a rule that begins with itself and for rules that no finite text satisfies; LimitExceeded
+  // beyond kMostNodes.
   static Result<Automaton> create(const Rules& rules, RuleId root);
 
   NodeId start() const { return start_; }

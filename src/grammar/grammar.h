@@ -1,6 +1,6 @@
 #pragma once
-// The form of a generated text, compiled from a JSON Schema, a grammar file of llama.cpp (GBNF), a regular expression or
-// a list of texts. A GrammarState follows one text and reports the tokens that may come next.
+// The form of a generated text, compiled from a JSON Schema, a grammar file of llama.cpp (GBNF), a regular expression
+// or a list of texts. A GrammarState follows one text and reports the tokens that may come next.
 //
 // Documents that fit a JSON Schema are written with properties in the order of the schema (then additional ones), with
 // no blanks, one space or a line break and its indentation between tokens, and integers without fraction.

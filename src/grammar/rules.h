@@ -1,6 +1,6 @@
 #pragma once
-// Expressions that the compilers of schemas, grammar files and patterns write and the automaton is built of. Internal to
-// grammar/.
+// Expressions that the compilers of schemas, grammar files and patterns write and the automaton is built of. Internal
+// to grammar/.
 
 #include <compare>
 #include <cstdint>

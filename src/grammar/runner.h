@@ -1,6 +1,6 @@
 #pragma once
-// Runs an automaton: sets of (node, stack) become numbered states, whose followers are found once and kept. Stacks share
-// their frames. Internal to grammar/.
+// Runs an automaton: sets of (node, stack) become numbered states, whose followers are found once and kept. Stacks
+// share their frames. Internal to grammar/.
 
 #include <compare>
 #include <cstdint>
