@@ -123,7 +123,9 @@ TEST(Walks, DocumentsAreJudged) {
     for (const Json& document : each[1]) found.push_back((*made)->matches(*as_string(document)).value());
     out.push_back(found);
   }
-  if (path.empty()) EXPECT_EQ(dump_json(out), "[[true,false]]");
+  if (path.empty()) {
+    EXPECT_EQ(dump_json(out), "[[true,false]]");
+  }
   if (const std::string to = setting("LOOM_MATCH_OUT", ""); !to.empty()) test::write_all(to, dump_json(out));
 }
 

@@ -326,15 +326,12 @@ TEST(Trainer, lbfgs_refuses_clipping_and_f16) {  // T-24
   EXPECT_TRUE(Trainer::create(network, config)) << "bf16 has no loss scale";
 }
 
-// Counts the batches that ran backward.
-class CountsBatches final : public PassWatch {
+// Counts the layers that ran backward.
+class CountsBackward final : public LayerWatch {
  public:
-  void begin(PassKind kind, std::uint64_t /*step*/, const Wiring& /*wiring*/) override {
-    batches += kind == PassKind::Backward;
-  }
   void after_forward(const Layer& /*layer*/, const ConstView& /*x*/, const ConstView& /*y*/) override {}
-  void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override {}
-  std::size_t batches = 0;
+  void after_backward(const Layer& /*layer*/, const ConstView& /*dy*/, const ConstView& /*dx*/) override { ++layers; }
+  std::size_t layers = 0;
 };
 
 // A step whose first try is accepted runs the batch where it begins and where it ends. Running statistics have counted
@@ -347,12 +344,12 @@ TEST(Trainer, lbfgs_runs_its_batch_once_for_each_point_of_the_line) {  // T-24
     TrainerConfig config;
     config.lbfgs_history = 3, config.schedule.learning_rate = 1e-3;
     Learner run({{"seed", 1}, {"layers", layers}}, Shape::of({2, 4}), config);
-    CountsBatches watch;
+    CountsBackward watch;
     run.trainer->session().watch(&watch);
     for (int step = 0; step < 4; ++step) EXPECT_TRUE(run.trainer->step(samples));
     run.trainer->session().watch(nullptr);
     EXPECT_EQ(run.trainer->lbfgs_pairs().size(), 3u) << "every step has moved the weights";
-    return static_cast<double>(watch.batches) / 4;
+    return static_cast<double>(watch.layers) / static_cast<double>(4 * layers.size());
   };
   EXPECT_EQ(batches_of_a_step({dense(4, 3), dense(3, 2)}), 2);
   EXPECT_EQ(batches_of_a_step({dense(4, 3), batchnorm, dense(3, 2)}), 3);

@@ -174,7 +174,7 @@ void memory_is_flat() {
     const auto net = loom::Network::from_json(kSpec);
     Numbers x({8, 6}, 1), y({8, 3}, 7);
     loom::NetworkSession::create(net).forward(x.tensor());
-    loom::Trainer::create(net, R"({"loss": "mse"})", x.shape).step(batch_of(x, y));
+    loom::Trainer::create(net, R"({"loss": "mse"})", x.shape).step(batch_of(x.tensor(), y.tensor()));
     EXPECT(refused([] { loom::Network::from_json("{"); }) != LOOM_OK);
   }
   EXPECT(resident() - before < 1024);

@@ -82,8 +82,9 @@ ADDITIONS = {
     ]),
     "task": (["src/evolution/tasks/halves.cpp"], [
         ("src/evolution/tasks/task.h", "std::unique_ptr<Task> xor_task();", "Result<std::unique_ptr<Task>> halves_task();"),
-        ("src/evolution/run/config.cpp", "std::string_view, 5> kTasks", (r'5> kTasks = \{', '6> kTasks = {"halves", ')),
-        ("src/evolution/run/config.cpp", 'if (c.name == "xor") return xor_task();', '  if (c.name == "halves") return halves_task();'),
+        ("src/evolution/tasks/task.h", "enum class TaskKind", (r"Idx }", "Idx, Halves }")),
+        ("src/evolution/tasks/task.h", "std::string_view, 5> kTaskNames", (r'5> kTaskNames = \{(.*)\}', r'6> kTaskNames = {\1, "halves"}')),
+        ("src/evolution/run/config.cpp", "case TaskKind::Xor: return xor_task();", "    case TaskKind::Halves: return halves_task();"),
     ]),
 }
 # The rows of the first table of docs/internals/adding.md, which says how many files each takes to run.

@@ -270,9 +270,15 @@ void register_signal(void* handle, const char* of, const Signal& signal) {
 
 }  // namespace
 
+#ifdef _WIN32
+#define LOOM_GODOT_EXPORT __declspec(dllexport)
+#else
+#define LOOM_GODOT_EXPORT __attribute__((visibility("default")))
+#endif
+
 extern "C" {
 
-void GDN_EXPORT godot_gdnative_init(godot_gdnative_init_options* options) {
+void LOOM_GODOT_EXPORT godot_gdnative_init(godot_gdnative_init_options* options) {
   api = options->api_struct;
   for (unsigned int i = 0; i < api->num_extensions; ++i) {
     if (api->extensions[i]->type == GDNATIVE_EXT_NATIVESCRIPT) {
@@ -282,9 +288,9 @@ void GDN_EXPORT godot_gdnative_init(godot_gdnative_init_options* options) {
   engine.prepare();
 }
 
-void GDN_EXPORT godot_gdnative_terminate(godot_gdnative_terminate_options*) { Workers::join_all(); }
+void LOOM_GODOT_EXPORT godot_gdnative_terminate(godot_gdnative_terminate_options*) { Workers::join_all(); }
 
-void GDN_EXPORT godot_nativescript_init(void* handle) {
+void LOOM_GODOT_EXPORT godot_nativescript_init(void* handle) {
   for (const Class& of : classes()) {
     // The table lasts as long as the library.
     void* which = const_cast<Class*>(&of);

@@ -266,12 +266,12 @@ TEST(Spec, PrintedSpecsNameWidthsAsOtherFrameworksDo) {  // J-12
   ASSERT_TRUE(made) << made.error().text();
   const Json printed = printed_spec(made->network), stored = network_to_json(made->network);
   const Json& layers = printed["layers"][0]["sequential_layers"];
-  EXPECT_EQ(layers[0], (Json{{"type", "dense"}, {"in_features", 6}, {"out_features", 5}}));
-  EXPECT_EQ(layers[1], (Json{{"type", "lstm"}, {"input_size", 5}, {"hidden_size", 4}}));
-  EXPECT_EQ(layers[2], (Json{{"type", "layernorm"}, {"normalized_shape", 4}}));
-  EXPECT_EQ(layers[3], (Json{{"type", "swiglu"}, {"d_model", 4}, {"intermediate_size", 16}}));
+  EXPECT_EQ(layers[0], (Json{{"in_features", 6}, {"out_features", 5}, {"type", "dense"}}));
+  EXPECT_EQ(layers[1], (Json{{"input_size", 5}, {"hidden_size", 4}, {"type", "lstm"}}));
+  EXPECT_EQ(layers[2], (Json{{"normalized_shape", 4}, {"type", "layernorm"}}));
+  EXPECT_EQ(layers[3], (Json{{"d_model", 4}, {"intermediate_size", 16}, {"type", "swiglu"}}));
   EXPECT_EQ(stored["layers"][0]["sequential_layers"][0],
-            (Json{{"type", "dense"}, {"input_height", 6}, {"output_height", 5}}));
+            (Json{{"input_height", 6}, {"output_height", 5}, {"type", "dense"}}));
   const auto again = network_from_json(printed);
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(network_to_json(again->network), stored);

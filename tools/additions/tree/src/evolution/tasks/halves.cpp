@@ -9,7 +9,7 @@ Result<std::unique_ptr<Task>> halves_task() {
   s.input = Shape::of({1});
   s.inputs = {0, 1, 2};
   s.values = {0, 0.5F, 1};
-  return sample_task("halves", std::move(s), Score::SquaredError, 0.99);
+  return sample_task(TaskKind::Halves, std::move(s), Score::SquaredError, 0.99);
 }
 
 }  // namespace loom
