@@ -205,6 +205,7 @@ class Lowering {
 
   NodeId lower_machine(const Machine& machine, NodeId next) {
     std::vector<NodeId> entries;
+    entries.reserve(machine.states.size());
     for (std::size_t i = 0; i < machine.states.size(); ++i) entries.push_back(add({Node::Split, dead_, dead_}));
     for (std::size_t i = 0; i < machine.states.size() && !full_; ++i) {
       std::vector<NodeId> ways;

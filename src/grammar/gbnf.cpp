@@ -199,7 +199,7 @@ class GbnfParser {
       set.push_back({first, last});
     }
     if (!take("]")) return bad("expected ] at the end of characters");
-    set = normalized(std::move(set));
+    set = normalized(set);
     return rules_.chars(is_negated ? complement(set) : set);
   }
 

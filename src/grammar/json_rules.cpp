@@ -109,7 +109,7 @@ ExprId JsonRules::string_other_than(const std::set<std::string>& names) {
       known.push_back({c, c});
       add_edge(state, {{c, c}}, to);
     }
-    add_edge(state, complement(normalized(std::move(known))), free);
+    add_edge(state, complement(normalized(known)), free);
     out.states.push_back(std::move(state));
   }
   PatternMachine::State rest{.accepts = true};

@@ -35,7 +35,7 @@ class JsonRules {
  private:
   ExprId surrounded(std::string_view open, ExprId content, std::string_view close);
   ExprId text(std::string_view bytes) { return rules_.text(bytes); }
-  ExprId chars(CharSet set) { return rules_.chars(set); }
+  ExprId chars(const CharSet& set) { return rules_.chars(set); }
   ExprId encoded(const CharSet& set);
   ExprId digits(std::uint32_t min, std::uint32_t max = kForever) {
     return rules_.repeat(chars({{'0', '9'}}), min, max);

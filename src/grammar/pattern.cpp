@@ -219,13 +219,13 @@ class PatternParser {
         else
           set.push_back({c, c});
       }
-      return normalized(std::move(set));
+      return normalized(set);
     }
     std::vector<text::CodePointRange> ranges;
     if (!text::property_ranges(loose, ranges))
       return bad(fmt::format("an unknown property {}", name.substr(0, 60)), at);
     for (const text::CodePointRange r : ranges) set.push_back({r.first, r.last});
-    return normalized(std::move(set));
+    return normalized(set);
   }
 
   // After the backslash.
@@ -307,7 +307,7 @@ class PatternParser {
       set.push_back({*first, *last});
     }
     if (!take("]")) return bad("a [ without ]", begin);
-    set = normalized(std::move(set));
+    set = normalized(set);
     return chars(is_negated ? complement(set) : std::move(set));
   }
 

@@ -4,7 +4,7 @@
 
 namespace loom::grammar {
 
-CharSet normalized(CharSet set) {
+CharSet normalized(const CharSet& set) {
   constexpr std::uint32_t kFirstSurrogate = 0xD800, kLastSurrogate = 0xDFFF;
   CharSet whole;
   for (CharRange r : set) {
@@ -36,7 +36,7 @@ CharSet complement(const CharSet& set) {
     next = r.last + 1;
   }
   if (next <= kLastCodePoint) out.push_back({next, kLastCodePoint});
-  return normalized(std::move(out));
+  return normalized(out);
 }
 
 CharSet intersection(const CharSet& a, const CharSet& b) {

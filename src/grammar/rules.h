@@ -22,7 +22,7 @@ struct CharRange {
 };
 // Sorted, apart from one another, without surrogates: normalized().
 using CharSet = std::vector<CharRange>;
-CharSet normalized(CharSet set);
+CharSet normalized(const CharSet& set);
 CharSet complement(const CharSet& set);
 CharSet intersection(const CharSet& a, const CharSet& b);
 bool contains(const CharSet& set, std::uint32_t code_point);

@@ -130,7 +130,8 @@ class SchemaCompiler {
     LOOM_TRY(const ExprId root, expr_of({&root_}));
     rules_.define(out, root);
     for (; !jobs_.empty(); jobs_.pop_front()) {
-      if (rules_.is_full() || (steps_ += jobs_.front().schemas.size()) > kMostSteps) return too_large();
+      steps_ += jobs_.front().schemas.size();
+      if (rules_.is_full() || steps_ > kMostSteps) return too_large();
       LOOM_TRY(const ExprId expr, leaf(jobs_.front().schemas));
       rules_.define(jobs_.front().rule, expr);
     }
@@ -187,9 +188,10 @@ class SchemaCompiler {
 
   // --- Sets of schemas -------------------------------------------------------------------------------------------
 
-  Result<ExprId> expr_of(Schemas wholes) {
-    LOOM_TRY(const std::vector<Schemas> alternatives, expand(std::move(wholes)));
+  Result<ExprId> expr_of(const Schemas& wholes) {
+    LOOM_TRY(const std::vector<Schemas> alternatives, expand(wholes));
     std::vector<ExprId> ways;
+    ways.reserve(alternatives.size());
     for (const Schemas& schemas : alternatives) ways.push_back(schemas.empty() ? json_.value() : leaf_rule(schemas));
     return rules_.choice(std::move(ways));
   }
@@ -214,7 +216,7 @@ class SchemaCompiler {
     std::vector<Pending> todo, groups, expanded;  // groups: lists of which one schema must hold
     Schemas leaves;
   };
-  Result<std::vector<Schemas>> expand(Schemas wholes) {
+  Result<std::vector<Schemas>> expand(const Schemas& wholes) {
     std::vector<Schemas> out;
     std::vector<Partial> partials(1);
     for (const Json* schema : wholes) partials[0].todo.push_back({schema, -1});
@@ -239,7 +241,8 @@ class SchemaCompiler {
       const Pending group = partial.groups.back();
       partial.groups.pop_back();
       for (auto it = group.schema->rbegin(); it != group.schema->rend(); ++it) {
-        if ((steps_ += 1 + partial.expanded.size()) > kMostSteps) return too_large();
+        steps_ += 1 + partial.expanded.size();
+        if (steps_ > kMostSteps) return too_large();
         Partial branch = partial;
         branch.todo.push_back({&*it, group.parent});
         partials.push_back(std::move(branch));
@@ -668,7 +671,7 @@ class SchemaCompiler {
         else if (list.rest != nullptr)
           out.push_back(list.rest);
       }
-      return expr_of(std::move(out));
+      return expr_of(out);
     };
     if (facts.min_items > facts.max_items) return rules_.never();
     Machine machine;
@@ -757,7 +760,7 @@ class SchemaCompiler {
         else if (additional != nullptr)
           parts.push_back(additional);
       }
-      LOOM_TRY(const ExprId value, expr_of(std::move(parts)));
+      LOOM_TRY(const ExprId value, expr_of(parts));
       const ExprId member = rules_.sequence({rules_.text(dump_json(Json(names[i]))), json_.colon(), value});
       for (const bool is_first : {true, false}) {
         Machine::State& state = machine.states[state_of(i, is_first)];

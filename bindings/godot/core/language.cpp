@@ -28,6 +28,8 @@ loom::Result<Answer> write(Source& source, const loom::Cancel& cancel,
   };
   for (;;) {
     auto step = source.next(cancel);
+    // A chat whose question was cancelled while it was read runs no answer.
+    if (!step && step.error().code() == LOOM_INVALID_STATE) return loom::Error(LOOM_CANCELLED, kCancelled);
     if (!step) return step.error();
     give(text.take({step->text, step->text_size}));
     if (step->stop == LOOM_STOP_CANCELLED) return loom::Error(LOOM_CANCELLED, kCancelled);
