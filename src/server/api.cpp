@@ -103,11 +103,16 @@ Result<HttpResponse> Api::chat(const std::string& body) {
   const auto reply =
       std::make_shared<ChatReply>(later, engine_->model().tokenizer,
                                   ChatNames{fmt::format("chatcmpl-{}-{}", created, number), name_, created}, chat);
-  LOOM_TRY_VOID(engine_->submit({.prompt = std::move(prompt.ids),
-                                 .options = std::move(chat.generation),
-                                 .on_text = [reply](std::string_view text) { return reply->on_text(text); },
-                                 .is_wanted = [reply] { return reply->is_wanted(); },
-                                 .on_end = [reply](const Result<Answer>& answer) { reply->on_end(answer); }}));
+  std::vector<Request> requests(chat.choices);
+  for (std::size_t choice = 0; choice < requests.size(); ++choice) {
+    chat.generation.sampling_session = static_cast<std::uint32_t>(choice);
+    requests[choice] = {.prompt = prompt.ids,
+                        .options = chat.generation,
+                        .on_text = [reply, choice](std::string_view text) { return reply->on_text(choice, text); },
+                        .is_wanted = [reply] { return reply->is_wanted(); },
+                        .on_end = [reply, choice](Result<Answer> answer) { reply->on_end(choice, std::move(answer)); }};
+  }
+  LOOM_TRY_VOID(engine_->submit(std::move(requests)));
   HttpResponse response;
   response.later = later;
   return response;

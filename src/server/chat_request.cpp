@@ -98,8 +98,6 @@ Result<void> read_stream_options(const Json& options, ChatRequest& to) {
 
 // Values that say what happens anyhow are taken; others would change the answer.
 Result<void> refuse_unsupported(const Fields& fields) {
-  if (fields.n != 1)
-    return fail(Code::Unsupported, "/n: one answer for each request is what there is, got {}", fields.n);
   const Json* type = find(fields.response_format, "type");
   if (!fields.response_format.is_null() && (type == nullptr || *type != "text"))
     return fail(Code::Unsupported, "/response_format: {}", expected(R"({"type": "text"})", fields.response_format));
@@ -126,7 +124,7 @@ Result<ChatRequest> read_chat_request(std::string_view body) {
   if (request.messages.is_null()) return fail(Code::InvalidConfig, "/messages: is missing");
   LOOM_TRY(request.messages, conversation_from_json(request.messages));
   GenerationOptions& options = request.generation;
-  options.max_tokens = fields.max_tokens;
+  options.max_tokens = fields.max_tokens, request.choices = fields.n;
   options.sampling.top_k = static_cast<int>(fields.top_k);
   if (fields.top_logprobs != 0 && !fields.logprobs)
     return fail(Code::InvalidConfig, "/top_logprobs: has no effect without \"logprobs\": true");

@@ -10,6 +10,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 try:
@@ -97,6 +98,36 @@ class Client(unittest.TestCase):
             together = list(pool.map(lambda seed: self.ask(temperature=0.9, seed=seed).loom["hash"], range(8)))
         self.assertEqual(together, alone)
 
+    def test_choices_of_one_request(self):
+        one = self.ask(temperature=0.9, seed=4)
+        three = self.ask(temperature=0.9, seed=4, n=3)
+        self.assertEqual([choice.index for choice in three.choices], [0, 1, 2])
+        self.assertEqual(three.choices[0].message.content, one.choices[0].message.content)
+        self.assertEqual(three.choices[0].loom["hash"], one.loom["hash"])
+        self.assertEqual(len({choice.message.content for choice in three.choices}), 3)
+        self.assertEqual(three.usage.completion_tokens, 48)
+
+    def test_a_prompt_that_begins_like_another_is_read_once(self):
+        long = [{"role": "user", "content": "Gravity is a force. " * 40 + "Why?"}]
+        ask = lambda messages: self.client.chat.completions.create(model=self.name, messages=messages, max_tokens=4)
+        first = ask(long)
+        again = ask(long)
+        self.assertEqual(again.usage.prompt_tokens_details.cached_tokens, again.usage.prompt_tokens - 1)
+        self.assertEqual(again.loom["hash"], first.loom["hash"])
+        turn = [*long, {"role": "assistant", "content": first.choices[0].message.content},
+                {"role": "user", "content": "And then?"}]
+        self.assertGreater(ask(turn).usage.prompt_tokens_details.cached_tokens, 150)
+
+    def test_many_at_once_are_answered_together(self):
+        def first_token(_):
+            stream = self.client.chat.completions.create(model=self.name, messages=QUESTION, max_tokens=64, stream=True,
+                                                         extra_body={"ignore_eos": True})
+            times = [time.monotonic() for chunk in stream if chunk.choices and chunk.choices[0].delta.content]
+            return times[0], times[-1]
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            spans = list(pool.map(first_token, range(4)))
+        self.assertLess(max(first for first, _ in spans), min(last for _, last in spans))  # all begin before one ends
+
     def test_a_client_that_leaves_does_not_hold_the_others(self):
         with self.client.chat.completions.create(model=self.name, messages=QUESTION, max_tokens=4000, stream=True,
                                                  extra_body={"ignore_eos": True}) as stream:
@@ -104,7 +135,7 @@ class Client(unittest.TestCase):
         self.assertEqual(self.ask().usage.completion_tokens, 16)  # in seconds, where 4000 tokens take a minute
 
     def test_errors_are_those_of_the_package(self):
-        for kind, more in [(openai.NotFoundError, {"model": "gpt"}), (openai.BadRequestError, {"n": 3}),
+        for kind, more in [(openai.NotFoundError, {"model": "gpt"}), (openai.BadRequestError, {"n": 0}),
                            (openai.BadRequestError, {"extra_body": {"temprature": 1}}),
                            (openai.BadRequestError, {"temperature": -1})]:
             with self.subTest(more), self.assertRaises(kind) as caught:
