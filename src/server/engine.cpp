@@ -17,6 +17,7 @@ EngineOptions fitted(const EngineOptions& options, const Session& session) {
   if (out.cache_tokens == 0) out.cache_tokens = out.parallel * round_up(session.context_tokens(), kCacheBlock);
   constexpr std::size_t kMostCacheTokens = std::size_t{1} << 36;
   out.cache_tokens = std::min(out.cache_tokens, kMostCacheTokens);
+  out.most_waiting = std::min(out.most_waiting, std::size_t{1} << 32);
   return out;
 }
 
@@ -79,9 +80,10 @@ Result<void> Engine::submit(std::vector<Request> requests) {
   for (const Request& request : requests) LOOM_TRY_VOID(check_request(request));
   const std::scoped_lock lock(mutex_);
   if (is_stopped_) return fail(Code::Cancelled, "the server ends");
-  if (num_running_ + num_waiting_ + requests.size() > options_.parallel + options_.most_waiting)
-    return fail(Code::Busy, "{} requests are waiting, {} more than the limit of {} allows; try again later",
-                num_waiting_, requests.size(), options_.most_waiting);
+  const std::size_t most = options_.parallel + options_.most_waiting, now = num_running_ + num_waiting_;
+  if (requests.size() > most || now > most - requests.size())
+    return fail(Code::Busy, "{} requests are under way and {} came, at most {} may run or wait; try again later", now,
+                requests.size(), most);
   num_waiting_ += requests.size();
   for (Request& request : requests) incoming_.push_back(std::move(request));
   changed_.notify_all();
