@@ -39,7 +39,9 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   LOOM_TRY(s->pool_, ThreadPool::given_or_new(options.pool, options.threads));
   s->activations_ = options.activations, s->kv_dtype_ = options.kv_dtype;
   s->device_ = options.choose_device == nullptr ? options.device : options.choose_device(*s->model_, options);
-  const std::size_t rows = options.chunk_rows != 0 ? options.chunk_rows : s->device_ == nullptr ? 128 : 512;
+  // A sliding window moves on with each pass, and snapshots have the keys that it still holds: those of the host.
+  const bool on_card = s->device_ != nullptr && s->model_->config.sliding_window == 0;
+  const std::size_t rows = options.chunk_rows != 0 ? options.chunk_rows : on_card ? 512 : 128;
   s->chunk_rows_ = std::max(std::min(rows, s->context_tokens_), options.sequences);
   s->arena_ = Arena(s->device_), s->precision_ = precision_of(s->device_), s->on_loss_ = options.on_loss;
   s->isa_ = options.isa.value_or(best_isa());

@@ -25,9 +25,10 @@ struct SessionOptions {
   int threads = 0;           // 0: one per physical core; not read where there is a pool
   std::optional<Isa> isa{};  // absent: the best one
   Activations activations = Activations::int16;
-  std::size_t context_tokens = 0;   // 0: the model's own context, at most kDefaultContext
-  std::size_t sequences = 1;        // that can be held at once
-  std::size_t chunk_rows = 0;       // rows of one forward pass at most; 0: 128, on a graphics card 512
+  std::size_t context_tokens = 0;  // 0: the model's own context, at most kDefaultContext
+  std::size_t sequences = 1;       // that can be held at once
+  // rows of one forward pass at most; 0: 128, on a graphics card 512 where no window slides
+  std::size_t chunk_rows = 0;
   DType kv_dtype = DType::float32;  // of keys and values: float32, bfloat16, int8 (ops/attention/kv_cache.h)
   Device* device = nullptr;         // that stores tensors and runs ops; null: the host. Outlives the session
   // Called once, with a line that reports that the card was lost and that the session continues on the host.
