@@ -14,12 +14,11 @@ constexpr std::string_view kModels = "/v1/models", kChat = "/v1/chat/completions
 
 struct ErrorKind {
   int status;
-  const char* type;
-  const char* code;  // null: none
+  std::string_view type, code;  // code: empty for none
 };
 
 ErrorKind kind_of(Code code) {
-  constexpr const char* kRequest = "invalid_request_error";
+  constexpr std::string_view kRequest = "invalid_request_error";
   switch (code) {
     case Code::ContextFull: return {400, kRequest, "context_length_exceeded"};
     case Code::UnknownKey: return {400, kRequest, "unknown_parameter"};
@@ -30,15 +29,9 @@ ErrorKind kind_of(Code code) {
     case Code::OutOfMemory: return {503, "server_error", "out_of_memory"};
     case Code::NonFinite:
     case Code::DeviceLost:
-    case Code::InvalidState: return {500, "server_error", nullptr};
+    case Code::InvalidState: return {500, "server_error", {}};
     default: return {400, kRequest, "invalid_value"};
   }
-}
-
-HttpResponse error_object(const ErrorKind& kind, const std::string& message) {
-  const Json code = kind.code == nullptr ? Json() : Json(kind.code);
-  const Json json{{"error", {{"message", message}, {"type", kind.type}, {"param", nullptr}, {"code", code}}}};
-  return {kind.status, "application/json", dump_json(json) + "\n"};
 }
 
 std::int64_t seconds_since_1970() {
@@ -47,14 +40,17 @@ std::int64_t seconds_since_1970() {
 
 HttpResponse wrong_method(std::string_view expected) {
   HttpResponse response =
-      error_object({405, "invalid_request_error", "method_not_allowed"}, fmt::format("this path takes {}", expected));
+      openai_error(405, "invalid_request_error", "method_not_allowed", fmt::format("this path takes {}", expected));
   response.headers.emplace_back("Allow", expected);
   return response;
 }
 
 }  // namespace
 
-HttpResponse api_error(const Error& error) { return error_object(kind_of(error.code), error.text()); }
+HttpResponse api_error(const Error& error) {
+  const ErrorKind kind = kind_of(error.code);
+  return openai_error(kind.status, kind.type, kind.code, error.text());
+}
 
 HttpResponse Api::handle(const HttpRequest& request) {
   const bool is_get = request.method == "GET" || request.method == "HEAD";
@@ -65,8 +61,8 @@ HttpResponse Api::handle(const HttpRequest& request) {
     auto response = chat(request.body);
     return response ? std::move(*response) : api_error(response.error());
   }
-  return error_object(
-      {404, "invalid_request_error", "not_found"},
+  return openai_error(
+      404, "invalid_request_error", "not_found",
       fmt::format("{}: there is no such path; {}, {} and /health are served", request.path, kModels, kChat));
 }
 
@@ -83,7 +79,7 @@ HttpResponse Api::models(const HttpRequest& request) const {
   if (request.path == kModels)
     return {200, "application/json", dump_json({{"object", "list"}, {"data", Json::array({model})}}) + "\n"};
   if (request.path == fmt::format("{}/{}", kModels, name_)) return {200, "application/json", dump_json(model) + "\n"};
-  return error_object({404, "invalid_request_error", "model_not_found"},
+  return openai_error(404, "invalid_request_error", "model_not_found",
                       fmt::format("there is no such model; {} is served", name_));
 }
 
