@@ -1,4 +1,4 @@
-// What the package exports; node.js and browser.js say how workers are started.
+// The exports of the package; node.js and browser.js start the workers.
 export {
   Chat,
   Encoder,

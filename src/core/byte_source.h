@@ -40,7 +40,7 @@ class ByteSource {
   static std::shared_ptr<const ByteSource> on_demand(std::string name, std::uint64_t size, ReadAt read);
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  // Of all of it, also where bytes() are a front.
+  // Bytes of the whole source, even if bytes() has only the first of them.
   std::uint64_t size() const { return size_; }
   bool is_whole() const { return bytes_.size() == size_; }
   // Makes bytes() at least so many, size() at most; spans that were taken before end. Errors of read().

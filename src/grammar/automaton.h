@@ -40,7 +40,7 @@ class Automaton {
   // Bytes that are in the same sets are one class.
   std::size_t num_classes() const { return num_classes_; }
   std::uint8_t class_of(std::uint8_t byte) const { return classes_[byte]; }
-  // Of a node of kind Bytes.
+  // Whether a node of kind Bytes takes a byte of this class.
   bool takes(const Node& node, std::uint8_t byte_class) const {
     return (sets_[node.a][byte_class >> 6] >> (byte_class & 63) & 1u) != 0;
   }

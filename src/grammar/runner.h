@@ -23,13 +23,13 @@ class Runner {
   static constexpr std::size_t kMostStates = std::size_t{1} << 15;
   static constexpr std::size_t kMostTotal = std::size_t{1} << 21;  // items and frames that are kept
   static constexpr std::size_t kMostWork = std::size_t{1} << 22;   // visited between two begin_work()
-  static constexpr std::uint32_t kMostDepth =
-      1000;  // frames of a stack; deeper ways are left out, as if the grammar had none
+  // Frames of a stack; deeper ways are left out, as if the grammar had none.
+  static constexpr std::uint32_t kMostDepth = 1000;
 
   explicit Runner(const Automaton& automaton) : automaton_(&automaton) {}
 
   Result<StateId> start();
-  // Of a state that is not dead.
+  // The state after a byte. `state` is not kDead.
   Result<StateId> next(StateId state, std::uint8_t byte) {
     const std::uint8_t c = automaton_->class_of(byte);
     const StateId known = states_[static_cast<std::size_t>(state)].next[c];

@@ -325,7 +325,7 @@ class SchemaCompiler {
     return at;
   }
 
-  // Of a step of a JSON pointer in a URI fragment: %25, ~1 and ~0.
+  // A step of a JSON pointer in a URI fragment, without its escapes %25, ~1 and ~0.
   static std::string unescaped(std::string_view step) {
     std::string plain, out;
     const auto hex = [](char c) {
