@@ -14,6 +14,9 @@
 #include "ops/attention/attend_scores.wgsl.h"
 #include "ops/attention/attend_shared.wgsl.h"
 #include "ops/attention/attend_softmax.wgsl.h"
+#include "ops/attention/attend_tile.wgsl.h"
+#include "ops/attention/attend_tile_scores.wgsl.h"
+#include "ops/attention/attend_tile_values.wgsl.h"
 #include "ops/attention/attend_values.wgsl.h"
 #include "ops/attention/attention_gpu.h"
 #include "ops/attention/cache_codes.wgsl.h"
@@ -29,8 +32,16 @@ std::size_t first_position(const AttentionConfig& config, std::size_t position) 
   return (position + 1 - config.window) / kCacheBlock * kCacheBlock;
 }
 
-// Rows of a run that are attended at once: scores take memory for each, and the first of a run see fewer positions.
-constexpr std::size_t kRowsAtOnce = 128;
+// Many rows are attended by tiles of so many, of one head.
+constexpr std::size_t kTile = 64, kManyRows = 32;
+// Rows of a run are attended in pieces, since scores take memory: so many of them, or those of one tile.
+constexpr std::size_t kScoresOfPiece = std::size_t{1} << 24;
+
+// The positions that rows of a run see, counted from the first one that any of them sees.
+std::size_t width_of(const AttentionConfig& config, const SequenceRows& run) {
+  return run.position + run.count - first_position(config, run.position);
+}
+
 // Few queries that see many positions: each is shared by workgroups, in four kernels.
 constexpr std::size_t kFewQueries = 64, kManyPositions = 512;  // most_near of attend_near.wgsl
 
@@ -48,12 +59,13 @@ class Attention {
         cache_(cache),
         scratch_(scratch),
         first_(first_position(config, run.position)),
-        width_(run.position + run.count - first_) {}
+        width_(width_of(config, run)) {}
 
   void run(ConstTensor q, ConstTensor k, ConstTensor v, Tensor out) const {
     const bool is_near = width_ <= kManyPositions;
     if (is_near && run_.count == 1 && !holds_codes()) return attend_own(q, k, v, out);
     append(k, v);
+    if (run_.count >= kManyRows) return attend_tiles(q, out);
     if (!is_near && queries() <= kFewQueries) return attend_shared(q, out);
     static const Texts near = bodies({wgsl::attend_cached, wgsl::attend_near}),
                        once = bodies({wgsl::attend_shared, wgsl::attend_once});
@@ -152,6 +164,20 @@ class Attention {
                {out.row(run_.first), run_.count, config_.heads * config_.head_dim, Element::f32});
   }
 
+  void attend_tiles(ConstTensor q, Tensor out) const {
+    static const Texts scores = bodies({wgsl::attend_tile, wgsl::attend_tile_scores}),
+                       softmax = bodies({wgsl::attend_shared, wgsl::attend_softmax}),
+                       values = bodies({wgsl::attend_tile, wgsl::attend_tile_values});
+    const auto tiled = [&](std::string_view name, const Texts& texts) {
+      return scoring(name, texts, q).number("rows", run_.count);
+    };
+    const std::size_t tiles = ceil_div(run_.count, kTile) * config_.heads;
+    exec_.gpu()->record(exec_, tiled("attend_tile_scores", scores), tiles * ceil_div(width_, kCacheBlock));
+    exec_.gpu()->record(exec_, scoring("attend_softmax", softmax, q), queries());
+    exec_.gpu()->record(exec_, tiled("attend_tile_values", values).writes("out", out.row(run_.first)),
+                        tiles * ceil_div(config_.head_dim, kTile));
+  }
+
   const Exec& exec_;
   const AttentionConfig& config_;
   const SequenceRows& run_;
@@ -165,28 +191,30 @@ class Attention {
 void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v,
                std::span<const SequenceRows> runs, std::span<KvCache> caches, Tensor out) {
   const ArenaScope scope(exec.arena);
-  std::size_t most = 0, most_sums = 0;
-  const auto each_piece = [&](auto&& use) {
-    for (const SequenceRows& run : runs)
-      for (std::size_t at = 0; at < run.count; at += kRowsAtOnce)
-        use(SequenceRows{run.first + at, std::min(kRowsAtOnce, run.count - at), run.position + at, run.sequence});
+  // A window that begins at the end of a block sees most of it: a rehearsal stands for every position before its own.
+  const auto most_seen = [&](const SequenceRows& run) {
+    if (!exec.rehearsal() || config.window == 0) return width_of(config, run);
+    return std::min(run.position, config.window + kCacheBlock - 2) + run.count;
   };
-  each_piece([&](const SequenceRows& run) {
-    std::size_t width = run.position + run.count - first_position(config, run.position);
-    // A window that begins at the end of a block sees most of it: a rehearsal stands for every position before its own.
-    if (exec.rehearsal() && config.window != 0)
-      width = std::min(run.position, config.window + kCacheBlock - 2) + run.count;
-    if (width <= kManyPositions) return;
+  std::size_t most = 0, most_sums = 0;
+  for (const SequenceRows& run : runs) {
+    const std::size_t width = most_seen(run), scores = width * config.heads;
+    if (run.count >= kManyRows || width > kManyPositions)
+      most = std::max({most, std::min(kScoresOfPiece, run.count * scores), std::min(run.count, kTile) * scores});
     const std::size_t queries = run.count * config.heads;
-    most = std::max(most, width * queries);
-    // A rehearsal of many rows stands for few too.
-    if (exec.rehearsal() || queries <= kFewQueries)
+    // Many rows stand for few too: those of the last piece, or of a call that a rehearsal stands for.
+    if (width > kManyPositions)
       most_sums = std::max(most_sums, ceil_div(width, kChain) * std::min(queries, kFewQueries) * config.head_dim);
-  });
+  }
   const Scratch scratch{exec.arena.take<float>(most), exec.arena.take<float>(most_sums)};
   if (exec.rehearsal()) return;
-  each_piece(
-      [&](const SequenceRows& run) { Attention(exec, config, run, caches[run.sequence], scratch).run(q, k, v, out); });
+  for (const SequenceRows& run : runs) {
+    const std::size_t rows = std::max(kTile, kScoresOfPiece / (width_of(config, run) * config.heads) / kTile * kTile);
+    for (std::size_t at = 0; at < run.count; at += rows) {
+      const SequenceRows piece{run.first + at, std::min(rows, run.count - at), run.position + at, run.sequence};
+      Attention(exec, config, piece, caches[run.sequence], scratch).run(q, k, v, out);
+    }
+  }
 }
 
 }  // namespace loom::gpu

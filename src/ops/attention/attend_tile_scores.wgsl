@@ -1,0 +1,45 @@
+
+// Scores of 64 rows and the 64 positions of a block of the cache.
+fn run(group: u32, thread: u32) {
+  let blocks = (width() + 63u) / 64u;
+  let first = 64u * (group % blocks);
+  let head = group / blocks % heads;
+  let row = 64u * (group / blocks / heads);
+  if (first >= seen_end_of(min(row + 63u, rows() - 1u)) || first + 64u <= seen_begin_of(row)) { return; }
+
+  let keys = block_at(first_position() + first, head / (heads / kv_heads));
+  let count = min(64u, width() - first);  // of positions that are there
+  let x = thread % 16u;
+  let y = thread / 16u;
+  let p = 16u * (thread / 64u) + 4u * (thread % 4u);  // a thread takes four positions of one step, and four rows of one
+  let key_step = thread / 4u % 16u;
+  var chains = no_sums();
+  var totals = no_sums();
+  for (var begin = 0u; begin < dim; begin += 16u) {
+    workgroupBarrier();
+    var left = vec4<u32>();
+    var right = vec4<u32>();
+    for (var k = 0u; k < 4u; k++) {
+      if (begin + x < dim) { left[k] = bits_q(query_at(row + 4u * y + k, head) + begin + x); }
+      if (begin + key_step < dim && p + k < count) {
+        right[k] = bitcast<u32>(load_cache(keys + (p / 16u * dim + begin + key_step) * 16u + p % 16u + k));
+      }
+    }
+    tile_left[17u * x + y] = bitcast<vec4<f32>>(left);
+    tile_right[17u * key_step + p / 4u] = bitcast<vec4<f32>>(right);
+    workgroupBarrier();
+    chains = with_steps(chains, x, y);
+    if (begin % 64u == 48u || begin + 16u >= dim) {
+      totals = with_sums(totals, chains);
+      chains = no_sums();
+    }
+  }
+
+  // A loop, lest compilers meet sixteen copies of what follows.
+  var all = array<vec4<f32>, 4>(totals.x, totals.y, totals.z, totals.w);
+  for (var n = 0u; n < 16u; n++) {
+    let r = row + 4u * y + n / 4u;
+    let i = first + 4u * x + n % 4u;
+    if (r < rows() && sees(r, i)) { store_scores(scores_at(r, head) + i, scaled_score(all[n / 4u][n % 4u])); }
+  }
+}
