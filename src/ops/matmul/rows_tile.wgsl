@@ -69,59 +69,113 @@ fn factors_of_four(output: u32, s: u32) -> FourFactors {
   return f;
 }
 
+// What a thread takes of a block while the one before it is computed: at most two of each kind, and none of what other threads
+// take.
+struct Part {
+  x: array<vec4<u32>, 2>,
+  w: array<vec4<u32>, 2>,  // of nibbles a word each, with those of both halves
+  f: array<Factors, 2>,
+  scale: u32,              // of a row, and its sums
+  sums: vec2<u32>,
+}
+const x_quads = input_words * tile_rows / 4u;
+const are_nibbles = bits == 4u && twice_fp4 == 0u;
+const w_quads = select(128u, 64u, are_nibbles);
+
 // Panels and rows beyond the last are the last: they are computed and not stored.
-fn take_inputs(t0: u32, block: u32, thread: u32) {
-  const quads = input_words * tile_rows / 4u;
-  for (var n = 0u; n < (quads + threads_of_group - 1u) / threads_of_group; n++) {
-    let i = n * threads_of_group + thread;
-    if (i >= quads) { break; }
+fn inputs_of(t0: u32, block: u32, i: u32) -> vec4<u32> {
+  var x = vec4<u32>();
+  if (i < x_quads) {
     let word = i % input_words;
     let quad = i / input_words;
-    var x = vec4<u32>();
     for (var k = 0u; k < 4u; k++) { x[k] = input_word(min(t0 + 4u * quad + k, rows() - 1u), block, word); }
-    tile_x[word * x_pitch + quad] = x;
   }
+  return x;
 }
-fn take_codes(panel: u32, last: u32, block: u32, thread: u32) {
-  if (bits == 4u && twice_fp4 == 0u) {
-    for (var i = thread; i < 64u; i += threads_of_group) {  // both nibbles of a word
-      let at = codes_at(min(panel + i % 16u / 4u, last), block) / 4u + 16u * (i / 16u) + 4u * (i % 4u);
-      let w = vec4<u32>(bits_weight(at), bits_weight(at + 1u), bits_weight(at + 2u), bits_weight(at + 3u));
-      tile_w[i / 16u * w_pitch + i % 16u] = w & vec4<u32>(0x0f0f0f0fu);
-      tile_w[(i / 16u + 4u) * w_pitch + i % 16u] = (w >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu);
-    }
-    return;
-  }
-  for (var i = thread; i < 128u; i += threads_of_group) {
+fn codes_of(panel: u32, last: u32, block: u32, i: u32) -> vec4<u32> {
+  var w = vec4<u32>();
+  if (i < w_quads) {
     let at = codes_at(min(panel + i % 16u / 4u, last), block);
-    var w = vec4<u32>();
-    for (var k = 0u; k < 4u; k++) { w[k] = four_codes(at, 4u * (i % 4u) + k, i / 16u); }
-    tile_w[i / 16u * w_pitch + i % 16u] = w;
+    let row = 4u * (i % 4u);
+    if (are_nibbles) {
+      let word = at / 4u + 16u * (i / 16u) + row;
+      return vec4<u32>(bits_weight(word), bits_weight(word + 1u), bits_weight(word + 2u), bits_weight(word + 3u));
+    }
+    for (var k = 0u; k < 4u; k++) { w[k] = four_codes(at, row + k, i / 16u); }
+  }
+  return w;
+}
+fn factors_of_output(panel: u32, last: u32, block: u32, i: u32) -> Factors {
+  var f = Factors(0.0, 0.0, 0);
+  if (i < 64u * subs) {
+    let p = min(panel + i % 64u / 16u, last);
+    if (row_scaled == 0u) { return factors_of(p, i % 16u, block, i / 64u); }
+    let row = min(16u * p + i % 16u, outputs() - 1u);
+    f.scale = load_row_scales(row);
+    if (has_zeros != 0u) { f.zero = bitcast<i32>(bits_row_zeros(row)); }
+  }
+  return f;
+}
+fn part_of(panel: u32, last: u32, t0: u32, block: u32, thread: u32) -> Part {
+  var part = Part();
+  part.x[0] = inputs_of(t0, block, thread);
+  if (x_quads > threads_of_group) { part.x[1] = inputs_of(t0, block, thread + threads_of_group); }
+  part.w[0] = codes_of(panel, last, block, thread);
+  if (w_quads > threads_of_group) { part.w[1] = codes_of(panel, last, block, thread + threads_of_group); }
+  let begins = block % blocks_of_step == 0u;
+  if (begins) {
+    part.f[0] = factors_of_output(panel, last, block, thread);
+    if (64u * subs > threads_of_group) { part.f[1] = factors_of_output(panel, last, block, thread + threads_of_group); }
+  }
+  if (thread < tile_rows) {
+    let t = min(t0 + thread, rows() - 1u);
+    if (begins) { part.scale = input_word(t, block, 16u); }
+    if (subs == 1u) {
+      part.sums.x = input_word(t, block, 17u);
+    } else {
+      part.sums = vec2<u32>(input_word(t, block, 18u), input_word(t, block, 19u));
+    }
+  }
+  return part;
+}
+
+fn put_inputs_of(x: vec4<u32>, i: u32) {
+  if (i < x_quads) { tile_x[i % input_words * x_pitch + i / input_words] = x; }
+}
+fn put_codes_of(w: vec4<u32>, i: u32) {
+  if (i >= w_quads) { return; }
+  let at = i / 16u * w_pitch + i % 16u;
+  if (are_nibbles) {
+    tile_w[at] = w & vec4<u32>(0x0f0f0f0fu);
+    tile_w[at + 4u * w_pitch] = (w >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu);
+  } else {
+    tile_w[at] = w;
   }
 }
-fn take_factors(panel: u32, last: u32, t0: u32, first: u32, block: u32, thread: u32) {
-  for (var i = thread; i < tile_rows; i += threads_of_group) {
-    let t = min(t0 + i, rows() - 1u);
-    if (subs == 1u) {
-      let sum = bitcast<i32>(input_word(t, block, 17u));
-      if (block == first) { tile_sums[i] = sum; } else { tile_sums[i] += sum; }
-    } else {
-      for (var s = 0u; s < subs; s++) { tile_sums[s * tile_rows + i] = bitcast<i32>(input_word(t, block, 18u + s)); }
-    }
-    if (block == first) { tile_input_scales[i] = bitcast<f32>(input_word(t, first, 16u)); }
+fn put_factors_of(f: Factors, i: u32) {
+  if (i >= 64u * subs) { return; }
+  tile_scales[i] = f.scale;
+  if (has_min != 0u) { tile_minima[i] = f.minimum; }
+  if (has_zeros != 0u) { tile_zeros[i] = f.zero; }
+}
+fn put_part(part: Part, block: u32, thread: u32) {
+  put_inputs_of(part.x[0], thread);
+  if (x_quads > threads_of_group) { put_inputs_of(part.x[1], thread + threads_of_group); }
+  put_codes_of(part.w[0], thread);
+  if (w_quads > threads_of_group) { put_codes_of(part.w[1], thread + threads_of_group); }
+  let begins = block % blocks_of_step == 0u;
+  if (begins) {
+    put_factors_of(part.f[0], thread);
+    if (64u * subs > threads_of_group) { put_factors_of(part.f[1], thread + threads_of_group); }
   }
-  if (block != first) { return; }
-  for (var i = thread; i < 64u * subs; i += threads_of_group) {
-    let p = min(panel + i % 64u / 16u, last);
-    if (row_scaled != 0u) {
-      let row = min(16u * p + i % 16u, outputs() - 1u);
-      tile_scales[i] = load_row_scales(row);
-      if (has_zeros != 0u) { tile_zeros[i] = bitcast<i32>(bits_row_zeros(row)); }
+  if (thread < tile_rows) {
+    if (begins) { tile_input_scales[thread] = bitcast<f32>(part.scale); }
+    let sums = bitcast<vec2<i32>>(part.sums);
+    if (subs == 1u) {
+      tile_sums[thread] = select(tile_sums[thread], 0, begins) + sums.x;
     } else {
-      let f = factors_of(p, i % 16u, first, i / 64u);
-      tile_scales[i] = f.scale;
-      if (has_min != 0u) { tile_minima[i] = f.minimum; }
-      if (has_zeros != 0u) { tile_zeros[i] = f.zero; }
+      tile_sums[thread] = sums.x;
+      tile_sums[tile_rows + thread] = sums.y;
     }
   }
 }
@@ -177,16 +231,16 @@ fn run(group: u32, thread: u32) {
   let none = vec4<f32>(0.0, 0.0, 0.0, 0.0);
   let no_totals = Totals(none, none, none, none);
   var totals = AllTotals(no_totals, no_totals);
+  var part = part_of(panel, last, t0, 0u, thread);
   for (var step = 0u; step < steps; step++) {
     let first = step * blocks_of_step;
     let end = min(first + blocks_of_step, blocks);
     var dots = no_dots_at_all();
     for (var block = first; block < end; block++) {
       workgroupBarrier();
-      take_inputs(t0, block, thread);
-      take_codes(panel, last, block, thread);
-      take_factors(panel, last, t0, first, block, thread);
+      put_part(part, block, thread);
       workgroupBarrier();
+      part = part_of(panel, last, t0, min(block + 1u, blocks - 1u), thread);
       for (var s = 0u; s < subs; s++) {
         if (digits != 0u) {
           let high = with_words(no_dots_at_all(), s, 0u, x, y);
