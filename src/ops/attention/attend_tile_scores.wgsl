@@ -1,5 +1,23 @@
 
 // Scores of 64 rows and the 64 positions of a block of the cache.
+fn queries_of(row: u32, head: u32, d: u32) -> vec4<f32> {
+  var q = vec4<u32>();
+  if (d < dim) {
+    for (var k = 0u; k < 4u; k++) { q[k] = bits_q(query_at(row + k, head) + d); }
+  }
+  return bitcast<vec4<f32>>(q);
+}
+// Of four positions, of which `count` are there.
+fn keys_of(keys: u32, p: u32, count: u32, d: u32) -> vec4<f32> {
+  var key = vec4<u32>();
+  if (d < dim) {
+    for (var k = 0u; k < 4u; k++) {
+      if (p + k < count) { key[k] = bitcast<u32>(load_cache(keys + (p / 16u * dim + d) * 16u + p % 16u + k)); }
+    }
+  }
+  return bitcast<vec4<f32>>(key);
+}
+
 fn run(group: u32, thread: u32) {
   let blocks = (width() + 63u) / 64u;
   let first = 64u * (group % blocks);
@@ -8,26 +26,22 @@ fn run(group: u32, thread: u32) {
   if (first >= seen_end_of(min(row + 63u, rows() - 1u)) || first + 64u <= seen_begin_of(row)) { return; }
 
   let keys = block_at(first_position() + first, head / (heads / kv_heads));
-  let count = min(64u, width() - first);  // of positions that are there
+  let count = min(64u, width() - first);
   let x = thread % 16u;
   let y = thread / 16u;
-  let p = 16u * (thread / 64u) + 4u * (thread % 4u);  // a thread takes four positions of one step, and four rows of one
-  let key_step = thread / 4u % 16u;
+  let p = 16u * (thread / 64u) + 4u * (thread % 4u);  // a thread takes four positions of one step, and four rows of another
+  let step = thread / 4u % 16u;
+  var left = queries_of(row + 4u * y, head, x);
+  var right = keys_of(keys, p, count, step);
   var chains = no_sums();
   var totals = no_sums();
   for (var begin = 0u; begin < dim; begin += 16u) {
     workgroupBarrier();
-    var left = vec4<u32>();
-    var right = vec4<u32>();
-    for (var k = 0u; k < 4u; k++) {
-      if (begin + x < dim) { left[k] = bits_q(query_at(row + 4u * y + k, head) + begin + x); }
-      if (begin + key_step < dim && p + k < count) {
-        right[k] = bitcast<u32>(load_cache(keys + (p / 16u * dim + begin + key_step) * 16u + p % 16u + k));
-      }
-    }
-    tile_left[17u * x + y] = bitcast<vec4<f32>>(left);
-    tile_right[17u * key_step + p / 4u] = bitcast<vec4<f32>>(right);
+    tile_left[17u * x + y] = left;
+    tile_right[17u * step + p / 4u] = right;
     workgroupBarrier();
+    left = queries_of(row + 4u * y, head, begin + 16u + x);
+    right = keys_of(keys, p, count, begin + 16u + step);
     chains = with_steps(chains, x, y);
     if (begin % 64u == 48u || begin + 16u >= dim) {
       totals = with_sums(totals, chains);

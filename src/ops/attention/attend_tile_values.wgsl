@@ -19,6 +19,27 @@ fn with_seen_steps(chains: Sums, row: u32, first: u32, x: u32, y: u32) -> Sums {
   return sums;
 }
 
+// Of position i and four rows, what is not seen: 0.
+fn probabilities_of(row: u32, last: u32, head: u32, i: u32) -> vec4<f32> {
+  var p = vec4<u32>();
+  for (var k = 0u; k < 4u; k++) {
+    let r = min(row + k, last);
+    if (sees(r, i)) { p[k] = bits_scores(scores_at(r, head) + i); }
+  }
+  return bitcast<vec4<f32>>(p);
+}
+// Of position i, where it is before `end`, four elements from d on.
+fn values_of(kv: u32, i: u32, end: u32, d: u32) -> vec4<f32> {
+  var v = vec4<u32>();
+  if (i < end) {
+    let at = value_at(i / 64u * 64u, d, kv) + 16u * (i % 64u);
+    for (var k = 0u; k < 4u; k++) {
+      if (d + k < dim) { v[k] = bitcast<u32>(load_cache(at + k)); }
+    }
+  }
+  return bitcast<vec4<f32>>(v);
+}
+
 fn run(group: u32, thread: u32) {
   const parts = (dim + 63u) / 64u;
   let first_d = 64u * (group % parts);
@@ -29,22 +50,19 @@ fn run(group: u32, thread: u32) {
   let end = seen_end_of(last);
   let x = thread % 16u;
   let y = thread / 16u;
+  let d = first_d + 4u * x;
+  let begin = seen_begin_of(row) / 64u * 64u;
+  var left = probabilities_of(row + 4u * y, last, head, begin + x);
+  var right = values_of(kv, begin + y, end, d);
   var chains = no_sums();
   var totals = no_sums();
-  for (var first = seen_begin_of(row) / 64u * 64u; first < end; first += 16u) {
+  for (var first = begin; first < end; first += 16u) {
     workgroupBarrier();
-    var left = vec4<u32>();
-    var right = vec4<u32>();
-    let d = first_d + 4u * x;
-    let values = value_at(first / 64u * 64u, d, kv) + 16u * (first % 64u + y);
-    for (var k = 0u; k < 4u; k++) {
-      let r = min(row + 4u * y + k, last);
-      if (sees(r, first + x)) { left[k] = bits_scores(scores_at(r, head) + first + x); }
-      if (d + k < dim && first + y < end) { right[k] = bitcast<u32>(load_cache(values + k)); }
-    }
-    tile_left[17u * x + y] = bitcast<vec4<f32>>(left);
-    tile_right[17u * y + x] = bitcast<vec4<f32>>(right);
+    tile_left[17u * x + y] = left;
+    tile_right[17u * y + x] = right;
     workgroupBarrier();
+    left = probabilities_of(row + 4u * y, last, head, first + 16u + x);
+    right = values_of(kv, first + 16u + y, end, d);
     if (first >= seen_begin_of(last) && first + 16u <= seen_end_of(row)) {
       chains = with_steps(chains, x, y);
     } else {
@@ -59,7 +77,6 @@ fn run(group: u32, thread: u32) {
   var all = array<vec4<f32>, 4>(totals.x, totals.y, totals.z, totals.w);
   for (var n = 0u; n < 16u; n++) {
     let r = row + 4u * y + n / 4u;
-    let d = first_d + 4u * x + n % 4u;
-    if (r < rows() && d < dim) { store_out(query_at(r, head) + d, snap(all[n / 4u][n % 4u])); }
+    if (r < rows() && d + n % 4u < dim) { store_out(query_at(r, head) + d + n % 4u, snap(all[n / 4u][n % 4u])); }
   }
 }

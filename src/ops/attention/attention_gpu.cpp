@@ -35,7 +35,7 @@ std::size_t first_position(const AttentionConfig& config, std::size_t position) 
 // Many rows are attended by tiles of so many, of one head.
 constexpr std::size_t kTile = 64, kManyRows = 32;
 // Rows of a run are attended in pieces, since scores take memory: so many of them, or those of one tile.
-constexpr std::size_t kScoresOfPiece = std::size_t{1} << 24;
+constexpr std::size_t kScoresOfPiece = std::size_t{1} << 25;
 
 // The positions that rows of a run see, counted from the first one that any of them sees.
 std::size_t width_of(const AttentionConfig& config, const SequenceRows& run) {
