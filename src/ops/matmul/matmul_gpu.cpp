@@ -11,6 +11,7 @@
 #include "ops/matmul/inputs.wgsl.h"
 #include "ops/matmul/matmul_gpu.h"
 #include "ops/matmul/matrix_gpu.h"
+#include "ops/matmul/nibbles_once.wgsl.h"
 #include "ops/matmul/outputs.wgsl.h"
 #include "ops/matmul/rows_many.wgsl.h"
 #include "ops/matmul/rows_once.wgsl.h"
@@ -176,15 +177,16 @@ std::string jobs_text(std::size_t jobs) {
   return text + "  return panel;\n}\n";
 }
 
-enum class Rows : std::uint8_t { Few, Many, Tile };  // how the rows of x are divided
+enum class Rows : std::uint8_t { Few, Many, Tile, FewNibbles };  // how the rows of x are divided
+constexpr std::size_t kRowForms = 4;
 
 std::string_view product_body(PanelText text, Rows rows, std::size_t jobs) {
-  using Bodies = std::array<std::array<std::array<std::string, kMostJobs>, 3>, 3>;
+  using Bodies = std::array<std::array<std::array<std::string, kMostJobs>, kRowForms>, 3>;
   static const Bodies bodies = [] {
-    constexpr std::string_view kRows[] = {wgsl::rows_once, wgsl::rows_many, wgsl::rows_tile};
+    constexpr std::string_view kRows[] = {wgsl::rows_once, wgsl::rows_many, wgsl::rows_tile, wgsl::nibbles_once};
     Bodies made;
     for (std::size_t n = 0; n < kMostJobs; ++n)
-      for (std::size_t i = 0; i < std::size(kRows); ++i) {
+      for (std::size_t i = 0; i < kRowForms; ++i) {
         const std::string job = jobs_text(n + 1);
         made[0][i][n] = joined({job, wgsl::float_panels, wgsl::float_terms, wgsl::outputs, kRows[i]});
         made[1][i][n] = joined({job, wgsl::code_panels, wgsl::code_terms, wgsl::outputs, kRows[i]});
@@ -209,6 +211,12 @@ const CodeTile* code_tile(std::size_t rows, std::span<const MatmulJob> jobs) {
 bool dots_are_small(const PanelLayout& layout, std::size_t blocks_of_step, bool digits) {
   const std::size_t code = (std::size_t{1} << traits(layout.kind).code_bits) + (layout.has_zeros ? 256 : 0);
   return blocks_of_step * kBlockCols * code * (digits ? 32512 : 127) <= (std::size_t{1} << 24);
+}
+
+// nibbles_once.wgsl
+bool has_nibbles(const PanelLayout& layout) {
+  return traits(layout.kind).code_bits == 4 && layout.kind != PanelKind::BlockTwiceFp4 &&
+         layout.sub_cols == kBlockCols && !layout.has_row_scales();
 }
 
 bool same_layout(const Matrix& a, const Matrix& b) {
@@ -245,7 +253,8 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
   const bool few = x.rows <= kFewRows, has_bias = jobs[0].bias != nullptr;
   const PanelText text = panel_text(first);
   const CodeTile* const tile = few || text != PanelText::Codes ? nullptr : code_tile(x.rows, jobs);
-  const Rows rows = few ? Rows::Few : tile == nullptr ? Rows::Many : Rows::Tile;
+  const bool has_fours = few && text == PanelText::Codes && has_nibbles(first.layout());
+  const Rows rows = has_fours ? Rows::FewNibbles : few ? Rows::Few : tile == nullptr ? Rows::Many : Rows::Tile;
   Kernel kernel("matmul", product_body(text, rows, jobs.size()),
                 tile == nullptr ? 256 : static_cast<std::uint32_t>(tile->threads()));
   add_layout(first, kernel);
@@ -277,9 +286,13 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
     kernel.reads("x", x.data, x.cols);
   }
   kernel.fixed("has_bias", has_bias).fixed("all_panels", panels).number("rows", x.rows);
-  if (few) kernel.fixed("steps_of_lane", x.cols >= kManyColumns ? 2 : 1).groups_of_row(2 * panels);
-  const std::size_t rows_of_group = tile == nullptr ? kRowsOfGroup : tile->rows;
-  exec.gpu()->record(exec, kernel, panels * (few ? 2 * x.rows : ceil_div(x.rows, rows_of_group)));
+  if (few) {
+    const std::size_t groups = has_fours ? panels : panels * kPanelRows / kFewOutputs;
+    if (!has_fours) kernel.fixed("steps_of_lane", x.cols >= kManyColumns ? 2 : 1);
+    exec.gpu()->record(exec, kernel.groups_of_row(groups), groups * x.rows);
+    return;
+  }
+  exec.gpu()->record(exec, kernel, panels * ceil_div(x.rows, tile == nullptr ? kRowsOfGroup : tile->rows));
 }
 
 }  // namespace
