@@ -24,6 +24,7 @@ namespace {
 constexpr float kFp8E4M3Unit = 0x1p8f;      // chains of fp8e4m3 count 2^-8 (dtypes/panel_codecs.h)
 constexpr std::size_t kInputWords = 20;     // of a block of inputs
 constexpr std::size_t kManyColumns = 2048;  // of which threads take two steps at a time
+constexpr std::size_t kFewColumns = 1024;   // which are too few for the lanes of nibbles_once.wgsl
 
 // x in the forms that the weights of a call ask for, each once.
 struct Inputs {
@@ -253,7 +254,7 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
   const bool few = x.rows <= kFewRows, has_bias = jobs[0].bias != nullptr;
   const PanelText text = panel_text(first);
   const CodeTile* const tile = few || text != PanelText::Codes ? nullptr : code_tile(x.rows, jobs);
-  const bool has_fours = few && text == PanelText::Codes && has_nibbles(first.layout());
+  const bool has_fours = few && text == PanelText::Codes && has_nibbles(first.layout()) && x.cols > kFewColumns;
   const Rows rows = has_fours ? Rows::FewNibbles : few ? Rows::Few : tile == nullptr ? Rows::Many : Rows::Tile;
   Kernel kernel("matmul", product_body(text, rows, jobs.size()),
                 tile == nullptr ? 256 : static_cast<std::uint32_t>(tile->threads()));
@@ -288,7 +289,8 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
   kernel.fixed("has_bias", has_bias).fixed("all_panels", panels).number("rows", x.rows);
   if (few) {
     const std::size_t groups = has_fours ? panels : panels * kPanelRows / kFewOutputs;
-    if (!has_fours) kernel.fixed("steps_of_lane", x.cols >= kManyColumns ? 2 : 1);
+    const bool is_long = has_fours ? x.cols > kManyColumns : x.cols >= kManyColumns;
+    kernel.fixed("steps_of_lane", is_long ? 2 : 1);
     exec.gpu()->record(exec, kernel.groups_of_row(groups), groups * x.rows);
     return;
   }

@@ -1,8 +1,8 @@
 
 // rows_once for codes of four bits that have a scale for each block: a workgroup of 256 threads has a panel, sixteen outputs, by 64
-// lanes; a thread has four outputs and two blocks at a time, for which it loads its inputs once.
+// lanes; a thread has four outputs and steps_of_lane blocks at a time, one or two, for which it loads its inputs once.
 const lanes = 64u;
-const steps_of_round = 2u * lanes;
+const steps_of_round = steps_of_lane * lanes;
 var<workgroup> waiting: array<vec4<f32>, 4u * steps_of_round * terms_of_step>;  // [step][term][outputs / 4]
 
 struct Block { high: array<vec4<u32>, 2>, low: array<vec4<u32>, 2>, scale: f32, sum: i32 }  // of inputs
@@ -33,7 +33,10 @@ fn dot_by_block(word: u32, x: Block) -> i32 {
 }
 fn terms_of_row(panel: u32, r: u32, block: u32, word: u32, x: Block) -> vec2<f32> {
   put_terms(factors_of(panel, r, block, 0u), dot_by_block(word, x), x.sum, x.scale, 0u);
-  return vec2<f32>(terms[0], terms[parts_of_sub - 1u]);
+  var both = vec2<f32>();
+  both.x = terms[0];
+  both.y = terms[parts_of_sub - 1u];
+  return both;
 }
 fn four_terms(panel: u32, r: u32, block: u32, t: u32) -> FourTerms {
   let x = block_of(t, block);
@@ -59,9 +62,10 @@ fn run(group: u32, thread: u32) {
   for (var first = 0u; first < steps; first += steps_of_round) {
     // Beyond the last step it is taken again, and not counted.
     let near = four_terms(panel, 4u * quad, min(first + lane, steps - 1u), t);
-    let far = four_terms(panel, 4u * quad, min(first + lanes + lane, steps - 1u), t);
+    if (steps_of_lane == 2u) {
+      keep_terms(lanes + lane, quad, four_terms(panel, 4u * quad, min(first + lanes + lane, steps - 1u), t));
+    }
     keep_terms(lane, quad, near);
-    keep_terms(lanes + lane, quad, far);
     workgroupBarrier();
     if (thread < 16u) {
       let count = min(steps - first, steps_of_round) * terms_of_step;

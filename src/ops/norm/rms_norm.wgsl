@@ -13,9 +13,10 @@ fn run(row: u32, thread: u32) {
   // Loads come before the work on them, here four of each row and below sixteen: each would be waited for otherwise.
   for (var first = thread; first < cols; first += 1024u) {
     let x = four_of(base, first, 256u, cols);
+    let gamma = vec4<f32>(gain_of(first), gain_of(first + 256u), gain_of(first + 512u), gain_of(first + 768u));
     for (var k = 0u; k < 4u; k++) {
       let i = first + 256u * k;
-      if (i < cols) { store_y(base + i, snap(mul(snap(div(x[k], rms)), load_gamma(i)))); }
+      if (i < cols) { store_y(base + i, snap(mul(snap(div(x[k], rms)), gamma[k]))); }
     }
   }
 }
@@ -28,6 +29,7 @@ fn four_of(base: u32, first: u32, step: u32, end: u32) -> vec4<f32> {
 fn one_of(base: u32, i: u32, end: u32) -> f32 {
   return bitcast<f32>(select(0u, bits_x(base + min(i, cols - 1u)), i < end));
 }
+fn gain_of(i: u32) -> f32 { return load_gamma(min(i, cols - 1u)); }
 fn with_squares(part: f32, x: vec4<f32>) -> f32 {
   return add_plain(add_plain(add_plain(add_plain(part, mul(x.x, x.x)), mul(x.y, x.y)), mul(x.z, x.z)), mul(x.w, x.w));
 }
