@@ -14,9 +14,9 @@ namespace {
 // A folder sees itself and what stands before it, but for kBlind; text stands on core alone, grammar on these two, and
 // both are seen by lm, finetune, host, server, capi and cli.
 const std::vector<std::string> kOrder = {
-    "core", "report", "simd",     "dtypes",   "backend",   "ops",       "graph",       "layers",   "network",
-    "io",   "data",   "learning", "training", "telemetry", "evolution", "lm",          "finetune", "verify",
-    "host", "http",   "bridge",   "server",   "capi",      "cli",       "legacy/names"};
+    "core", "report", "simd",     "dtypes",   "backend",   "ops",       "graph", "layers",      "network",
+    "io",   "data",   "learning", "training", "telemetry", "evolution", "lm",    "finetune",    "verify",
+    "host", "http",   "bridge",   "server",   "capi",      "pull",      "cli",   "legacy/names"};
 const std::map<std::string, std::set<std::string>> kBlind = {
     {"lm", {"learning", "training", "telemetry", "evolution"}},
     {"telemetry", {"data", "learning", "training"}},
@@ -26,6 +26,9 @@ const std::map<std::string, std::set<std::string>> kBlind = {
      {"simd", "dtypes", "backend", "ops", "graph", "layers", "network", "io", "data", "learning", "training",
       "telemetry", "evolution", "lm", "finetune", "verify", "host"}},
     {"bridge", {"data", "learning", "training", "telemetry", "evolution", "lm", "finetune", "verify", "host"}},
+    {"pull",
+     {"data", "learning", "training", "telemetry", "evolution", "finetune", "verify", "host", "http", "bridge",
+      "server", "capi"}},
     {"server", {"bridge", "learning", "training", "telemetry", "evolution", "finetune", "verify"}}};
 
 bool may_include(const std::string& from, const std::string& to) {
