@@ -61,7 +61,7 @@ Result<int> run_pull(HubFlags& o) {
   pull::Pulled pulled;
   {
     Progress bar("pulling " + o.model, o.common.quiet);
-    std::optional<std::uint64_t> first;  // bytes that were there at the beginning
+    std::optional<std::uint64_t> first;  // bytes in the cache at the beginning
     const auto begin = std::chrono::steady_clock::now();
     options.progress = [&](const std::string& file, std::uint64_t bytes, std::uint64_t all) {
       if (!first) first = bytes;

@@ -13,7 +13,7 @@ constexpr std::string_view kFolderFiles[] = {
     "added_tokens.json",      "chat_template.jinja",  "chat_template.json",        "config_sentence_transformers.json",
     "generation_config.json", "modules.json",         "sentence_bert_config.json", "special_tokens_map.json",
     "tokenizer.json",         "tokenizer_config.json"};
-// The first that is there is taken of a repository with several, unless the caller names one: about four bits per
+// The first one of these is taken of a repository with several, unless the caller names one: about four bits per
 // weight, then the smallest loss.
 constexpr std::string_view kUsual[] = {"Q4_K_M", "Q4_K_S", "Q4_1", "Q4_0", "Q5_K_M",
                                        "Q6_K",   "Q8_0",   "BF16", "F16",  "F32"};

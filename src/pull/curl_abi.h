@@ -1,5 +1,5 @@
 #pragma once
-// The part of libcurl's C ABI that web.cpp calls. It is declared here, since the library is loaded when a command
+// The part of libcurl's C ABI that web.cpp calls. It is declared by hand, since the library is loaded when a command
 // connects and not before: a build needs none of its files, and other commands start without it. The numbers are those
 // of curl.h, which keeps them for all versions of libcurl.so.4; curl_abi_test.cpp compares them with that header.
 

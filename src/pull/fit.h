@@ -11,13 +11,13 @@
 
 namespace loom::pull {
 
-// What a position of the context costs, from the keys at the beginning of a GGUF file.
+// The cost of a position of the context, from the keys at the beginning of a GGUF file.
 struct CacheShape {
   std::uint64_t layers = 0, kv_heads = 0, key_length = 0, value_length = 0;
   std::uint64_t context = 0;  // positions of the model's training; 0: not given
   std::uint64_t bytes_per_position() const { return layers * kv_heads * (key_length + value_length) * 4; }
 };
-// Reads the first bytes of a file of `size` bytes. Unsupported when the keys do not stand there.
+// Reads the first bytes of a file of `size` bytes. Unsupported when the keys are not among them.
 Result<CacheShape> read_cache_shape(std::span<const std::byte> front, std::uint64_t size);
 
 // Bytes that this computer has free for programs, also in its cache of files; nothing where that is not known.

@@ -216,7 +216,7 @@ Result<void> remove_model(const std::string& cache, const std::string& org, cons
       if (taken) held.push_back(*std::move(taken));
     }
   }
-  // What a reader looks for goes first, so that it finds no model rather than half of one.
+  // Names that a reader looks for go first, so that it finds no model rather than half of one.
   std::error_code why;
   for (const char* const part : {"/refs", "/snapshots", ""}) {
     fs::remove_all(path_of(model.folder + part), why);

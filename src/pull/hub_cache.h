@@ -29,7 +29,7 @@ class HubCache {
 
   // Creates the folders of a model.
   Result<void> create(const std::string& commit) const;
-  // Makes snapshots/COMMIT/PATH a link to a blob; one that is there is replaced in one step.
+  // Makes snapshots/COMMIT/PATH a link to a blob; an existing one is replaced in one step.
   Result<void> link(const std::string& commit, const std::string& path, const std::string& etag) const;
   // Writes refs/REVISION. A revision that is the commit itself has no such file.
   Result<void> set_revision(const std::string& revision, const std::string& commit) const;

@@ -81,7 +81,7 @@ tl::expected<WebAnswer, WebFailure> HubClient::follow(const std::string& url, bo
     if (origin == home) {
       if (!address_.token.empty() && is_private_origin(origin))
         request.headers.push_back("Authorization: Bearer " + address_.token);
-      // Another host has an ETag of its own for the same bytes, so there a range goes without a guard.
+      // Another host has an ETag of its own for the same bytes, so its ranges have no guard.
       if (!etag.empty()) request.headers.push_back(fmt::format("If-Range: \"{}\"", etag));
     }
     auto answer = web_.send(request);

@@ -83,7 +83,7 @@ class Pull {
     };
     sink.data = [&](std::span<const std::byte> bytes) -> Result<void> {
       front.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      // A server without ranges sends the whole file: the request ends here.
+      // A server without ranges sends the whole file: the request ends after the front.
       if (front.size() > kFrontBytes) return fail(Code::LimitExceeded, "enough");
       return {};
     };

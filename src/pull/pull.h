@@ -12,7 +12,7 @@ namespace loom::pull {
 
 struct PullOptions {
   std::string org, name;
-  std::string wanted;                // path of a file or a quantisation; empty: what the model usually needs
+  std::string wanted;                // path of a file or a quantisation; empty: the usual files
   std::string revision = "main";     // branch, tag or commit
   std::string base_url;              // empty: HF_ENDPOINT, or https://huggingface.co
   std::string cache;                 // folder of huggingface_hub's cache

@@ -1,4 +1,4 @@
-// What comes from a hub: lists, heads, addresses; and which files are taken of them.
+// Reading of answers from a hub: lists, heads, addresses; and the choice of files.
 
 #include <gtest/gtest.h>
 

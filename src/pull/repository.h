@@ -27,7 +27,7 @@ struct Repository {
 // leads out of a folder.
 Result<Repository> read_repository(std::string_view json);
 
-// What the head of an answer of /ORG/NAME/resolve/COMMIT/PATH says of a file.
+// A file as the head of an answer of /ORG/NAME/resolve/COMMIT/PATH describes it.
 struct FileHead {
   std::string etag;  // without quotes: the name of the file's blob
   std::optional<std::uint64_t> bytes;
@@ -50,7 +50,7 @@ bool is_revision(std::string_view text);
 
 // "https://host:port" in lower case of an address, with the usual port left out; empty where it is no such address.
 std::string origin_of(std::string_view url);
-// Returns whether a token may be sent there: over https, or to this computer.
+// Returns whether a token may be sent to an origin: over https, or to this computer.
 bool is_private_origin(std::string_view origin);
 // Bytes as %XX but for letters, digits and -._~ and, with `keep_slashes`, '/'.
 std::string url_encoded(std::string_view text, bool keep_slashes);

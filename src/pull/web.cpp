@@ -74,7 +74,7 @@ int take_progress(void* user, std::int64_t, std::int64_t, std::int64_t, std::int
   return static_cast<Transfer*>(user)->cancel->load(std::memory_order_relaxed) ? 1 : 0;
 }
 
-// What a failed request means to a person.
+// Describes a failed request to a person.
 WebFailure failure_of(curl::Code code, const std::string& words, const std::string& whole_url) {
   using namespace curl;
   const std::string url = whole_url.substr(0, whole_url.find('?'));  // what follows may be a secret of a signed address

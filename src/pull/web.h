@@ -1,6 +1,6 @@
 #pragma once
 // Requests over HTTP and HTTPS, by libcurl: certificates are checked against the system's store, proxies are those of
-// http_proxy and https_proxy, and no redirect is followed here (hub_client.h does, since it knows who may see a token).
+// http_proxy and https_proxy, and no redirect is followed (hub_client.h does, since it knows who may see a token).
 
 #include <atomic>
 #include <cstdint>
