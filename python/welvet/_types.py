@@ -123,6 +123,7 @@ class LoadOptions(TypedDict, total=False):
     progress: Told | None
     device: str | None
     precision: Precision | None
+    download: bool
 
 
 class SessionOptions(TypedDict, total=False):

@@ -42,5 +42,8 @@ Run stream_command(CLI::App& app);
 Run bridge_command(CLI::App& app);
 Run page_command(CLI::App& app);
 Run serve_command(CLI::App& app);
+Run pull_command(CLI::App& app);
+Run list_command(CLI::App& app);
+Run rm_command(CLI::App& app);
 
 }  // namespace loom::cli

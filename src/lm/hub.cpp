@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <vector>
 
 #include "core/file.h"
@@ -22,40 +23,34 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-std::string hub_cache() {
-  if (std::string cache = variable("HF_HUB_CACHE"); !cache.empty()) return cache;
-  std::string home = variable("HF_HOME");
-  if (home.empty()) {
-    std::string caches = variable("XDG_CACHE_HOME");
-    if (caches.empty()) caches = variable("HOME") + "/.cache";
-    home = caches + "/huggingface";
-  }
-  return home + "/hub";
+bool is_allowed(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
 }
 
-// "org", "name" and the rest; no name where the text can be no id.
-struct Id {
-  std::string org, name, below;
-};
-Id id_of(const std::string& text) {
-  Id id;
-  const std::size_t slash = text.find('/');
-  if (slash == text.npos || text.size() > kLongestId) return id;
-  const std::size_t end = std::min(text.find('/', slash + 1), text.size());
-  const std::string org = text.substr(0, slash), name = text.substr(slash + 1, end - slash - 1);
-  for (const std::string* part : {&org, &name}) {
-    const auto is_allowed = [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-             c == '.';
-    };
-    if (part->empty() || !std::ranges::all_of(*part, is_allowed) || part->front() == '.' || part->front() == '-')
-      return id;
+// Names of types in a GGUF's file name, upper case: Q4_0, IQ4_XS, Q5_K_M, TQ2_0, BF16.
+bool names_type(std::string_view text) {
+  for (const std::string_view whole : {"F64", "F32", "F16", "BF16", "FP32", "FP16", "MXFP4", "MXFP4_MOE", "I2_S"})
+    if (text == whole) return true;
+  for (const std::string_view begin : {"IQ", "TQ", "Q"}) {
+    if (!text.starts_with(begin)) continue;
+    std::string_view rest = text.substr(begin.size());
+    if (rest.empty() || rest[0] < '1' || rest[0] > '8') return false;
+    // then parts of at most three characters: _K, _M, _0, _XXS
+    for (rest.remove_prefix(1); !rest.empty();) {
+      const std::size_t end = std::min(rest.find('_', 1), rest.size());
+      if (rest[0] != '_' || end < 2 || end > 4) return false;
+      rest.remove_prefix(end);
+    }
+    return true;
   }
-  if (end == text.size())
-    for (const std::string_view ending : kFileEnds)
-      if (name.ends_with(ending)) return id;
-  id.org = org, id.name = name, id.below = end == text.size() ? "" : text.substr(end + 1);
-  return id;
+  return false;
+}
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return out;
 }
 
 bool exists(const std::string& path) { return os::stamp(path).has_value(); }
@@ -91,16 +86,82 @@ std::vector<std::string> gguf_files(const std::string& folder) {
   return files;
 }
 
+// The file of a snapshot that `choice` names; empty for none. Repositories keep quantisations in folders, too.
+Result<std::string> chosen_file(const std::string& snapshot, const std::string& name, const std::string& choice) {
+  if (std::string path = fmt::format("{}/{}", snapshot, choice); is_file(path)) return path;
+  std::vector<std::string> files = gguf_files(snapshot);
+  for (const std::string& folder : paths_in(snapshot))
+    if (is_directory(folder)) std::ranges::copy(gguf_files(folder), std::back_inserter(files));
+  std::erase_if(files, [&](const std::string& path) { return !is_quantisation(path, choice); });
+  if (files.size() > 1)
+    return fail(Code::InvalidArgument, "{}: {} and {} are of that quantisation: give the path of one", name, files[0],
+                files[1]);
+  return files.empty() ? std::string() : files[0];
+}
+
 }  // namespace
+
+std::string hub_home() {
+  if (std::string home = variable("HF_HOME"); !home.empty()) return home;
+  std::string caches = variable("XDG_CACHE_HOME");
+  if (caches.empty()) caches = variable("HOME") + "/.cache";
+  return caches + "/huggingface";
+}
+
+std::string hub_cache() {
+  std::string cache = variable("HF_HUB_CACHE");
+  return cache.empty() ? hub_home() + "/hub" : cache;
+}
+
+HubId hub_id(const std::string& text) {
+  HubId id;
+  const std::size_t slash = text.find('/');
+  if (slash == text.npos || text.size() > kLongestId) return id;
+  const std::size_t end = std::min(text.find_first_of("/:", slash + 1), text.size());
+  const std::string org = text.substr(0, slash), name = text.substr(slash + 1, end - slash - 1);
+  for (const std::string* part : {&org, &name})
+    if (part->empty() || !std::ranges::all_of(*part, is_allowed) || part->front() == '.' || part->front() == '-')
+      return id;
+  const std::string rest = end == text.size() ? "" : text.substr(end + 1);
+  const bool has_choice = end < text.size() && text[end] == ':';
+  if (has_choice && rest.empty()) return id;
+  if (end == text.size())
+    for (const std::string_view ending : kFileEnds)
+      if (name.ends_with(ending)) return id;
+  id.org = org, id.name = name, (has_choice ? id.choice : id.below) = rest;
+  return id;
+}
+
+std::string quantisation_of(std::string_view file) {
+  file = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
+  const std::string whole = upper(file);
+  std::string_view stem = whole;
+  if (!stem.ends_with(".GGUF")) return {};
+  stem.remove_suffix(5);
+  for (std::size_t at = 0; at < stem.size(); ++at)
+    if ((at == 0 || stem[at - 1] == '-' || stem[at - 1] == '.' || stem[at - 1] == '_') && names_type(stem.substr(at)))
+      return std::string(stem.substr(at));
+  return {};
+}
+
+bool is_quantisation(std::string_view file, std::string_view quantisation) {
+  const std::string found = quantisation_of(file);
+  return !found.empty() && found == upper(quantisation);
+}
 
 Result<std::string> find_model(const std::string& name) {
   if (exists(name)) return name;
-  const Id id = id_of(name);
+  const HubId id = hub_id(name);
   if (id.name.empty()) return name;  // the reader's own error says what is wrong with the path
   const std::string cache = hub_cache();
   for (const std::string& snapshot : snapshots_of(fmt::format("{}/models--{}--{}", cache, id.org, id.name))) {
     if (!id.below.empty()) {
       if (std::string path = fmt::format("{}/{}", snapshot, id.below); exists(path)) return path;
+      continue;
+    }
+    if (!id.choice.empty()) {
+      LOOM_TRY(std::string path, chosen_file(snapshot, name, id.choice));
+      if (!path.empty()) return path;
       continue;
     }
     if (is_file(snapshot + "/config.json")) return snapshot;
@@ -112,7 +173,7 @@ Result<std::string> find_model(const std::string& name) {
     if (is_directory(snapshot)) return snapshot;
   }
   if (!id.below.empty()) return name;
-  return fail(Code::NotFound, "{}: no such file or folder, and no model of that id in {}; to fetch it: hf download {}",
+  return fail(Code::NotFound, "{}: no such file or folder, and no model of that id in {}; to fetch it: loom pull {}",
               printable(name), cache, printable(name));
 }
 

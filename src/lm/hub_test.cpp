@@ -43,8 +43,35 @@ TEST_F(Hub, AnUnknownIdNamesTheCommandThatFetchesIt) {
   const auto found = find_model("org/three");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, Code::NotFound);
-  EXPECT_NE(found.error().text().find("hf download org/three"), std::string::npos) << found.error().text();
+  EXPECT_NE(found.error().text().find("loom pull org/three"), std::string::npos) << found.error().text();
   EXPECT_NE(found.error().text().find(cache_), std::string::npos) << found.error().text();
+}
+
+TEST_F(Hub, AChoiceLeadsToAFile) {
+  put("models--org--many/refs/main", "beef");
+  put("models--org--many/snapshots/beef/Model-1B-Q4_K_M.gguf");
+  put("models--org--many/snapshots/beef/Model-1B-Q8_0.gguf");
+  put("models--org--many/snapshots/beef/F16/Model-1B-F16.gguf");
+  const std::string at = cache_ + "/models--org--many/snapshots/beef/";
+  EXPECT_EQ(find_model("org/many:q8_0").value(), at + "Model-1B-Q8_0.gguf");
+  EXPECT_EQ(find_model("org/many:F16").value(), at + "F16/Model-1B-F16.gguf");
+  EXPECT_EQ(find_model("org/many:F16/Model-1B-F16.gguf").value(), at + "F16/Model-1B-F16.gguf");
+  const auto none = find_model("org/many:Q4_K");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().text().find("loom pull org/many:Q4_K"), std::string::npos) << none.error().text();
+  put("models--org--many/snapshots/beef/Other-Q8_0.gguf");
+  EXPECT_EQ(find_model("org/many:Q8_0").error().code, Code::InvalidArgument);
+}
+
+TEST_F(Hub, TheQuantisationIsTheEndOfAName) {
+  EXPECT_EQ(quantisation_of("a/SmolLM2-135M-Instruct.Q4_1.gguf"), "Q4_1");
+  EXPECT_EQ(quantisation_of("qwen2.5-0.5b-instruct-q4_k_m.gguf"), "Q4_K_M");
+  EXPECT_EQ(quantisation_of("model_iq4_xs.gguf"), "IQ4_XS");
+  EXPECT_EQ(quantisation_of("Q8_0.gguf"), "Q8_0");
+  EXPECT_EQ(quantisation_of("model-BF16.gguf"), "BF16");
+  for (const char* name : {"model.gguf", "model-Q4_1.bin", "model-q4_1-v2.gguf", "seq4_1.gguf", ".gguf", "Q9_0.gguf",
+                           "model-Q4_LONG.gguf", "model-Q4_.gguf", ""})
+    EXPECT_EQ(quantisation_of(name), "") << name;
 }
 
 TEST_F(Hub, PathsStayAsTheyAre) {

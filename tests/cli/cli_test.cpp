@@ -690,9 +690,15 @@ TEST_F(Cli, bench_matrix_times_a_kind_in_every_type) {
 }
 
 TEST_F(Cli, no_call_touches_the_network) {  // N-13
+  test::write_all(temp("quiet.json"), "[[1,2,3,4,5,6,7,8]]");
   for (const Args& args : {Args{"generate", small(), "-p", "Hello", "-n", "4", "-t", "2"},
                            {"chat", small(), "-p", "Hello", "-n", "4"},
-                           {"audit"}}) {
+                           {"audit"},
+                           {"inspect", small()},
+                           {"convert", small(), temp("quiet.entity")},
+                           {"run", source_path("examples/demo.json"), "-i", temp("quiet.json")},
+                           {"verify", "--random", "1", "--seed", "1"},
+                           {"list", "--cache", temp("no_cache")}}) {
     SCOPED_TRACE(shown(args));
     const std::string trace = temp("trace.txt");
     Program program(Args{"strace", "-f", "-e", "trace=network", "-o", trace, test::loom_binary()} + args);
@@ -703,6 +709,23 @@ TEST_F(Cli, no_call_touches_the_network) {  // N-13
     EXPECT_NE(calls.find("+++ exited with 0 +++"), std::string::npos) << calls;
     EXPECT_EQ(calls.find('('), std::string::npos) << calls;
   }
+}
+
+// pull alone loads the library that connects.
+TEST_F(Cli, only_pull_loads_libcurl) {
+  const auto opens_it = [&](const Args& args) {
+    const std::string trace = temp("opened.txt");
+    Program program(Args{"strace", "-f", "-e", "trace=open,openat", "-o", trace, test::loom_binary()} + args);
+    program.start();
+    program.finish();
+    const std::string calls = test::read_all(trace);
+    EXPECT_NE(calls.find("exited with"), std::string::npos) << "strace is needed for this test";
+    return calls.find("libcurl") != std::string::npos;
+  };
+  EXPECT_TRUE(opens_it({"pull", "org/name", "--base-url", "http://127.0.0.1:1", "--cache", temp("no_cache")}));
+  EXPECT_FALSE(opens_it({"inspect", small()}));
+  EXPECT_FALSE(opens_it({"list", "--cache", temp("no_cache")}));
+  EXPECT_FALSE(opens_it({"rm", "org/name", "--yes", "--cache", temp("no_cache")}));
 }
 
 }  // namespace

@@ -358,11 +358,59 @@ class Questions(unittest.TestCase):
         for name in ("nowhere.gguf", "n" * 5000, "-c"):
             with self.assertRaises(FileNotFoundError):
                 welvet.LM(name)
-        with self.assertRaisesRegex(FileNotFoundError, "hf download some/model"):
+        with self.assertRaisesRegex(FileNotFoundError, "loom pull some/model"):
             welvet.LM("some/model")
+        for name in ("some:model", "some/model:", "some/model/x:Q8_0"):
+            with self.assertRaises(FileNotFoundError):
+                welvet.LM(name)
+        with self.assertRaisesRegex(TypeError, "download must be True or False, not str"):
+            welvet.LM("some/model", download="no")
         with self.assertRaises(welvet.LoomError) as wrong:
             welvet.LM(__file__)
         self.assertEqual(wrong.exception.code, "Unsupported")
+
+    def test_a_model_is_fetched_by_the_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            work = pathlib.Path(folder)
+            program = work / "loom"
+            changed = {"HF_HUB_CACHE": str(work / "hub"), "LOOM_PROGRAM": str(program)}
+
+            def answers(script):
+                program.write_text("#!/bin/sh\n" + script)
+                program.chmod(0o755)
+
+            with unittest.mock.patch.dict(os.environ, changed), unittest.mock.patch("sys.stderr", None):
+                with self.assertRaises(welvet.LoomError) as none:
+                    welvet.LM("org/model", download=True)
+                self.assertEqual(none.exception.code, "Unsupported")
+                self.assertIn("build it with ./run", none.exception.text)
+                answers(f'echo "$@" > {work}/asked; echo {MODEL}\n')
+                welvet.LM("org/model:Q4_1", download=True)
+                self.assertEqual((work / "asked").read_text(), "pull org/model:Q4_1 --quiet\n")
+                for script, kind, code in (
+                    ('echo "loom: org/model: status 404, not found" >&2; exit 3', welvet.NotFoundError, "NotFound"),
+                    ('echo "loom: no connection: x" >&2; exit 3', welvet.LoomError, "IoError"),
+                    ("exit 1", welvet.LoomError, "IoError"),
+                    ("exit 130", KeyboardInterrupt, None),
+                ):
+                    answers(script)
+                    with self.assertRaises(kind) as failed:
+                        welvet.LM("org/model", download=True)
+                    if code:
+                        self.assertEqual(failed.exception.code, code)
+                        self.assertNotIn("loom: ", failed.exception.text)
+                # what the cache has is not fetched
+                snapshot = work / "hub/models--org--model/snapshots/abc"
+                snapshot.mkdir(parents=True)
+                (snapshot / "model-Q4_1.gguf").symlink_to(MODEL)
+                (snapshot / "model-Q8_0.gguf").write_bytes(b"no")
+                answers("exit 1")
+                for name in ("org/model:Q4_1", "org/model:model-Q4_1.gguf"):
+                    welvet.LM(name, download=True)
+                with self.assertRaisesRegex(ValueError, "several|2 GGUF"):
+                    welvet.LM("org/model")
+                with self.assertRaises(FileNotFoundError):
+                    welvet.LM("org/model:K_M")
 
     def test_a_load_that_is_told_to_stop_stops(self):
         seen = []

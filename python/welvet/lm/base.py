@@ -32,6 +32,7 @@ class Model(_native.Owner):
             on it.
         precision: "strict" (or None), or "fast": a graphics card need not be exact; its results then depend on the card
             and its driver.
+        download: Whether a hub id that is not in the cache is fetched first, by the program loom (`loom pull`).
 
     Raises:
         NotFoundError: If there is no such model; the message has the command that fetches a hub id.
@@ -50,8 +51,10 @@ class Model(_native.Owner):
         progress: Told | bool | None = None,
         device: str | None = None,
         precision: Precision | None = None,
+        download: bool = False,
     ) -> None:
-        self._take(_native.Handle(), find_model(model), threads, context, device, precision)
+        found = find_model(model, download=_native.truth(download, "download"))
+        self._take(_native.Handle(), found, threads, context, device, precision)
         path = _native.utf8(self.path, "model")
         self._load(dtype, adapters, progress, library.loom_model_open, path)
 

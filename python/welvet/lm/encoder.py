@@ -27,6 +27,7 @@ class Encoder(_native.Owner):
         precision: "strict" (or None), or "fast": a graphics card need not be exact.
         prompt: Text that is put before every text; "" puts none; None: the prompt with the name `prompt_name`.
         prompt_name: A prompt of config_sentence_transformers.json, as "query"; None: the default one, if any.
+        download: Whether a hub id that is not in the cache is fetched first, by the program loom (`loom pull`).
 
     Raises:
         NotFoundError: If there is no such model; the message has the command that fetches a hub id.
@@ -47,6 +48,7 @@ class Encoder(_native.Owner):
         precision: Precision | None = None,
         prompt: str | None = None,
         prompt_name: str | None = None,
+        download: bool = False,
     ) -> None:
         def given(text: str | None, what: str) -> bytes | None:
             return None if text is None else _native.utf8(text, what)
@@ -57,9 +59,8 @@ class Encoder(_native.Owner):
             prompt=given(prompt, "prompt"),
             prompt_name=given(prompt_name, "prompt_name"),
         )
-        self._take(
-            _native.make(library.loom_encoder_open, _native.utf8(find_model(model), "model"), ctypes.byref(options))
-        )
+        found = find_model(model, download=_native.truth(download, "download"))
+        self._take(_native.make(library.loom_encoder_open, _native.utf8(found, "model"), ctypes.byref(options)))
 
     @classmethod
     def _of(cls, handle: _native.Handle) -> Self:

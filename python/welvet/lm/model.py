@@ -39,6 +39,7 @@ class LM(Model):
             on it.
         precision: "strict" (or None), or "fast": a graphics card need not be exact; its results then depend on the card
             and its driver.
+        download: Whether a hub id that is not in the cache is fetched first, by the program loom (`loom pull`).
 
     Raises:
         NotFoundError: If there is no such model; the message has the command that fetches a hub id.
