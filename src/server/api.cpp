@@ -54,6 +54,7 @@ HttpResponse api_error(const Error& error) {
 
 HttpResponse Api::handle(const HttpRequest& request) {
   const bool is_get = request.method == "GET" || request.method == "HEAD";
+  if (request.path == "/metrics") return is_get ? metrics() : wrong_method("GET");
   if (request.path == "/health") return is_get ? health() : wrong_method("GET");
   if (request.path.starts_with(kModels)) return is_get ? models(request) : wrong_method("GET");
   if (request.path == kChat) {
@@ -63,11 +64,41 @@ HttpResponse Api::handle(const HttpRequest& request) {
   }
   return openai_error(
       404, "invalid_request_error", "not_found",
-      fmt::format("{}: there is no such path; {}, {} and /health are served", request.path, kModels, kChat));
+      fmt::format("{}: there is no such path; {}, {}, /health and /metrics are served", request.path, kModels, kChat));
 }
 
 HttpResponse Api::health() const {
   return {200, "application/json", dump_json({{"status", "ok"}, {"requests", engine_->under_way()}}) + "\n"};
+}
+
+// The text format of Prometheus, version 0.0.4.
+HttpResponse Api::metrics() const {
+  const EngineCounts counts = engine_->counts();
+  std::string text;
+  const auto describe = [&text](std::string_view name, std::string_view type, std::string_view help) {
+    text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  };
+  describe("loom_requests_total", "counter", "Requests by their end.");
+  const std::pair<std::string_view, std::uint64_t> ends[] = {{"answered", counts.answered},
+                                                             {"cancelled", counts.cancelled},
+                                                             {"failed", counts.failed},
+                                                             {"refused", counts.refused}};
+  for (const auto& [end, count] : ends) text += fmt::format("loom_requests_total{{end=\"{}\"}} {}\n", end, count);
+  const auto add = [&](std::string_view name, std::string_view type, std::uint64_t value, std::string_view help) {
+    describe(name, type, help);
+    text += fmt::format("{} {}\n", name, value);
+  };
+  add("loom_prompt_tokens_total", "counter", counts.prompt_tokens, "Tokens of prompts of ended requests.");
+  add("loom_cached_tokens_total", "counter", counts.cached_tokens, "Tokens of prompts that were not read again.");
+  add("loom_generated_tokens_total", "counter", counts.written_tokens, "Generated tokens of ended requests.");
+  add("loom_passes_total", "counter", counts.passes, "Forward passes on the CPU.");
+  add("loom_rows_total", "counter", counts.rows, "Tokens in these passes.");
+  add("loom_requests_running", "gauge", counts.running, "Requests that are answered now.");
+  add("loom_requests_waiting", "gauge", counts.waiting, "Requests that wait now.");
+  add("loom_cache_blocks", "gauge", counts.blocks, "Blocks of keys and values in memory, shared ones once.");
+  add("loom_cache_blocks_running", "gauge", counts.blocks_running, "Blocks of the requests that are answered now.");
+  add("loom_cache_blocks_limit", "gauge", counts.most_blocks, "Blocks that may be in memory.");
+  return {200, "text/plain; version=0.0.4; charset=utf-8", std::move(text)};
 }
 
 HttpResponse Api::models(const HttpRequest& request) const {
@@ -99,11 +130,16 @@ Result<HttpResponse> Api::chat(const std::string& body) {
   const auto reply =
       std::make_shared<ChatReply>(later, engine_->model().tokenizer,
                                   ChatNames{fmt::format("chatcmpl-{}-{}", created, number), name_, created}, chat);
-  LOOM_TRY_VOID(engine_->submit({.prompt = std::move(prompt.ids),
-                                 .options = std::move(chat.generation),
-                                 .on_text = [reply](std::string_view text) { return reply->on_text(text); },
-                                 .is_wanted = [reply] { return reply->is_wanted(); },
-                                 .on_end = [reply](const Result<Answer>& answer) { reply->on_end(answer); }}));
+  std::vector<Request> requests(chat.choices);
+  for (std::size_t choice = 0; choice < requests.size(); ++choice) {
+    chat.generation.sampling_session = static_cast<std::uint32_t>(choice);
+    requests[choice] = {.prompt = prompt.ids,
+                        .options = chat.generation,
+                        .on_text = [reply, choice](std::string_view text) { return reply->on_text(choice, text); },
+                        .is_wanted = [reply] { return reply->is_wanted(); },
+                        .on_end = [reply, choice](Result<Answer> answer) { reply->on_end(choice, std::move(answer)); }};
+  }
+  LOOM_TRY_VOID(engine_->submit(std::move(requests)));
   HttpResponse response;
   response.later = later;
   return response;

@@ -3,6 +3,7 @@
 //   GET  /v1/models, /v1/models/NAME   the model
 //   POST /v1/chat/completions          an answer, whole or as server-sent events
 //   GET  /health                       {"status": "ok", "requests": N}
+//   GET  /metrics                      counts in the text format of Prometheus
 // Errors are OpenAI's object {"error": {"message", "type", "param", "code"}}. An answer carries beside OpenAI's members
 // "loom": {"hash"}, the hash of its tokens and of the bits of the last logits, which `loom generate` prints too.
 
@@ -27,6 +28,7 @@ class Api {
  private:
   HttpResponse models(const HttpRequest& request) const;
   HttpResponse health() const;
+  HttpResponse metrics() const;
   Result<HttpResponse> chat(const std::string& body);
 
   const std::shared_ptr<Engine> engine_;

@@ -182,8 +182,6 @@ MadeGrammar read_grammar(const Fields& fields) {
 
 // Values that say what happens anyhow are taken; others would change the answer.
 Result<void> refuse_unsupported(const Fields& fields) {
-  if (fields.n != 1)
-    return fail(Code::Unsupported, "/n: one answer for each request is what there is, got {}", fields.n);
   if (!fields.tool_choice.is_null() && fields.tool_choice != "none" && fields.tool_choice != "auto")
     return fail(Code::Unsupported, "/tool_choice: {}", expected("none or auto", fields.tool_choice));
   return {};
@@ -207,7 +205,7 @@ Result<ChatRequest> read_chat_request(std::string_view body) {
   if (request.messages.is_null()) return fail(Code::InvalidConfig, "/messages: is missing");
   LOOM_TRY(request.messages, conversation_from_json(request.messages));
   GenerationOptions& options = request.generation;
-  options.max_tokens = fields.max_tokens;
+  options.max_tokens = fields.max_tokens, request.choices = fields.n;
   options.sampling.top_k = static_cast<int>(fields.top_k);
   if (fields.top_logprobs != 0 && !fields.logprobs)
     return fail(Code::InvalidConfig, "/top_logprobs: has no effect without \"logprobs\": true");

@@ -14,6 +14,8 @@ struct ChatRequest {
   std::string model;  // empty: the one that is served
   Json messages;      // as conversation_from_json() returns it
   GenerationOptions generation;
+  std::size_t choices =
+      1;  // answers, which draw from one seed as sessions 0, 1... (GenerationOptions::sampling_session)
   bool stream = false;
   bool include_usage = false;  // at the end of a stream
   bool lists_others = false;   // beside the drawn token, by generation.logprobs
