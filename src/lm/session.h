@@ -68,8 +68,8 @@ class Session {
   Result<ConstTensor> feed(std::span<const Feed> feeds, const std::atomic<bool>* cancel = nullptr);
   Result<std::span<const float>> feed(std::span<const std::int32_t> ids, std::size_t sequence = 0,
                                       const std::atomic<bool>* cancel = nullptr);
-  // Like feed(), in one forward pass: at most chunk_rows() ids in total, `drafts` are not read. Returns the logits after
-  // the last id of those feeds that want them, in their order: [feeds that want logits, vocab_size], no rows for none.
+  // Like feed(), in one forward pass: at most chunk_rows() ids in total, `drafts` are not read. Returns the logits
+  // after the last id of each feed that wants them, in their order: [feeds that want logits, vocab_size].
   Result<ConstTensor> feed_pass(std::span<const Feed> feeds, const std::atomic<bool>* cancel = nullptr);
   // Like feed(), for one sequence and greedy decoding: returns the id of the greatest logit, the lowest id on ties, and
   // kNoChoice (ops/choice/choice.h) where a logit is not finite; `drafts` are not read. A graphics card keeps the

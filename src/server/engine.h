@@ -47,7 +47,7 @@ struct EngineOptions {
   std::size_t cache_tokens = 0;    // positions of keys and values in memory; 0: the context of `parallel` sequences
 };
 
-// What an engine has done so far, and what it does now.
+// Figures of an engine: of its work so far, and of now.
 struct EngineCounts {
   std::uint64_t answered = 0, cancelled = 0, failed = 0, refused = 0;      // requests, by their end
   std::uint64_t prompt_tokens = 0, cached_tokens = 0, written_tokens = 0;  // of requests that have ended
