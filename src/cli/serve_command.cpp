@@ -68,7 +68,7 @@ Run serve_command(CLI::App& app) {
   o->http.port = kPort;
   app.footer(
       "loom serve answers requests of OpenAI's HTTP interface, several at once, until Ctrl-C:\n"
-      "  GET /v1/models, POST /v1/chat/completions (whole or streamed), GET /health, GET /metrics\n"
+      "  GET /v1/models, POST /v1/chat/completions and /v1/completions (whole or streamed), GET /health, GET /metrics\n"
       "An answer does not depend on other requests: its hash is that of loom generate");
   add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model")->required();
   app.add_option("--port", o->http.port, "Port; 0 takes one that is free and prints it")->capture_default_str();

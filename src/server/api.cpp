@@ -10,7 +10,7 @@
 namespace loom::server {
 namespace {
 
-constexpr std::string_view kModels = "/v1/models", kChat = "/v1/chat/completions";
+constexpr std::string_view kModels = "/v1/models", kChat = "/v1/chat/completions", kTexts = "/v1/completions";
 
 struct ErrorKind {
   int status;
@@ -57,14 +57,16 @@ HttpResponse Api::handle(const HttpRequest& request) {
   if (request.path == "/metrics") return is_get ? metrics() : wrong_method("GET");
   if (request.path == "/health") return is_get ? health() : wrong_method("GET");
   if (request.path.starts_with(kModels)) return is_get ? models(request) : wrong_method("GET");
-  if (request.path == kChat) {
+  if (request.path == kChat || request.path == kTexts) {
     if (request.method != "POST") return wrong_method("POST");
-    auto response = chat(request.body);
+    auto read = request.path == kChat ? read_chat_request(request.body) : read_completion_request(request.body);
+    if (!read) return api_error(read.error());
+    auto response = answer(std::move(*read));
     return response ? std::move(*response) : api_error(response.error());
   }
-  return openai_error(
-      404, "invalid_request_error", "not_found",
-      fmt::format("{}: there is no such path; {}, {}, /health and /metrics are served", request.path, kModels, kChat));
+  return openai_error(404, "invalid_request_error", "not_found",
+                      fmt::format("{}: there is no such path; {}, {}, {}, /health and /metrics are served",
+                                  request.path, kModels, kChat, kTexts));
 }
 
 HttpResponse Api::health() const {
@@ -114,26 +116,36 @@ HttpResponse Api::models(const HttpRequest& request) const {
                       fmt::format("there is no such model; {} is served", name_));
 }
 
-Result<HttpResponse> Api::chat(const std::string& body) {
-  LOOM_TRY(ChatRequest chat, read_chat_request(body));
+Result<std::vector<std::int32_t>> Api::prompt_of(ChatRequest& request) const {
+  if (!request.ids.empty()) return std::move(request.ids);
+  PromptRequest wanted;
+  wanted.context_tokens = engine_->context_tokens();
+  if (request.messages.is_null()) {
+    wanted.form = PromptForm::Raw, wanted.text = std::move(request.text);
+  } else {
+    // Messages come from strangers: what spells a control token in them is text.
+    wanted.form = PromptForm::Chat, wanted.messages = request.messages, wanted.plain_text = true;
+  }
+  LOOM_TRY(Prompt prompt, make_prompt(engine_->model(), std::move(wanted)));
+  return std::move(prompt.ids);
+}
+
+Result<HttpResponse> Api::answer(ChatRequest chat) {
   if (!chat.model.empty() && chat.model != name_)
     return fail(Code::NotFound, "/model: {} is served, got {}", name_, chat.model);
-  PromptRequest wanted;
-  wanted.form = PromptForm::Chat;
-  wanted.messages = std::move(chat.messages), wanted.context_tokens = engine_->context_tokens();
-  // Messages come from strangers: what spells a control token in them is text.
-  wanted.plain_text = true;
-  LOOM_TRY(Prompt prompt, make_prompt(engine_->model(), std::move(wanted)));
+  LOOM_TRY(const std::vector<std::int32_t> prompt, prompt_of(chat));
   const auto later = std::make_shared<HttpReply>();
   const std::uint64_t number = ++answers_;
   const std::int64_t created = seconds_since_1970();
-  const auto reply =
-      std::make_shared<ChatReply>(later, engine_->model().tokenizer,
-                                  ChatNames{fmt::format("chatcmpl-{}-{}", created, number), name_, created}, chat);
+  const auto reply = std::make_shared<ChatReply>(
+      later, engine_->model().tokenizer,
+      ChatNames{fmt::format("{}-{}-{}", chat.messages.is_null() ? "cmpl" : "chatcmpl", created, number), name_,
+                created},
+      chat);
   std::vector<Request> requests(chat.choices);
   for (std::size_t choice = 0; choice < requests.size(); ++choice) {
     chat.generation.sampling_session = static_cast<std::uint32_t>(choice);
-    requests[choice] = {.prompt = prompt.ids,
+    requests[choice] = {.prompt = prompt,
                         .options = chat.generation,
                         .on_text = [reply, choice](std::string_view text) { return reply->on_text(choice, text); },
                         .is_wanted = [reply] { return reply->is_wanted(); },

@@ -291,6 +291,46 @@ TEST_F(ApiTest, ModelsAndHealth) {
   EXPECT_EQ(parse_json(api.handle({"GET", "/health", "", ""}).body).value(), (Json{{"status", "ok"}, {"requests", 0}}));
 }
 
+TEST_F(ApiTest, ATextIsContinuedAsByTheLibrary) {
+  const LanguageModel loaded = model();
+  const auto alone = session(loaded);
+  const Prompt prompt = make_prompt(loaded, {.text = "Gravity is", .form = PromptForm::Raw}).value();
+  GenerationOptions options;
+  options.max_tokens = 16;
+  const Generation expected = generate(*alone, loaded, prompt.ids, options).value();
+  Api api(engine(), "small");
+  const auto complete = [&](const Json& body) {
+    return whole(api.handle({"POST", "/v1/completions", "", dump_json(body)}));
+  };
+  const Json json = parse_json(complete({{"prompt", "Gravity is"}}).body).value();
+  EXPECT_EQ(json["object"], "text_completion");
+  EXPECT_EQ(json["choices"][0]["text"], expected.text);
+  EXPECT_EQ(json["choices"][0]["finish_reason"], "length");
+  EXPECT_FALSE(json["choices"][0].contains("message"));
+  EXPECT_EQ(hash(json), to_hex(expected.hash));
+  EXPECT_EQ(json["usage"]["prompt_tokens"], prompt.ids.size());
+  EXPECT_EQ(hash(parse_json(complete({{"prompt", prompt.ids}}).body).value()), hash(json));
+  std::string joined;
+  for (const Json& event : events_of(complete({{"prompt", "Gravity is"}, {"stream", true}}).body)) {
+    EXPECT_EQ(event["object"], "text_completion");
+    joined += *as_string(event["choices"][0]["text"]);
+  }
+  EXPECT_EQ(joined, expected.text);
+  const auto error = [&](const Json& body, const std::string& named) {
+    const HttpResponse response = complete(body);
+    EXPECT_EQ(response.status, 400) << response.body;
+    EXPECT_NE(response.body.find(named), std::string::npos) << response.body;
+  };
+  error(Json::object(), "/prompt: is missing");
+  error({{"prompt", ""}}, "no tokens");
+  error({{"prompt", Json::array()}}, "/prompt");
+  error({{"prompt", {1, "x"}}}, "/prompt/1");
+  error({{"prompt", {49152}}}, "49152");
+  error({{"prompt", "x"}, {"messages", "x"}}, "messages");
+  error({{"prompt", "x"}, {"echo", true}}, "echo");
+  error({{"prompt", "x"}, {"best_of", 2}}, "best_of");
+}
+
 TEST_F(ApiTest, MetricsCountRequestsTokensAndBlocks) {
   Api api(engine(1), "small");
   const auto metric = [&api](const std::string& name) -> std::int64_t {

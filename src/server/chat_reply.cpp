@@ -20,6 +20,7 @@ ChatReply::ChatReply(std::shared_ptr<HttpReply> to, std::shared_ptr<const text::
     : to_(std::move(to)),
       tokenizer_(std::move(tokenizer)),
       names_(std::move(names)),
+      is_chat_(!request.messages.is_null()),
       streams_(request.stream),
       includes_usage_(request.include_usage),
       has_logprobs_(request.generation.logprobs != 0),
@@ -59,9 +60,9 @@ Json ChatReply::choice_object(std::size_t choice, const char* content_name, Json
   return json;
 }
 
-bool ChatReply::chunk(std::size_t choice, Json delta) {
-  Json json = object("chat.completion.chunk");
-  json["choices"] = Json::array({choice_object(choice, "delta", std::move(delta))});
+bool ChatReply::chunk(std::size_t choice, Json content) {
+  Json json = object(chunk_kind());
+  json["choices"] = Json::array({choice_object(choice, is_chat_ ? "delta" : "text", std::move(content))});
   return event(json);
 }
 
@@ -69,14 +70,20 @@ bool ChatReply::chunk(std::size_t choice, Json delta) {
 void ChatReply::begin() {
   if (std::exchange(has_begun_, true)) return;
   to_->begin({200, "text/event-stream; charset=utf-8"});
-  for (std::size_t choice = 0; choice < answers_.size(); ++choice)
+  for (std::size_t choice = 0; is_chat_ && choice < answers_.size(); ++choice)
     chunk(choice, {{"role", "assistant"}, {"content", ""}});
 }
 
 bool ChatReply::on_text(std::size_t choice, std::string_view text) {
   if (!streams_ || has_failed_) return is_wanted();
   begin();
-  return chunk(choice, {{"content", std::string(text)}});
+  return chunk(choice, piece(text));
+}
+
+// The text of a stream's event; none at its end.
+Json ChatReply::piece(std::string_view text) const {
+  if (!is_chat_) return std::string(text);
+  return text.empty() ? Json::object() : Json{{"content", std::string(text)}};
 }
 
 Json ChatReply::named(const TokenLogprob& token) const {
@@ -114,10 +121,10 @@ void ChatReply::on_end(std::size_t choice, Result<Answer> answer) {
   const Json own{{"hash", is_last ? to_hex(answers_[0]->generation.hash) : ""}};
   if (streams_) {
     begin();
-    chunk(choice, Json::object());
+    chunk(choice, piece({}));
     if (!is_last) return;
     if (includes_usage_) {
-      Json json = object("chat.completion.chunk");
+      Json json = object(chunk_kind());
       json["choices"] = Json::array(), json["usage"] = usage(), json["loom"] = own;
       event(json);
     }
@@ -125,11 +132,13 @@ void ChatReply::on_end(std::size_t choice, Result<Answer> answer) {
     return to_->finish();
   }
   if (!is_last) return;
-  Json json = object("chat.completion");
+  Json json = object(is_chat_ ? "chat.completion" : "text_completion");
   json["choices"] = Json::array();
-  for (std::size_t i = 0; i < answers_.size(); ++i)
-    json["choices"].push_back(
-        choice_object(i, "message", {{"role", "assistant"}, {"content", answers_[i]->generation.text}}));
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    Json text = answers_[i]->generation.text;
+    if (is_chat_) text = Json{{"role", "assistant"}, {"content", std::move(text)}};
+    json["choices"].push_back(choice_object(i, is_chat_ ? "message" : "text", std::move(text)));
+  }
   json["usage"] = usage(), json["loom"] = own;
   to_->send({200, "application/json"}, dump_json(json) + "\n");
 }

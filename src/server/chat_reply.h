@@ -1,5 +1,6 @@
 #pragma once
-// The response of POST /v1/chat/completions: one object, or server-sent events with the pieces of its answers.
+// The response of POST /v1/chat/completions or /v1/completions: one object, or server-sent events with the pieces of
+// its answers.
 
 #include <memory>
 #include <optional>
@@ -32,8 +33,10 @@ class ChatReply {
  private:
   Json object(const char* kind) const;
   Json choice_object(std::size_t choice, const char* content_name, Json content) const;
+  Json piece(std::string_view text) const;
   bool event(const Json& data);
-  bool chunk(std::size_t choice, Json delta);
+  bool chunk(std::size_t choice, Json content);
+  const char* chunk_kind() const { return is_chat_ ? "chat.completion.chunk" : "text_completion"; }
   Json usage() const;
   Json logprobs_of(const Generation& generation) const;
   Json named(const TokenLogprob& token) const;
@@ -43,7 +46,7 @@ class ChatReply {
   const std::shared_ptr<HttpReply> to_;
   const std::shared_ptr<const text::Tokenizer> tokenizer_;
   const ChatNames names_;
-  const bool streams_, includes_usage_, has_logprobs_, lists_others_;
+  const bool is_chat_, streams_, includes_usage_, has_logprobs_, lists_others_;
   std::vector<std::optional<Answer>> answers_;  // [choice], absent until it ends
   std::size_t missing_;
   bool has_begun_ = false;
