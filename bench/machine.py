@@ -7,8 +7,9 @@ from collections import namedtuple
 
 HZ = os.sysconf("SC_CLK_TCK")
 CORES = os.cpu_count()
-# foreign, steal: cores that other processes and the hypervisor used meanwhile; rss_mb: the process's own peak
-Run = namedtuple("Run", "code out error foreign steal rss_mb wall_s")
+# foreign, steal: cores that other processes and the hypervisor used meanwhile; rss_mb, cpu_s: the process's
+# own peak of memory and processor time
+Run = namedtuple("Run", "code out error foreign steal rss_mb wall_s cpu_s")
 
 
 def busy_and_steal():
@@ -48,7 +49,8 @@ def measure(command, environment=None):
     wall = time.monotonic() - start
     busy_after, steal_after = busy_and_steal()
     foreign = max(0.0, (busy_after - busy - usage.ru_utime - usage.ru_stime) / wall)
-    return Run(process.returncode, out, error, foreign, (steal_after - steal) / wall, usage.ru_maxrss / 1024, wall)
+    return Run(process.returncode, out, error, foreign, (steal_after - steal) / wall, usage.ru_maxrss / 1024, wall,
+               usage.ru_utime + usage.ru_stime)
 
 
 def describe():

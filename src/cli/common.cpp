@@ -350,8 +350,9 @@ Json speculation_json(const SpeculationCounts& counts) {
 }
 
 Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const CommonOptions& options,
-                                              std::size_t sequences) {
+                                              std::size_t sequences, std::size_t chunk_rows) {
   SessionOptions session;
+  if (chunk_rows != 0) session.chunk_rows = chunk_rows;
   session.threads = options.threads;
   LOOM_TRY_VOID(device_of_session(options, session, kManyPasses));
   session.context_tokens = options.context;

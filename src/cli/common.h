@@ -119,7 +119,7 @@ void clear_interrupt();
 
 Result<LanguageModel> open_model(const std::string& path, const CommonOptions& options);
 Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const CommonOptions& options,
-                                              std::size_t sequences = 1);
+                                              std::size_t sequences = 1, std::size_t chunk_rows = 0);  // 0: the default
 // --speculate: "ngram" or the path of a smaller model.
 void add_speculate(CLI::App& app, std::string& speculate);
 // Opens the drafter of a session (lm/speculation.h); null for an empty text.

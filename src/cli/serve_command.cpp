@@ -1,9 +1,10 @@
 // serve: answers requests of OpenAI's HTTP interface, with the bits of `loom generate`.
 
-#include <cstdio>
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/serving.h"
 #include "core/json.h"
 #include "http/http_server.h"
 #include "server/api.h"
@@ -15,7 +16,7 @@ struct ServerFlags {
   CommonOptions common;
   std::string model, name;
   HttpServerOptions http;
-  std::size_t most_waiting = 64;
+  server::EngineOptions engine;
 };
 
 // The name by which clients ask for the model: that of the file, without its end.
@@ -27,26 +28,36 @@ std::string model_name(const ServerFlags& o) {
   return extension == ".gguf" || extension == ".entity" ? path.stem().string() : path.filename().string();
 }
 
+// A graphics card answers one request at a time: its session has one sequence, and passes of its own size.
+Result<std::unique_ptr<Session>> open_for_requests(const LanguageModel& model, const ServerFlags& o) {
+  CommonOptions options = o.common;
+  if (options.device != "cpu") {
+    LOOM_TRY(auto session, open_session(model, options));
+    if (session->device() != nullptr) return session;
+    options.device = "cpu";  // "auto" chose it
+  }
+  return open_session(model, options, server::Engine::sequences_for(o.engine.parallel),
+                      o.engine.batch_tokens + o.engine.parallel);
+}
+
 Result<int> run_serve(ServerFlags& o) {
   watch_interrupts();
   LOOM_TRY(LanguageModel model, open_model(o.model, o.common));
-  LOOM_TRY(auto session, open_session(model, o.common));
-  LOOM_TRY(auto engine, server::Engine::start(std::move(model), std::move(session), o.most_waiting));
+  LOOM_TRY(auto session, open_for_requests(model, o));
+  LOOM_TRY(auto engine, server::Engine::start(std::move(model), std::move(session), o.engine));
   const std::string name = model_name(o);
   const std::shared_ptr<server::Engine> shared(std::move(engine));
   server::Api api(shared, name);
   o.http.max_body = std::size_t{16} << 20;
+  // One for every request that may run or wait, and some that are refused or ask for the models.
+  constexpr std::size_t kMostConnections = 1024, kOthers = 32;
+  o.http.max_connections =
+      std::min(kMostConnections, std::min(o.engine.most_waiting, kMostConnections) + o.engine.parallel + kOthers);
   LOOM_TRY(const auto server,
            HttpServer::listen(o.http, [&](const HttpRequest& request) { return api.handle(request); }));
-  const std::string url = fmt::format("http://{}:{}/v1", o.http.address, server->port());
-  if (o.common.json)
-    print_json(Json{{"url", url}, {"model", name}, {"context_tokens", shared->context_tokens()}});
-  else
-    std::printf("%s\n", url.c_str());
-  std::fflush(stdout);
-  remark(o.common, fmt::format("serving {} until Ctrl-C", name));
-  LOOM_TRY_VOID(server->run(interrupt_flag()));
-  return interrupted() ? kInterrupted : kOk;
+  const std::string url = url_of(*server, o.http) + "/v1";
+  const Json json{{"url", url}, {"model", name}, {"context_tokens", shared->context_tokens()}};
+  return serve_until_stopped(*server, o.common, url, json, name);
 }
 
 }  // namespace
@@ -56,8 +67,8 @@ Run serve_command(CLI::App& app) {
   constexpr std::uint16_t kPort = 18931;
   o->http.port = kPort;
   app.footer(
-      "loom serve answers requests of OpenAI's HTTP interface, one after the other, until Ctrl-C:\n"
-      "  GET /v1/models, POST /v1/chat/completions (whole or streamed), GET /health\n"
+      "loom serve answers requests of OpenAI's HTTP interface, several at once, until Ctrl-C:\n"
+      "  GET /v1/models, POST /v1/chat/completions and /v1/completions (whole or streamed), GET /health, GET /metrics\n"
       "An answer does not depend on other requests: its hash is that of loom generate");
   add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model")->required();
   app.add_option("--port", o->http.port, "Port; 0 takes one that is free and prints it")->capture_default_str();
@@ -69,8 +80,18 @@ Run serve_command(CLI::App& app) {
       ->check(not_empty());
   app.add_option("--name", o->name, "Name by which clients ask for the model (default: that of its file)")
       ->check(not_empty());
-  app.add_option("--max-waiting", o->most_waiting, "Requests that may wait; more get status 429")
+  app.add_option("--max-waiting", o->engine.most_waiting, "Requests that may wait; more get status 429")
       ->capture_default_str()
+      ->check(whole_number(1));
+  app.add_option("--parallel", o->engine.parallel, "Requests that are answered at once; on a graphics card 1")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
+  app.add_option("--batch-tokens", o->engine.batch_tokens, "Tokens of prompts in one pass, beside one of each answer")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--cache-tokens", o->engine.cache_tokens,
+                 "Tokens of keys and values in memory, of answers and of finished requests; at least the context "
+                 "(default: the context times --parallel)")
       ->check(whole_number(1));
   app.add_flag("--json", o->common.json, "Print the address and the model as one JSON object");
   add_common(app, o->common, true);

@@ -54,8 +54,9 @@ std::string Generator::StopStrings::push(std::string_view piece) {
 }
 
 Generator::Generator(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
-                     const GenerationOptions& options)
+                     const GenerationOptions& options, std::size_t sequence)
     : session_(&session),
+      sequence_(sequence),
       tokenizer_(model.tokenizer),
       prompt_(prompt.begin(), prompt.end()),
       options_(options),
@@ -63,9 +64,10 @@ Generator::Generator(Session& session, const LanguageModel& model, std::span<con
       sampler_(options.sampling, vocab_of(model)),
       endless_sampler_(without_ends(ends_, options.sampling), vocab_of(model)),
       stops_(options.stop),
-      before_(session.length()),
-      revision_(session.revision()) {
-  result_.prompt_ids.assign(session.tokens().begin(), session.tokens().end());
+      before_(session.length(sequence)),
+      revision_(session.revision(sequence)) {
+  const std::span<const std::int32_t> held = session.tokens(sequence);
+  result_.prompt_ids.assign(held.begin(), held.end());
   result_.prompt_ids.insert(result_.prompt_ids.end(), prompt_.begin(), prompt_.end());
   if (tokenizer_) decoder_.emplace(*tokenizer_, text::DecodeOptions{.skip_special_tokens = true});
   if (options.drafter) speculation_.emplace(options.drafter);
@@ -76,7 +78,7 @@ Generator::Generator(Session& session, const LanguageModel& model, std::span<con
 }
 
 Result<Generator> Generator::create(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
-                                    const GenerationOptions& options) {
+                                    const GenerationOptions& options, std::size_t sequence) {
   LOOM_TRY_VOID(check(options.sampling, vocab_of(model)));
   if (std::ranges::find(options.stop, "") != options.stop.end())
     return fail(Code::InvalidArgument, "stop: an empty text, expected the text before which the answer ends");
@@ -84,9 +86,9 @@ Result<Generator> Generator::create(Session& session, const LanguageModel& model
     if (id < 0 || static_cast<std::size_t>(id) >= vocab_of(model))
       return fail(Code::InvalidArgument, "stop_ids has {}: expected ids of the vocabulary, 0 to {}", id,
                   vocab_of(model) - 1);
-  const Session::Feed whole{0, prompt};
+  const Session::Feed whole{sequence, prompt};
   LOOM_TRY_VOID(session.check(std::span(&whole, 1)));
-  Generator generator(session, model, prompt, options);
+  Generator generator(session, model, prompt, options, sequence);
   if (options.grammar) {
     LOOM_TRY(auto trie, model.token_trie());
     LOOM_TRY(generator.grammar_,
@@ -98,18 +100,18 @@ Result<Generator> Generator::create(Session& session, const LanguageModel& model
 Result<Generator::Step> Generator::next(const std::atomic<bool>* cancel) {
   if (failed_) return tl::make_unexpected(*failed_);
   if (done()) return Step{.done = true};
-  if (session_->revision() != revision_) {
+  if (session_->revision(sequence_) != revision_) {
     failed_ = Error{Code::InvalidState, "the sequence was changed after the last step: begin a new generation"};
     return tl::make_unexpected(*failed_);
   }
   const FpEnvironment environment;
   const auto begin = Clock::now();
-  const bool reads = result_.prompt_tokens < prompt_.size();
+  const bool reads = reads_prompt();
   auto step = reads ? read(cancel) : write(cancel);
   if (step && done())
     if (auto finished = finish(); !finished) step = tl::make_unexpected(std::move(finished).error());
   (reads ? result_.prefill_seconds : result_.decode_seconds) += seconds_since(begin);
-  revision_ = session_->revision();
+  revision_ = session_->revision(sequence_);
   if (!step) {
     failed_ = step.error();
   } else if (done()) {
@@ -118,9 +120,56 @@ Result<Generator::Step> Generator::next(const std::atomic<bool>* cancel) {
   return step;
 }
 
+std::span<const std::int32_t> Generator::due() const {
+  if (done() || failed_) return {};
+  if (reads_prompt()) return std::span(prompt_).subspan(result_.prompt_tokens);
+  return drawn_ ? std::span(&*drawn_, 1) : std::span<const std::int32_t>();
+}
+
+Result<Generator::Step> Generator::take(std::size_t count, std::span<const float> logits) {
+  if (failed_) return tl::make_unexpected(*failed_);
+  LOOM_ASSERT(count > 0 && count <= due().size());
+  const FpEnvironment environment;
+  Step step;
+  revision_ = session_->revision(sequence_);
+  if (reads_prompt()) {
+    step.prompt_tokens_read = count, result_.prompt_tokens += count;
+    if (reads_prompt()) return step;
+  } else {
+    drawn_.reset(), ++result_.decode_steps;
+  }
+  session_chooses_ = false;
+  logits_.assign(logits.begin(), logits.end());
+  auto text = draw();
+  if (!text) {
+    failed_ = text.error();
+    return tl::make_unexpected(std::move(text).error());
+  }
+  step.text = *std::move(text);
+  return close(std::move(step));
+}
+
+Result<Generator::Step> Generator::stop() {
+  if (failed_) return tl::make_unexpected(*failed_);
+  if (done()) return Step{.done = true};
+  const FpEnvironment environment;
+  result_.stop_reason = StopReason::Cancelled;
+  return close({});
+}
+
+// Adds the text that was held back at the end of a generation.
+Result<Generator::Step> Generator::close(Step step) {
+  if (done()) step.text += rest_of_text();
+  result_.text += step.text;
+  if (!done()) return step;
+  LOOM_TRY_VOID(finish());
+  step.done = true;
+  return step;
+}
+
 Result<void> Generator::finish() {
   if (session_chooses_ && result_.prompt_tokens == prompt_.size()) {
-    LOOM_TRY(const std::span<const float> last, session_->logits());
+    LOOM_TRY(const std::span<const float> last, session_->logits(sequence_));
     logits_.assign(last.begin(), last.end());
   }
   Sha256 hash;
@@ -148,13 +197,13 @@ Result<void> Generator::feed(const Session::Feed& one, const std::atomic<bool>* 
 Result<Generator::Step> Generator::read(const std::atomic<bool>* cancel) {
   const std::size_t left = prompt_.size() - result_.prompt_tokens, count = std::min(left, session_->chunk_rows());
   const auto chunk = std::span<const std::int32_t>(prompt_).subspan(result_.prompt_tokens, count);
-  auto done = count == left ? feed({0, chunk}, cancel) : session_->prefill(chunk, 0, cancel);
-  if (done && speculation_) done = speculation_->read(session_->tokens(), cancel);
+  auto done = count == left ? feed({sequence_, chunk}, cancel) : session_->prefill(chunk, sequence_, cancel);
+  if (done && speculation_) done = speculation_->read(session_->tokens(sequence_), cancel);
   if (done) {
     result_.prompt_tokens += count;
     return Step{.prompt_tokens_read = count};
   }
-  LOOM_TRY_VOID(session_->truncate(before_));
+  LOOM_TRY_VOID(session_->truncate(before_, sequence_));
   result_.prompt_tokens = 0, logits_.clear();
   if (done.error().code != Code::Cancelled) return tl::make_unexpected(std::move(done).error());
   result_.stop_reason = StopReason::Cancelled;
@@ -182,7 +231,7 @@ Result<void> Generator::feed_drawn(const std::atomic<bool>* cancel) {
   }
   if (!drawn_) return {};
   LOOM_TRY(const auto proposed, drafts(cancel));
-  auto fed = feed({0, std::span(&*drawn_, 1), proposed}, cancel);
+  auto fed = feed({sequence_, std::span(&*drawn_, 1), proposed}, cancel);
   if (!fed) {
     if (fed.error().code != Code::Cancelled) return fed;
     result_.stop_reason = StopReason::Cancelled;
@@ -197,7 +246,7 @@ Result<void> Generator::feed_drawn(const std::atomic<bool>* cancel) {
 Result<std::span<const std::int32_t>> Generator::drafts(const std::atomic<bool>* cancel) {
   if (!speculation_) return std::span<const std::int32_t>();
   const std::size_t room = std::min({options_.max_tokens - result_.ids.size() - 1, session_->chunk_rows() - 1,
-                                     session_->context_tokens() - session_->length() - 1});
+                                     session_->context_tokens() - session_->length(sequence_) - 1});
   auto out = speculation_->behind(*drawn_, room, cancel);
   result_.speculation = speculation_->counts();
   // the feed that follows hears of it too
@@ -227,7 +276,7 @@ Result<std::string> Generator::draw() {
     result_.stop_reason = StopReason::Text;
   else if (ids.size() >= options_.max_tokens)
     result_.stop_reason = StopReason::Length;
-  else if (session_->length() >= session_->context_tokens())
+  else if (session_->length(sequence_) >= session_->context_tokens())
     result_.stop_reason = StopReason::Context;
   return text;
 }
@@ -235,16 +284,17 @@ Result<std::string> Generator::draw() {
 Result<std::int32_t> Generator::choose() {
   if (session_chooses_ && choice_ != kNoChoice) return choice_;
   if (session_chooses_) {  // a logit is not finite: which?
-    LOOM_TRY(const std::span<const float> last, session_->logits());
+    LOOM_TRY(const std::span<const float> last, session_->logits(sequence_));
     logits_.assign(last.begin(), last.end());
   }
   if (grammar_) return choose_by_grammar();
-  return sampler().choose(logits_, session_->tokens(), options_.sampling_session);
+  return sampler().choose(logits_, session_->tokens(sequence_), options_.sampling_session);
 }
 
 Result<std::int32_t> Generator::choose_by_grammar() {
   LOOM_TRY(const TokenMask allowed, grammar_->mask());
-  LOOM_TRY(const std::int32_t id, sampler().choose(logits_, session_->tokens(), options_.sampling_session, allowed));
+  LOOM_TRY(const std::int32_t id,
+           sampler().choose(logits_, session_->tokens(sequence_), options_.sampling_session, allowed));
   if (id == Sampler::kNoToken && !grammar_->is_complete())
     return fail(Code::InvalidState, "no token of the vocabulary continues the text by the grammar after {} tokens",
                 result_.ids.size());

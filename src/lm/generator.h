@@ -71,7 +71,7 @@ class Generator {
   // Copies the prompt, which continues the tokens of the session, and feeds nothing yet. Checks the options, and the
   // prompt as Session::feed() does. A grammar needs the model's tokenizer.
   static Result<Generator> create(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
-                                  const GenerationOptions& options);
+                                  const GenerationOptions& options, std::size_t sequence = 0);
 
   // Reads one chunk of the prompt (Session::chunk_rows), or feeds and draws tokens until a piece of text has settled,
   // kTokensPerStep of them at most and one where the model brings no tokenizer. Setting `*cancel` ends the generation
@@ -82,6 +82,16 @@ class Generator {
   // call returns it, and one that came while the prompt was read leaves the session as before.
   Result<Step> next(const std::atomic<bool>* cancel = nullptr);
   static constexpr int kTokensPerStep = 8;
+
+  // In place of next(), for a caller that feeds several sequences in one pass (Session::feed_pass); a drafter has no
+  // effect. due() returns the ids to feed before a token can be drawn: the rest of the prompt, or the last drawn token;
+  // none when done. After the first `count` of them were fed, take() draws a token from the logits that follow them,
+  // unless ids of the prompt are left: then `logits` is empty. Tokens and bits are those of next(). NonFinite.
+  std::span<const std::int32_t> due() const;
+  bool reads_prompt() const { return result_.prompt_tokens < prompt_.size(); }
+  Result<Step> take(std::size_t count, std::span<const float> logits);
+  // Ends the generation with "cancelled" and what it has written.
+  Result<Step> stop();
 
   bool done() const { return result_.stop_reason != StopReason::NotYet; }
   // Filled as it goes; stop_reason and hash when done.
@@ -105,12 +115,13 @@ class Generator {
   };
 
   Generator(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
-            const GenerationOptions& options);
+            const GenerationOptions& options, std::size_t sequence);
   Result<Step> read(const std::atomic<bool>* cancel);
   Result<Step> write(const std::atomic<bool>* cancel);
   Result<void> feed_drawn(const std::atomic<bool>* cancel);
   Result<void> feed(const Session::Feed& one, const std::atomic<bool>* cancel);
   Result<void> finish();
+  Result<Step> close(Step step);
   Result<std::int32_t> choose();
   // Chooses among the tokens that the grammar allows; kNoToken at the end of a text that cannot go on.
   Result<std::int32_t> choose_by_grammar();
@@ -121,6 +132,7 @@ class Generator {
   std::string rest_of_text();
 
   Session* session_;
+  std::size_t sequence_;  // of the session
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::vector<std::int32_t> prompt_;
   GenerationOptions options_;

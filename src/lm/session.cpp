@@ -262,16 +262,21 @@ void Session::lay_out(std::span<const Feed> feeds, std::size_t share) {
     for (std::size_t row = want_[i] + 1; row < runs_[i].first + runs_[i].count; ++row) want_.push_back(row);
 }
 
+Result<void> Session::reserve_logits(std::size_t rows) {
+  LOOM_TRY(const std::size_t needed, checked_product({rows, vocab(), sizeof(float)}));
+  if (needed > logits_.size()) {
+    LOOM_TRY(logits_, Buffer::create(std::max(needed, 2 * logits_.size())));
+  }
+  return {};
+}
+
 Result<void> Session::last_pass(std::span<const Feed> feeds, std::size_t share, const std::atomic<bool>* cancel) {
   lay_out(feeds, share);
   if (runs_.empty())
     return cancel != nullptr && cancel->load(std::memory_order_relaxed)
                ? fail(Code::Cancelled, "cancelled by the caller")
                : Result<void>();
-  LOOM_TRY(const std::size_t needed, checked_product({want_.size(), vocab(), sizeof(float)}));
-  if (needed > logits_.size()) {
-    LOOM_TRY(logits_, Buffer::create(std::max(needed, 2 * logits_.size())));
-  }
+  LOOM_TRY_VOID(reserve_logits(want_.size()));
   LOOM_TRY_VOID(sweep({runs_, ids_, want_}, logits_.as<float>(), cancel));
   return want_.size() == runs_.size() ? Result<void>() : keep_ahead();
 }
@@ -340,6 +345,39 @@ Result<ConstTensor> Session::feed_once(std::span<const Feed> feeds, const std::a
   }
   commit(feeds);
   return ConstTensor{logits_.as<float>(), feeds.size(), vocab()};
+}
+
+Result<ConstTensor> Session::feed_pass(std::span<const Feed> feeds, const std::atomic<bool>* cancel) {
+  LOOM_TRY_VOID(check(feeds));
+  std::size_t rows = 0;
+  for (const Feed& feed : feeds) rows += feed.ids.size();
+  if (rows > chunk_rows_)
+    return fail(Code::InvalidArgument, "{} ids given for one pass, it takes {} at most", rows, chunk_rows_);
+  return outliving([&] { return feed_pass_once(feeds, cancel); });
+}
+
+Result<ConstTensor> Session::feed_pass_once(std::span<const Feed> feeds, const std::atomic<bool>* cancel) {
+  row_of_.reset();
+  for (const Feed& feed : feeds) {
+    forget_ahead(feed.sequence);
+    LOOM_TRY_VOID(refill(feed.sequence, cancel));
+  }
+  runs_.clear(), ids_.clear(), want_.clear();
+  for (const Feed& feed : feeds) {
+    runs_.push_back({ids_.size(), feed.ids.size(), tokens_[feed.sequence].size(), feed.sequence});
+    ids_.insert(ids_.end(), feed.ids.begin(), feed.ids.end());
+    if (feed.wants_logits) want_.push_back(ids_.size() - 1);
+  }
+  LOOM_TRY_VOID(reserve_logits(want_.size()));
+  if (auto swept = sweep({runs_, ids_, want_}, logits_.as<float>(), cancel); !swept) {
+    for (const Feed& feed : feeds) states_.rewind(feed.sequence, tokens_[feed.sequence].size());
+    return tl::make_unexpected(std::move(swept).error());
+  }
+  for (const Feed& feed : feeds) {
+    tokens_[feed.sequence].insert(tokens_[feed.sequence].end(), feed.ids.begin(), feed.ids.end());
+    ++revisions_[feed.sequence];
+  }
+  return ConstTensor{logits_.as<float>(), want_.size(), vocab()};
 }
 
 Result<std::span<const float>> Session::feed(std::span<const std::int32_t> ids, std::size_t sequence,
@@ -421,6 +459,26 @@ Result<void> Session::truncate(std::size_t n, std::size_t sequence) {
   ahead_[sequence].ids.clear();
   states_.rewind(sequence, n);
   tokens_[sequence].resize(n), ++revisions_[sequence];
+  return {};
+}
+
+Result<void> Session::share(std::size_t from, std::size_t n, std::size_t to) {
+  if (from >= tokens_.size() || to >= tokens_.size() || n > tokens_[from].size())
+    return fail(Code::OutOfRange, "share {} tokens of sequence {} with {}: the session holds {} sequences", n, from, to,
+                tokens_.size());
+  if (from == to) return truncate(n, to);
+  if (!states_.can_share(from, n, to))
+    return fail(Code::Unsupported, "cannot share {} tokens of sequence {}: its first positions are not on the host", n,
+                from);
+  LOOM_TRY_VOID(clear(to));
+  LOOM_TRY_VOID(states_.share(from, n, to));
+  tokens_[to].assign(tokens_[from].begin(), tokens_[from].begin() + static_cast<std::ptrdiff_t>(n));
+  return {};
+}
+
+Result<void> Session::clear(std::size_t sequence, std::size_t n) {
+  LOOM_TRY_VOID(truncate(n, sequence));
+  states_.clear(sequence, n);
   return {};
 }
 

@@ -59,6 +59,7 @@ class Session {
     // and the context have room for: later feeds of one id each that equal the drafts take no pass. Tokens and logits
     // are those without drafts; a sliding window may have advanced by one more block.
     std::span<const std::int32_t> drafts{};
+    bool wants_logits = true;  // read by feed_pass() alone
   };
   // Appends the ids to their sequences; a sequence appears once. Returns the logits that follow the last id of each
   // feed: [feeds, vocab_size], valid until the next call. ContextFull, IndexOutOfRange, InvalidArgument; Cancelled when
@@ -67,6 +68,9 @@ class Session {
   Result<ConstTensor> feed(std::span<const Feed> feeds, const std::atomic<bool>* cancel = nullptr);
   Result<std::span<const float>> feed(std::span<const std::int32_t> ids, std::size_t sequence = 0,
                                       const std::atomic<bool>* cancel = nullptr);
+  // Like feed(), in one forward pass: at most chunk_rows() ids in total, `drafts` are not read. Returns the logits
+  // after the last id of each feed that wants them, in their order: [feeds that want logits, vocab_size].
+  Result<ConstTensor> feed_pass(std::span<const Feed> feeds, const std::atomic<bool>* cancel = nullptr);
   // Like feed(), for one sequence and greedy decoding: returns the id of the greatest logit, the lowest id on ties, and
   // kNoChoice (ops/choice/choice.h) where a logit is not finite; `drafts` are not read. A graphics card keeps the
   // logits, and computes up to `ahead` more tokens, each pass feeding the id that the pass before chose. If the next
@@ -105,6 +109,12 @@ class Session {
   Result<void> truncate(std::size_t n, std::size_t sequence = 0);
   // Copies a sequence onto another.
   Result<void> fork(std::size_t from, std::size_t to);
+  // The first n tokens of one sequence replace those of another, which shares the whole blocks of 64 positions of keys
+  // and values. OutOfRange; Unsupported on a graphics card, and where a sliding window has advanced; OutOfMemory, after
+  // which the other sequence is empty.
+  Result<void> share(std::size_t from, std::size_t n, std::size_t to);
+  // Like truncate(), and gives the memory of what was dropped to the other sequences.
+  Result<void> clear(std::size_t sequence, std::size_t n = 0);
 
   // Tokens and cache of a sequence as bytes, and back: CorruptData, or ShapeMismatch for a snapshot of another model.
   Result<std::vector<std::byte>> snapshot(std::size_t sequence = 0);
@@ -131,6 +141,8 @@ class Session {
   std::size_t scratch_bytes() const { return arena_.size(); }
   // Memory that each token of a sequence takes, outside of sliding windows.
   std::size_t token_bytes() const { return states_.position_bytes(); }
+  // Host memory of the keys and values of all sequences; what sequences share counts once.
+  std::size_t cache_bytes() const { return states_.used_bytes(); }
 
  private:
   // Tokens of one forward pass, with their sequences; `want` lists the rows whose logits are requested.
@@ -175,6 +187,7 @@ class Session {
     return part();
   }
   Result<void> move_to_host(const Error& lost);
+  Result<ConstTensor> feed_pass_once(std::span<const Feed> feeds, const std::atomic<bool>* cancel);
   Result<ConstTensor> feed_once(std::span<const Feed> feeds, const std::atomic<bool>* cancel);
   Result<void> feed_all_once(std::span<const std::int32_t> ids,
                              const std::function<void(std::size_t, std::span<const float>)>& visit,
@@ -204,6 +217,7 @@ class Session {
   // Lays out the last pass in runs_, ids_ and want_, with the rows of drafts last.
   void lay_out(std::span<const Feed> feeds, std::size_t share);
   Result<void> last_pass(std::span<const Feed> feeds, std::size_t share, const std::atomic<bool>* cancel);
+  Result<void> reserve_logits(std::size_t rows);
   Result<void> keep_ahead();
   void commit(std::span<const Feed> feeds);
   std::size_t vocab() const { return plan_->shape_after(model_->network.num_cells() - 1).cols(); }

@@ -189,6 +189,82 @@ TEST_P(EveryKind, forks_part_ways) {  // X-20
   EXPECT_EQ(session->length(0), 0u);
 }
 
+// Prompts in pieces beside sequences that write: the rows of a pass that want logits have those of a sequence alone.
+TEST_P(EveryKind, a_pass_of_several_sequences_has_the_bits_of_each_alone) {
+  const Ids prompts[] = {random_ids(150, 1), random_ids(70, 2), random_ids(9, 3)};
+  for (const std::size_t piece : {1, 7, 40}) {
+    const auto session = session_of(GetParam(), {.sequences = 4, .chunk_rows = 3 * piece + 1});
+    std::size_t at[] = {0, 0, 0}, finished = 0;
+    while (finished < 3) {
+      std::vector<Session::Feed> feeds;
+      std::vector<std::size_t> wanting;
+      for (const std::size_t s : {1, 0, 2}) {
+        if (at[s] == prompts[s].size()) continue;
+        const std::size_t count = std::min(piece + (s == 0 ? 1 : 0), prompts[s].size() - at[s]);
+        const bool wants = at[s] + count == prompts[s].size();
+        feeds.push_back({s, std::span(prompts[s]).subspan(at[s], count), {}, wants});
+        at[s] += count;
+        if (wants) wanting.push_back(s);
+      }
+      const auto logits = session->feed_pass(feeds);
+      ASSERT_TRUE(logits) << logits.error().text();
+      ASSERT_EQ(logits->rows, wanting.size());
+      for (std::size_t row = 0; row < wanting.size(); ++row)
+        EXPECT_TRUE(
+            same(Row(logits->row(row), logits->row(row) + logits->cols), fresh(GetParam(), prompts[wanting[row]])))
+            << piece << ", sequence " << wanting[row];
+      finished += wanting.size();
+    }
+    for (std::size_t s = 0; s < 3; ++s) EXPECT_TRUE(std::ranges::equal(session->tokens(s), prompts[s]));
+  }
+  const auto session = session_of(GetParam(), {.sequences = 2, .chunk_rows = 16});
+  const Ids nine = random_ids(9), eight = random_ids(8);
+  const Session::Feed much[] = {{0, nine}, {1, eight}}, twice[] = {{0, eight}, {0, eight}};
+  EXPECT_EQ(session->feed_pass(much).error().code, Code::InvalidArgument);
+  EXPECT_EQ(session->feed_pass(twice).error().code, Code::InvalidArgument);
+  const std::atomic<bool> cancel = true;
+  EXPECT_EQ(session->feed_pass(std::span(much).first(1), &cancel).error().code, Code::Cancelled);
+  EXPECT_EQ(session->length(0), 0u);
+  EXPECT_TRUE(same(feed(*session, nine), fresh(GetParam(), nine)));
+}
+
+TEST_P(EveryKind, sequences_share_their_beginning_until_they_write) {
+  const Ids ids = random_ids(100), a = random_ids(70, 1), b = random_ids(66, 2);
+  for (const std::size_t n : {0, 1, 63, 64, 65, 99, 100}) {
+    const auto session = session_of(GetParam(), {.sequences = 3, .chunk_rows = 16});
+    feed(*session, ids, 0);
+    feed(*session, b, 2);  // is replaced
+    ASSERT_TRUE(session->clear(2));
+    const std::size_t before = session->cache_bytes();
+    ASSERT_TRUE(session->share(0, n, 2)) << n;
+    EXPECT_EQ(session->cache_bytes() > before, n % 64 != 0) << n;  // only a part of a block is copied
+    EXPECT_TRUE(std::ranges::equal(session->tokens(2), first(ids, n)));
+    EXPECT_TRUE(same(feed(*session, a, 2), fresh(GetParam(), joined(first(ids, n), a)))) << n;
+    // The first sequence is what it was, goes on, and goes back into what they share.
+    EXPECT_TRUE(same(feed(*session, b, 0), fresh(GetParam(), joined(ids, b)))) << n;
+    ASSERT_TRUE(session->truncate(20, 0));
+    EXPECT_TRUE(same(feed(*session, b, 0), fresh(GetParam(), joined(first(ids, 20), b)))) << n;
+    ASSERT_TRUE(session->clear(0, 10));
+    EXPECT_TRUE(same(feed(*session, a, 0), fresh(GetParam(), joined(first(ids, 10), a)))) << n;
+    ASSERT_TRUE(session->clear(0));
+    EXPECT_TRUE(same(feed(*session, b, 2), fresh(GetParam(), joined(joined(first(ids, n), a), b)))) << n;
+    ASSERT_TRUE(session->clear(2));
+    EXPECT_EQ(session->cache_bytes(), 0u) << n;
+  }
+}
+
+TEST(Session, a_sequence_without_its_first_positions_is_not_shared) {
+  const auto session = session_of(kWindow, {.sequences = 2, .chunk_rows = 16});
+  const Ids ids = random_ids(200), other = random_ids(5, 1);
+  feed(*session, ids, 0);
+  feed(*session, other, 1);
+  EXPECT_EQ(session->share(0, 150, 1).error().code, Code::Unsupported);
+  EXPECT_EQ(session->share(0, 201, 1).error().code, Code::OutOfRange);
+  EXPECT_EQ(session->share(0, 1, 2).error().code, Code::OutOfRange);
+  EXPECT_TRUE(same(feed(*session, other, 1), fresh(kWindow, joined(other, other))));
+  EXPECT_TRUE(same(feed(*session, other, 0), fresh(kWindow, joined(ids, other))));
+}
+
 TEST_P(EveryKind, snapshot_goes_on_in_any_session) {
   const Ids ids = random_ids(200), rest = random_ids(12, 3);
   const Row expected = fresh(GetParam(), joined(ids, rest));

@@ -10,7 +10,7 @@
 namespace loom::server {
 namespace {
 
-constexpr std::string_view kModels = "/v1/models", kChat = "/v1/chat/completions";
+constexpr std::string_view kModels = "/v1/models", kChat = "/v1/chat/completions", kTexts = "/v1/completions";
 
 struct ErrorKind {
   int status;
@@ -54,20 +54,53 @@ HttpResponse api_error(const Error& error) {
 
 HttpResponse Api::handle(const HttpRequest& request) {
   const bool is_get = request.method == "GET" || request.method == "HEAD";
+  if (request.path == "/metrics") return is_get ? metrics() : wrong_method("GET");
   if (request.path == "/health") return is_get ? health() : wrong_method("GET");
   if (request.path.starts_with(kModels)) return is_get ? models(request) : wrong_method("GET");
-  if (request.path == kChat) {
+  if (request.path == kChat || request.path == kTexts) {
     if (request.method != "POST") return wrong_method("POST");
-    auto response = chat(request.body);
+    auto read = request.path == kChat ? read_chat_request(request.body) : read_completion_request(request.body);
+    if (!read) return api_error(read.error());
+    auto response = answer(std::move(*read));
     return response ? std::move(*response) : api_error(response.error());
   }
-  return openai_error(
-      404, "invalid_request_error", "not_found",
-      fmt::format("{}: there is no such path; {}, {} and /health are served", request.path, kModels, kChat));
+  return openai_error(404, "invalid_request_error", "not_found",
+                      fmt::format("{}: there is no such path; {}, {}, {}, /health and /metrics are served",
+                                  request.path, kModels, kChat, kTexts));
 }
 
 HttpResponse Api::health() const {
   return {200, "application/json", dump_json({{"status", "ok"}, {"requests", engine_->under_way()}}) + "\n"};
+}
+
+// The text format of Prometheus, version 0.0.4.
+HttpResponse Api::metrics() const {
+  const EngineCounts counts = engine_->counts();
+  std::string text;
+  const auto describe = [&text](std::string_view name, std::string_view type, std::string_view help) {
+    text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  };
+  describe("loom_requests_total", "counter", "Requests by their end.");
+  const std::pair<std::string_view, std::uint64_t> ends[] = {{"answered", counts.answered},
+                                                             {"cancelled", counts.cancelled},
+                                                             {"failed", counts.failed},
+                                                             {"refused", counts.refused}};
+  for (const auto& [end, count] : ends) text += fmt::format("loom_requests_total{{end=\"{}\"}} {}\n", end, count);
+  const auto add = [&](std::string_view name, std::string_view type, std::uint64_t value, std::string_view help) {
+    describe(name, type, help);
+    text += fmt::format("{} {}\n", name, value);
+  };
+  add("loom_prompt_tokens_total", "counter", counts.prompt_tokens, "Tokens of prompts of ended requests.");
+  add("loom_cached_tokens_total", "counter", counts.cached_tokens, "Tokens of prompts that were not read again.");
+  add("loom_generated_tokens_total", "counter", counts.written_tokens, "Generated tokens of ended requests.");
+  add("loom_passes_total", "counter", counts.passes, "Forward passes on the CPU.");
+  add("loom_rows_total", "counter", counts.rows, "Tokens in these passes.");
+  add("loom_requests_running", "gauge", counts.running, "Requests that are answered now.");
+  add("loom_requests_waiting", "gauge", counts.waiting, "Requests that wait now.");
+  add("loom_cache_blocks", "gauge", counts.blocks, "Blocks of keys and values in memory, shared ones once.");
+  add("loom_cache_blocks_running", "gauge", counts.blocks_running, "Blocks of the requests that are answered now.");
+  add("loom_cache_blocks_limit", "gauge", counts.most_blocks, "Blocks that may be in memory.");
+  return {200, "text/plain; version=0.0.4; charset=utf-8", std::move(text)};
 }
 
 HttpResponse Api::models(const HttpRequest& request) const {
@@ -83,27 +116,42 @@ HttpResponse Api::models(const HttpRequest& request) const {
                       fmt::format("there is no such model; {} is served", name_));
 }
 
-Result<HttpResponse> Api::chat(const std::string& body) {
-  LOOM_TRY(ChatRequest chat, read_chat_request(body));
+Result<std::vector<std::int32_t>> Api::prompt_of(ChatRequest& request) const {
+  if (!request.ids.empty()) return std::move(request.ids);
+  PromptRequest wanted;
+  wanted.context_tokens = engine_->context_tokens();
+  if (request.messages.is_null()) {
+    wanted.form = PromptForm::Raw, wanted.text = std::move(request.text);
+  } else {
+    // Messages come from strangers: what spells a control token in them is text.
+    wanted.form = PromptForm::Chat, wanted.messages = request.messages, wanted.plain_text = true;
+  }
+  LOOM_TRY(Prompt prompt, make_prompt(engine_->model(), std::move(wanted)));
+  return std::move(prompt.ids);
+}
+
+Result<HttpResponse> Api::answer(ChatRequest chat) {
   if (!chat.model.empty() && chat.model != name_)
     return fail(Code::NotFound, "/model: {} is served, got {}", name_, chat.model);
-  PromptRequest wanted;
-  wanted.form = PromptForm::Chat;
-  wanted.messages = std::move(chat.messages), wanted.context_tokens = engine_->context_tokens();
-  // Messages come from strangers: what spells a control token in them is text.
-  wanted.plain_text = true;
-  LOOM_TRY(Prompt prompt, make_prompt(engine_->model(), std::move(wanted)));
+  LOOM_TRY(const std::vector<std::int32_t> prompt, prompt_of(chat));
   const auto later = std::make_shared<HttpReply>();
   const std::uint64_t number = ++answers_;
   const std::int64_t created = seconds_since_1970();
-  const auto reply =
-      std::make_shared<ChatReply>(later, engine_->model().tokenizer,
-                                  ChatNames{fmt::format("chatcmpl-{}-{}", created, number), name_, created}, chat);
-  LOOM_TRY_VOID(engine_->submit({.prompt = std::move(prompt.ids),
-                                 .options = std::move(chat.generation),
-                                 .on_text = [reply](std::string_view text) { return reply->on_text(text); },
-                                 .is_wanted = [reply] { return reply->is_wanted(); },
-                                 .on_end = [reply](const Result<Answer>& answer) { reply->on_end(answer); }}));
+  const auto reply = std::make_shared<ChatReply>(
+      later, engine_->model().tokenizer,
+      ChatNames{fmt::format("{}-{}-{}", chat.messages.is_null() ? "cmpl" : "chatcmpl", created, number), name_,
+                created},
+      chat);
+  std::vector<Request> requests(chat.choices);
+  for (std::size_t choice = 0; choice < requests.size(); ++choice) {
+    chat.generation.sampling_session = static_cast<std::uint32_t>(choice);
+    requests[choice] = {.prompt = prompt,
+                        .options = chat.generation,
+                        .on_text = [reply, choice](std::string_view text) { return reply->on_text(choice, text); },
+                        .is_wanted = [reply] { return reply->is_wanted(); },
+                        .on_end = [reply, choice](Result<Answer> answer) { reply->on_end(choice, std::move(answer)); }};
+  }
+  LOOM_TRY_VOID(engine_->submit(std::move(requests)));
   HttpResponse response;
   response.later = later;
   return response;

@@ -2,7 +2,9 @@
 // OpenAI's HTTP interface to one model, without sockets: a request comes in, a response or its parts go out.
 //   GET  /v1/models, /v1/models/NAME   the model
 //   POST /v1/chat/completions          an answer, whole or as server-sent events
+//   POST /v1/completions               a text that goes on, likewise
 //   GET  /health                       {"status": "ok", "requests": N}
+//   GET  /metrics                      counts in the text format of Prometheus
 // Errors are OpenAI's object {"error": {"message", "type", "param", "code"}}. An answer carries beside OpenAI's members
 // "loom": {"hash"}, the hash of its tokens and of the bits of the last logits, which `loom generate` prints too.
 
@@ -27,7 +29,9 @@ class Api {
  private:
   HttpResponse models(const HttpRequest& request) const;
   HttpResponse health() const;
-  Result<HttpResponse> chat(const std::string& body);
+  HttpResponse metrics() const;
+  Result<HttpResponse> answer(ChatRequest request);
+  Result<std::vector<std::int32_t>> prompt_of(ChatRequest& request) const;
 
   const std::shared_ptr<Engine> engine_;
   const std::string name_;

@@ -28,7 +28,7 @@ class ApiTest : public testing::Test {
   static std::shared_ptr<Engine> engine(std::size_t most_waiting = 8) {
     LanguageModel loaded = model();
     auto of_it = session(loaded);
-    return Engine::start(std::move(loaded), std::move(of_it), most_waiting).value();
+    return Engine::start(std::move(loaded), std::move(of_it), {.most_waiting = most_waiting}).value();
   }
   static HttpResponse ask(Api& api, const Json& body) {
     return whole(api.handle({"POST", "/v1/chat/completions", "", dump_json(body)}));
@@ -111,6 +111,41 @@ TEST_F(ApiTest, AStreamHasTheTextAndTheHashOfTheWholeAnswer) {
   EXPECT_EQ(events[events.size() - 2]["choices"][0]["finish_reason"], "length");
   EXPECT_EQ(events.back()["usage"]["completion_tokens"], 12);
   EXPECT_EQ(hash(events.back()), hash(expected));
+}
+
+TEST_F(ApiTest, ChoicesAreSessionsOfOneSeed) {
+  Api api(engine(), "small");
+  const Json drawn{{"temperature", 2}, {"seed", 3}};
+  Json several = drawn;
+  several["n"] = 3;
+  const Json json = answer(api, question(several));
+  ASSERT_EQ(json["choices"].size(), 3u);
+  EXPECT_EQ(hash(json), hash(answer(api, question(drawn))));
+  EXPECT_EQ(hash(json), *as_string(json["choices"][0]["loom"]["hash"]));
+  EXPECT_EQ(json["usage"]["completion_tokens"], 36);
+  std::set<std::string> texts;
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(json["choices"][i]["index"], i);
+    texts.insert(*as_string(json["choices"][i]["message"]["content"]));
+  }
+  EXPECT_EQ(texts.size(), 3u);
+  several["stream"] = true;
+  std::string joined[3];
+  std::size_t ends = 0;
+  for (const Json& event : events_of(ask(api, question(several)).body))
+    for (const Json& choice : event["choices"]) {
+      const auto index = static_cast<std::size_t>(*as_int(choice["index"]));
+      ASSERT_LT(index, 3u);
+      if (choice["delta"].contains("content")) joined[index] += *as_string(choice["delta"]["content"]);
+      if (choice["finish_reason"].is_null()) continue;
+      EXPECT_EQ(choice["loom"]["hash"], json["choices"][index]["loom"]["hash"]);
+      ++ends;
+    }
+  EXPECT_EQ(ends, 3u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(joined[i], *as_string(json["choices"][i]["message"]["content"]));
+  several["n"] = 100;  // more than may wait
+  const HttpResponse refused = ask(api, question(several));
+  EXPECT_EQ(refused.status, 429) << refused.body;
 }
 
 // Compares an answer with that of the same request without the member.
@@ -218,7 +253,7 @@ TEST_F(ApiTest, WrongRequestsAreAnsweredByOpenAisErrorObject) {
   error(ask(api, question({{"temprature", 1}})), 400, "unknown_parameter", "temperature");
   error(ask(api, question({{"temperature", 3}})), 400, "invalid_value", "/temperature");
   error(ask(api, question({{"temperature", "warm"}})), 400, "invalid_value", "/temperature");
-  error(ask(api, question({{"n", 2}})), 400, "unsupported_value", "/n");
+  error(ask(api, question({{"n", 0}})), 400, "invalid_value", "/n");
   error(ask(api, question({{"tools", Json::array()}})), 400, "unknown_parameter", "tools");
   error(ask(api, question({{"tool_choice", "required"}})), 400, "unsupported_value", "/tool_choice");
   error(ask(api, question({{"response_format", {{"type", "xml"}}}})), 400, "invalid_value", "/response_format");
@@ -254,6 +289,72 @@ TEST_F(ApiTest, ModelsAndHealth) {
   EXPECT_EQ(list["data"][0]["id"], "small");
   EXPECT_EQ(parse_json(api.handle({"GET", "/v1/models/small", "", ""}).body).value()["context_length"], 256);
   EXPECT_EQ(parse_json(api.handle({"GET", "/health", "", ""}).body).value(), (Json{{"status", "ok"}, {"requests", 0}}));
+}
+
+TEST_F(ApiTest, ATextIsContinuedAsByTheLibrary) {
+  const LanguageModel loaded = model();
+  const auto alone = session(loaded);
+  const Prompt prompt = make_prompt(loaded, {.text = "Gravity is", .form = PromptForm::Raw}).value();
+  GenerationOptions options;
+  options.max_tokens = 16;
+  const Generation expected = generate(*alone, loaded, prompt.ids, options).value();
+  Api api(engine(), "small");
+  const auto complete = [&](const Json& body) {
+    return whole(api.handle({"POST", "/v1/completions", "", dump_json(body)}));
+  };
+  const Json json = parse_json(complete({{"prompt", "Gravity is"}}).body).value();
+  EXPECT_EQ(json["object"], "text_completion");
+  EXPECT_EQ(json["choices"][0]["text"], expected.text);
+  EXPECT_EQ(json["choices"][0]["finish_reason"], "length");
+  EXPECT_FALSE(json["choices"][0].contains("message"));
+  EXPECT_EQ(hash(json), to_hex(expected.hash));
+  EXPECT_EQ(json["usage"]["prompt_tokens"], prompt.ids.size());
+  EXPECT_EQ(hash(parse_json(complete({{"prompt", prompt.ids}}).body).value()), hash(json));
+  std::string joined;
+  for (const Json& event : events_of(complete({{"prompt", "Gravity is"}, {"stream", true}}).body)) {
+    EXPECT_EQ(event["object"], "text_completion");
+    joined += *as_string(event["choices"][0]["text"]);
+  }
+  EXPECT_EQ(joined, expected.text);
+  const auto error = [&](const Json& body, const std::string& named) {
+    const HttpResponse response = complete(body);
+    EXPECT_EQ(response.status, 400) << response.body;
+    EXPECT_NE(response.body.find(named), std::string::npos) << response.body;
+  };
+  error(Json::object(), "/prompt: is missing");
+  error({{"prompt", ""}}, "no tokens");
+  error({{"prompt", Json::array()}}, "/prompt");
+  error({{"prompt", {1, "x"}}}, "/prompt/1");
+  error({{"prompt", {49152}}}, "49152");
+  error({{"prompt", "x"}, {"messages", "x"}}, "messages");
+  error({{"prompt", "x"}, {"echo", true}}, "echo");
+  error({{"prompt", "x"}, {"best_of", 2}}, "best_of");
+}
+
+TEST_F(ApiTest, MetricsCountRequestsTokensAndBlocks) {
+  Api api(engine(1), "small");
+  const auto metric = [&api](const std::string& name) -> std::int64_t {
+    const HttpResponse response = api.handle({"GET", "/metrics", "", ""});
+    EXPECT_TRUE(response.content_type.starts_with("text/plain; version=0.0.4")) << response.content_type;
+    const std::size_t at = response.body.find("\n" + name + " ");
+    EXPECT_NE(at, std::string::npos) << name << " is missing in " << response.body;
+    return at == std::string::npos ? -1 : std::stoll(response.body.substr(at + name.size() + 2));
+  };
+  const Json first = answer(api, question()), again = answer(api, question());
+  const std::int64_t prompt = *as_int(first["usage"]["prompt_tokens"]);
+  EXPECT_EQ(ask(api, question({{"n", 20}})).status, 429);
+  EXPECT_EQ(metric("loom_requests_total{end=\"answered\"}"), 2);
+  EXPECT_EQ(metric("loom_requests_total{end=\"refused\"}"), 20);
+  EXPECT_EQ(metric("loom_requests_total{end=\"failed\"}"), 0);
+  EXPECT_EQ(metric("loom_prompt_tokens_total"), 2 * prompt);
+  EXPECT_EQ(metric("loom_cached_tokens_total"), prompt - 1);
+  EXPECT_EQ(metric("loom_generated_tokens_total"), 24);
+  EXPECT_EQ(metric("loom_rows_total"), prompt + 11 + 1 + 11);  // the last drawn token is not fed
+  EXPECT_EQ(metric("loom_requests_running"), 0);
+  EXPECT_EQ(metric("loom_requests_waiting"), 0);
+  EXPECT_EQ(metric("loom_cache_blocks"), 1);
+  EXPECT_EQ(metric("loom_cache_blocks_running"), 0);
+  EXPECT_EQ(metric("loom_cache_blocks_limit"), 4);  // one sequence of 256 positions
 }
 
 TEST_F(ApiTest, AClientThatLeavesFreesTheEngine) {

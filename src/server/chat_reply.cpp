@@ -13,14 +13,6 @@ const char* finish_reason(StopReason reason) {
   return reason == StopReason::Length || reason == StopReason::Context ? "length" : "stop";
 }
 
-Json usage_of(const Answer& answer) {
-  const std::size_t prompt = answer.generation.prompt_ids.size(), written = answer.generation.ids.size();
-  return Json{{"prompt_tokens", prompt},
-              {"completion_tokens", written},
-              {"total_tokens", prompt + written},
-              {"prompt_tokens_details", {{"cached_tokens", answer.cached_tokens}}}};
-}
-
 }  // namespace
 
 ChatReply::ChatReply(std::shared_ptr<HttpReply> to, std::shared_ptr<const text::Tokenizer> tokenizer, ChatNames names,
@@ -28,10 +20,13 @@ ChatReply::ChatReply(std::shared_ptr<HttpReply> to, std::shared_ptr<const text::
     : to_(std::move(to)),
       tokenizer_(std::move(tokenizer)),
       names_(std::move(names)),
+      is_chat_(!request.messages.is_null()),
       streams_(request.stream),
       includes_usage_(request.include_usage),
       has_logprobs_(request.generation.logprobs != 0),
-      lists_others_(request.lists_others) {}
+      lists_others_(request.lists_others),
+      answers_(request.choices),
+      missing_(request.choices) {}
 
 Json ChatReply::object(const char* kind) const {
   return Json{{"id", names_.id},
@@ -43,12 +38,31 @@ Json ChatReply::object(const char* kind) const {
 
 bool ChatReply::event(const Json& data) { return to_->write("data: " + dump_json(data) + "\n\n"); }
 
-bool ChatReply::chunk(Json delta, Json finish_reason, Json logprobs) {
-  Json json = object("chat.completion.chunk");
-  json["choices"] = Json::array({Json{{"index", 0},
-                                      {"delta", std::move(delta)},
-                                      {"logprobs", std::move(logprobs)},
-                                      {"finish_reason", std::move(finish_reason)}}});
+// The first choice speaks for the prompt: the others begin with what it has read.
+Json ChatReply::usage() const {
+  const std::size_t prompt = answers_[0]->generation.prompt_ids.size();
+  std::size_t written = 0;
+  for (const auto& answer : answers_) written += answer->generation.ids.size();
+  return Json{{"prompt_tokens", prompt},
+              {"completion_tokens", written},
+              {"total_tokens", prompt + written},
+              {"prompt_tokens_details", {{"cached_tokens", answers_[0]->cached_tokens}}}};
+}
+
+// Reason, log-probabilities and, beside others, the hash are those of the answer, null before it has ended.
+Json ChatReply::choice_object(std::size_t choice, const char* content_name, Json content) const {
+  Json json{{"index", choice}, {content_name, std::move(content)}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
+  if (const auto& answer = answers_[choice]) {
+    json["logprobs"] = logprobs_of(answer->generation);
+    json["finish_reason"] = finish_reason(answer->generation.stop_reason);
+    if (answers_.size() > 1) json["loom"] = Json{{"hash", to_hex(answer->generation.hash)}};
+  }
+  return json;
+}
+
+bool ChatReply::chunk(std::size_t choice, Json content) {
+  Json json = object(chunk_kind());
+  json["choices"] = Json::array({choice_object(choice, is_chat_ ? "delta" : "text", std::move(content))});
   return event(json);
 }
 
@@ -56,13 +70,20 @@ bool ChatReply::chunk(Json delta, Json finish_reason, Json logprobs) {
 void ChatReply::begin() {
   if (std::exchange(has_begun_, true)) return;
   to_->begin({200, "text/event-stream; charset=utf-8"});
-  chunk({{"role", "assistant"}, {"content", ""}}, nullptr, nullptr);
+  for (std::size_t choice = 0; is_chat_ && choice < answers_.size(); ++choice)
+    chunk(choice, {{"role", "assistant"}, {"content", ""}});
 }
 
-bool ChatReply::on_text(std::string_view text) {
-  if (!streams_) return is_wanted();
+bool ChatReply::on_text(std::size_t choice, std::string_view text) {
+  if (!streams_ || has_failed_) return is_wanted();
   begin();
-  return chunk({{"content", std::string(text)}}, nullptr, nullptr);
+  return chunk(choice, piece(text));
+}
+
+// The text of a stream's event; none at its end.
+Json ChatReply::piece(std::string_view text) const {
+  if (!is_chat_) return std::string(text);
+  return text.empty() ? Json::object() : Json{{"content", std::string(text)}};
 }
 
 Json ChatReply::named(const TokenLogprob& token) const {
@@ -84,33 +105,42 @@ Json ChatReply::logprobs_of(const Generation& generation) const {
   return Json{{"content", std::move(content)}};
 }
 
-void ChatReply::on_end(const Result<Answer>& answer) {
-  if (!answer) {
-    const HttpResponse error = api_error(answer.error());
-    if (!has_begun_) return to_->send({error.status, error.content_type}, error.body);
-    to_->write("data: " + error.body + "\n");
+void ChatReply::fail_with(const Error& error) {
+  if (std::exchange(has_failed_, true)) return;
+  const HttpResponse response = api_error(error);
+  if (!has_begun_) return to_->send({response.status, response.content_type}, response.body);
+  to_->write("data: " + response.body + "\n");
+  to_->finish();
+}
+
+void ChatReply::on_end(std::size_t choice, Result<Answer> answer) {
+  if (!answer) return fail_with(answer.error());
+  if (has_failed_) return;
+  answers_[choice] = *std::move(answer);
+  const bool is_last = --missing_ == 0;
+  const Json own{{"hash", is_last ? to_hex(answers_[0]->generation.hash) : ""}};
+  if (streams_) {
+    begin();
+    chunk(choice, piece({}));
+    if (!is_last) return;
+    if (includes_usage_) {
+      Json json = object(chunk_kind());
+      json["choices"] = Json::array(), json["usage"] = usage(), json["loom"] = own;
+      event(json);
+    }
+    to_->write("data: [DONE]\n\n");
     return to_->finish();
   }
-  const Generation& g = answer->generation;
-  const Json reason = finish_reason(g.stop_reason), own{{"hash", to_hex(g.hash)}};
-  if (!streams_) {
-    Json json = object("chat.completion");
-    json["choices"] = Json::array({Json{{"index", 0},
-                                        {"message", {{"role", "assistant"}, {"content", g.text}}},
-                                        {"logprobs", logprobs_of(g)},
-                                        {"finish_reason", reason}}});
-    json["usage"] = usage_of(*answer), json["loom"] = own;
-    return to_->send({200, "application/json"}, dump_json(json) + "\n");
+  if (!is_last) return;
+  Json json = object(is_chat_ ? "chat.completion" : "text_completion");
+  json["choices"] = Json::array();
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    Json text = answers_[i]->generation.text;
+    if (is_chat_) text = Json{{"role", "assistant"}, {"content", std::move(text)}};
+    json["choices"].push_back(choice_object(i, is_chat_ ? "message" : "text", std::move(text)));
   }
-  begin();
-  chunk(Json::object(), reason, logprobs_of(g));
-  if (includes_usage_) {
-    Json json = object("chat.completion.chunk");
-    json["choices"] = Json::array(), json["usage"] = usage_of(*answer), json["loom"] = own;
-    event(json);
-  }
-  to_->write("data: [DONE]\n\n");
-  to_->finish();
+  json["usage"] = usage(), json["loom"] = own;
+  to_->send({200, "application/json"}, dump_json(json) + "\n");
 }
 
 }  // namespace loom::server

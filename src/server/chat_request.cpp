@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 
 #include "core/config_reader.h"
 #include "host/conversation.h"
@@ -24,11 +25,23 @@ struct Fields {
   std::size_t max_tokens = kMostTokens, n = 1,  // the context's end comes first
       top_logprobs = 0, top_k = 0;
   bool logprobs = false;
+  Json prompt;
 
+  void visit_chat(ConfigVisitor& v) {
+    v.json("messages", request.messages);
+    v("logprobs", logprobs);
+    v("top_logprobs", top_logprobs, {0, kMostLogprobs});
+    v.json("response_format", response_format);
+    v.json("tool_choice", tool_choice);
+    visit(v);
+  }
+  void visit_completion(ConfigVisitor& v) {
+    v.json("prompt", prompt);
+    visit(v);
+  }
   void visit(ConfigVisitor& v) {
     SamplingOptions& s = request.generation.sampling;
     v("model", request.model);
-    v.json("messages", request.messages);
     v("max_completion_tokens|max_tokens", max_tokens, {1, kMostTokens});
     v("temperature", s.temperature, {0, 2});
     v("top_p", s.top_p, {0, 1});
@@ -40,18 +53,14 @@ struct Fields {
     v.json("seed", seed);
     v.json("stop", stop);
     v.json("logit_bias", logit_bias);
-    v("logprobs", logprobs);
-    v("top_logprobs", top_logprobs, {0, kMostLogprobs});
     v("n", n, {1, 128});
     v("stream", request.stream);
     v.json("stream_options", stream_options);
-    v.json("response_format", response_format);
     v.json("structured_outputs", structured_outputs);
     v.json("guided_json", guided_json);
     v.json("guided_choice", guided_choice);
     v("guided_regex", guided_regex);
     v("guided_grammar", guided_grammar);
-    v.json("tool_choice", tool_choice);
     v("ignore_eos", request.generation.ignore_eos);
   }
 };
@@ -182,8 +191,6 @@ MadeGrammar read_grammar(const Fields& fields) {
 
 // Values that say what happens anyhow are taken; others would change the answer.
 Result<void> refuse_unsupported(const Fields& fields) {
-  if (fields.n != 1)
-    return fail(Code::Unsupported, "/n: one answer for each request is what there is, got {}", fields.n);
   if (!fields.tool_choice.is_null() && fields.tool_choice != "none" && fields.tool_choice != "auto")
     return fail(Code::Unsupported, "/tool_choice: {}", expected("none or auto", fields.tool_choice));
   return {};
@@ -193,21 +200,40 @@ Result<void> refuse_unsupported(const Fields& fields) {
 
 std::span<const std::string_view> members_without_effect() { return kWithoutEffect; }
 
-Result<ChatRequest> read_chat_request(std::string_view body) {
+namespace {
+
+Result<Json> members_of(std::string_view body, std::string_view needed) {
   LOOM_TRY(Json json, parse_json(body));
-  if (!json.is_object()) return fail(Code::CorruptData, "expected an object with \"messages\", got {}", shown(json));
+  if (!json.is_object()) return fail(Code::CorruptData, "expected an object with \"{}\", got {}", needed, shown(json));
   for (auto member = json.begin(); member != json.end();) {
     const bool is_unread = member->is_null() || std::ranges::find(kWithoutEffect, member.key()) != kWithoutEffect.end();
     member = is_unread ? json.erase(member) : std::next(member);
   }
-  Fields fields;
-  LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& v) { fields.visit(v); }));
-  LOOM_TRY_VOID(refuse_unsupported(fields));
+  return json;
+}
+
+Result<void> read_prompt(const Json& prompt, ChatRequest& to) {
+  if (prompt.is_null()) return fail(Code::InvalidConfig, "/prompt: is missing");
+  if (const std::string* text = as_string(prompt)) {
+    to.text = *text;
+    return {};
+  }
+  if (!prompt.is_array()) return fail(Code::InvalidConfig, "/prompt: {}", expected("a text or a list of ids", prompt));
+  for (std::size_t i = 0; i < prompt.size(); ++i) {
+    const auto id = as_int(prompt[i]);
+    if (!id || *id < 0 || *id > std::numeric_limits<std::int32_t>::max())
+      return fail(Code::InvalidConfig, "/prompt/{}: {}", i, expected("a token's id", prompt[i]));
+    to.ids.push_back(static_cast<std::int32_t>(*id));
+  }
+  if (to.ids.empty()) return fail(Code::InvalidConfig, "/prompt: expected at least one id, got an empty list");
+  return {};
+}
+
+// Settles what the members of both kinds of requests mean together.
+Result<ChatRequest> settled(Fields& fields) {
   ChatRequest& request = fields.request;
-  if (request.messages.is_null()) return fail(Code::InvalidConfig, "/messages: is missing");
-  LOOM_TRY(request.messages, conversation_from_json(request.messages));
   GenerationOptions& options = request.generation;
-  options.max_tokens = fields.max_tokens;
+  options.max_tokens = fields.max_tokens, request.choices = fields.n;
   options.sampling.top_k = static_cast<int>(fields.top_k);
   if (fields.top_logprobs != 0 && !fields.logprobs)
     return fail(Code::InvalidConfig, "/top_logprobs: has no effect without \"logprobs\": true");
@@ -220,6 +246,28 @@ Result<ChatRequest> read_chat_request(std::string_view body) {
   LOOM_TRY_VOID(read_stream_options(fields.stream_options, request));
   LOOM_TRY(options.grammar, read_grammar(fields));
   return std::move(request);
+}
+
+}  // namespace
+
+Result<ChatRequest> read_chat_request(std::string_view body) {
+  LOOM_TRY(const Json json, members_of(body, "messages"));
+  Fields fields;
+  LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& v) { fields.visit_chat(v); }));
+  LOOM_TRY_VOID(refuse_unsupported(fields));
+  Json& messages = fields.request.messages;
+  if (messages.is_null()) return fail(Code::InvalidConfig, "/messages: is missing");
+  LOOM_TRY(messages, conversation_from_json(messages));
+  return settled(fields);
+}
+
+Result<ChatRequest> read_completion_request(std::string_view body) {
+  LOOM_TRY(const Json json, members_of(body, "prompt"));
+  Fields fields;
+  fields.max_tokens = 16;  // OpenAI's default
+  LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& v) { fields.visit_completion(v); }));
+  LOOM_TRY_VOID(read_prompt(fields.prompt, fields.request));
+  return settled(fields);
 }
 
 }  // namespace loom::server

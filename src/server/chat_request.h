@@ -1,9 +1,11 @@
 #pragma once
-// The body of POST /v1/chat/completions (OpenAI's API reference, "Create chat completion").
+// The bodies of POST /v1/chat/completions and /v1/completions (OpenAI's API reference, "Create chat completion" and
+// "Create completion").
 
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/json.h"
 #include "lm/generator.h"
@@ -12,8 +14,12 @@ namespace loom::server {
 
 struct ChatRequest {
   std::string model;  // empty: the one that is served
-  Json messages;      // as conversation_from_json() returns it
+  Json messages;      // as conversation_from_json() returns it; null: a text is continued
+  std::string text;   // that is continued, unless there are ids
+  std::vector<std::int32_t> ids;
   GenerationOptions generation;
+  std::size_t choices =
+      1;  // answers, which draw from one seed as sessions 0, 1... (GenerationOptions::sampling_session)
   bool stream = false;
   bool include_usage = false;  // at the end of a stream
   bool lists_others = false;   // beside the drawn token, by generation.logprobs
@@ -22,6 +28,8 @@ struct ChatRequest {
 // Members that are null are absent. CorruptData and InvalidConfig with the place of what is wrong; Unsupported for a
 // value whose meaning the server lacks. Members that say who asks and change no answer (kWithoutEffect) are not read.
 Result<ChatRequest> read_chat_request(std::string_view body);
+// Like read_chat_request(), for a text or token ids in "prompt".
+Result<ChatRequest> read_completion_request(std::string_view body);
 
 // user, metadata, store, ...
 std::span<const std::string_view> members_without_effect();

@@ -1,19 +1,52 @@
 #include "server/engine.h"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
-#include "lm/kv_file.h"
+#include "core/checked.h"
+#include "ops/attention/kv_cache.h"
 
 namespace loom::server {
+namespace {
 
-Result<std::unique_ptr<Engine>> Engine::start(LanguageModel model, std::unique_ptr<Session> session,
-                                              std::size_t most_waiting) {
-  LOOM_TRY_VOID(model.need_tokenizer());
-  return std::unique_ptr<Engine>(new Engine(std::move(model), std::move(session), most_waiting));
+EngineOptions fitted(const EngineOptions& options, const Session& session) {
+  EngineOptions out = options;
+  out.parallel = session.device() != nullptr ? 1 : std::min(options.parallel, session.sequences());
+  out.batch_tokens = std::min(options.batch_tokens, session.chunk_rows());
+  if (out.cache_tokens == 0) out.cache_tokens = out.parallel * round_up(session.context_tokens(), kCacheBlock);
+  constexpr std::size_t kMostCacheTokens = std::size_t{1} << 36;
+  out.cache_tokens = std::min(out.cache_tokens, kMostCacheTokens);
+  out.most_waiting = std::min(out.most_waiting, std::size_t{1} << 32);
+  return out;
 }
 
-Engine::Engine(LanguageModel model, std::unique_ptr<Session> session, std::size_t most_waiting)
-    : model_(std::move(model)), session_(std::move(session)), most_waiting_(most_waiting), thread_([this] { run(); }) {}
+std::size_t common_length(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::start(LanguageModel model, std::unique_ptr<Session> session,
+                                              const EngineOptions& options) {
+  LOOM_TRY_VOID(model.need_tokenizer());
+  if (options.parallel == 0 || options.batch_tokens == 0)
+    return fail(Code::InvalidArgument, "{} requests at once, {} rows of prompts in a pass: expected at least 1",
+                options.parallel, options.batch_tokens);
+  if (options.cache_tokens != 0 && options.cache_tokens < session->context_tokens())
+    return fail(Code::InvalidArgument,
+                "a cache of {} tokens is less than the context of {}: raise it, or lower the context",
+                options.cache_tokens, session->context_tokens());
+  return std::unique_ptr<Engine>(new Engine(std::move(model), std::move(session), options));
+}
+
+Engine::Engine(LanguageModel model, std::unique_ptr<Session> session, const EngineOptions& options)
+    : model_(std::move(model)),
+      session_(std::move(session)),
+      is_alone_(session_->device() != nullptr),
+      options_(fitted(options, *session_)),
+      places_(is_alone_ ? 1 : session_->sequences()),
+      thread_([this] { run(); }) {}
 
 Engine::~Engine() {
   is_stopped_ = true;
@@ -26,55 +59,343 @@ Engine::~Engine() {
 
 std::size_t Engine::under_way() const {
   const std::scoped_lock lock(mutex_);
-  return waiting_.size() + (is_answering_ ? 1 : 0);
+  return num_waiting_ + num_running_;
 }
 
-Result<void> Engine::submit(Request request) {
+Result<void> Engine::check_request(const Request& request) const {
   if (request.prompt.empty()) return fail(Code::InvalidArgument, "the prompt has no tokens");
   if (request.prompt.size() > context_tokens())
     return fail(Code::ContextFull, "the prompt has {} tokens, the context holds {}", request.prompt.size(),
                 context_tokens());
-  LOOM_TRY_VOID(check(request.options.sampling, static_cast<std::size_t>(model_.decoder->config.vocab_size)));
+  return check(request.options.sampling, static_cast<std::size_t>(model_.decoder->config.vocab_size));
+}
+
+Result<void> Engine::submit(Request request) {
+  std::vector<Request> one;
+  one.push_back(std::move(request));
+  return submit(std::move(one));
+}
+
+Result<void> Engine::submit(std::vector<Request> requests) {
+  for (const Request& request : requests) LOOM_TRY_VOID(check_request(request));
   const std::scoped_lock lock(mutex_);
   if (is_stopped_) return fail(Code::Cancelled, "the server ends");
-  if (waiting_.size() >= most_waiting_)
-    return fail(Code::Busy, "{} requests are waiting, which is the limit; try again later", waiting_.size());
-  waiting_.push_back(std::move(request));
+  const std::size_t most = options_.parallel + options_.most_waiting, now = num_running_ + num_waiting_;
+  if (requests.size() > most || now > most - requests.size()) {
+    num_refused_ += requests.size();
+    return fail(Code::Busy, "{} requests are under way and {} came, at most {} may run or wait; try again later", now,
+                requests.size(), most);
+  }
+  num_waiting_ += requests.size();
+  for (Request& request : requests) incoming_.push_back(std::move(request));
   changed_.notify_all();
   return {};
 }
 
 void Engine::run() {
   for (;;) {
-    std::unique_lock lock(mutex_);
-    is_answering_ = false;
-    changed_.wait(lock, [this] { return is_stopped_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    const Request request = std::move(waiting_.front());
-    waiting_.pop_front();
-    is_answering_ = true;
-    lock.unlock();
-    if (is_stopped_)
-      request.on_end(fail(Code::Cancelled, "the server ends"));
-    else
-      request.on_end(answer(request));
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return is_stopped_ || num_running_ + num_waiting_ > 0; });
+      if (!incoming_.empty()) may_admit_ = true;
+      for (Request& request : incoming_) queue_.push_back(std::move(request));
+      incoming_.clear();
+      if (is_stopped_) break;
+    }
+    admit();
+    step();
+    publish();
+  }
+  for (std::size_t place = 0; place < places_.size(); ++place)
+    if (places_[place].running) use(place, places_[place].running->generator.stop());
+  for (; !queue_.empty(); queue_.pop_front()) queue_.front().on_end(fail(Code::Cancelled, "the server ends"));
+  publish();
+  const std::scoped_lock lock(mutex_);
+  num_waiting_ = 0;
+}
+
+void Engine::publish() {
+  own_counts_.blocks_running = 0;
+  for (const Place& place : places_) own_counts_.blocks_running += place.running ? place.blocks : 0;
+  const std::size_t block_bytes = kCacheBlock * session_->token_bytes();
+  own_counts_.blocks = block_bytes == 0 ? 0 : ceil_div(session_->cache_bytes(), block_bytes);
+  const std::scoped_lock lock(mutex_);
+  counts_ = own_counts_;
+}
+
+EngineCounts Engine::counts() const {
+  const std::scoped_lock lock(mutex_);
+  EngineCounts out = counts_;
+  out.waiting = num_waiting_, out.running = num_running_, out.refused += num_refused_;
+  out.most_blocks = blocks_of(options_.cache_tokens);
+  return out;
+}
+
+bool Engine::is_unwanted(Running& running) const {
+  if (running.request.is_wanted && !running.request.is_wanted()) running.is_unwanted = true;
+  return running.is_unwanted;
+}
+
+// Requests go first in the order in which they came. One that waits for the beginning of its prompt, which another
+// request is reading, lets others pass; one that waits for memory does not, since it might wait for ever.
+void Engine::admit() {
+  std::erase_if(queue_, [this](Request& request) {
+    if (!request.is_wanted || request.is_wanted()) return false;
+    begin_count(), end_count();
+    ++own_counts_.cancelled;
+    request.on_end(fail(Code::Cancelled, "the client has left"));
+    return true;
+  });
+  if (!std::exchange(may_admit_, false)) return;
+  for (auto at = queue_.begin(); at != queue_.end();) {
+    const Admission admission = admit(*at);
+    if (admission == Admission::Full && num_running() > 0) return;
+    if (admission == Admission::Full) {  // nothing will end and make room
+      begin_count(), end_count();
+      ++own_counts_.failed;
+      at->on_end(fail(Code::Busy, "the request does not fit into a cache of {} tokens: ask for fewer tokens",
+                      options_.cache_tokens));
+    }
+    at = admission == Admission::Later ? std::next(at) : queue_.erase(at);
   }
 }
 
-Result<Answer> Engine::answer(const Request& request) {
-  Answer out;
-  LOOM_TRY(out.cached_tokens, keep_common(*session_, request.prompt));
-  const auto unread = std::span(request.prompt).subspan(out.cached_tokens);
-  LOOM_TRY(Generator generator, Generator::create(*session_, model_, unread, request.options));
-  // Set before the step that sees it: a client that is gone costs one token at most.
-  std::atomic<bool> is_unwanted = false;
-  while (!generator.done()) {
-    if (is_stopped_ || (request.is_wanted && !request.is_wanted())) is_unwanted = true;
-    LOOM_TRY(const Generator::Step step, generator.next(&is_unwanted));
-    if (!step.text.empty() && request.on_text && !request.on_text(step.text)) is_unwanted = true;
+std::size_t Engine::num_running() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(places_, [](const Place& place) { return place.running != nullptr; }));
+}
+
+Engine::Admission Engine::admit(Request& request) {
+  if (num_running() >= options_.parallel) return Admission::Full;
+  const std::optional<Prefix> found = longest_prefix(request);
+  if (!found) {
+    may_admit_ = true;
+    return Admission::Later;
   }
-  out.generation = generator.result();
-  return out;
+  Prefix prefix = *found;
+  const bool is_idle = !places_[prefix.place].running;
+  const std::size_t last = blocks_of(
+      std::min(context_tokens(), request.prompt.size() + std::min(request.options.max_tokens, context_tokens())));
+  const auto fits = [&](std::size_t target) {
+    const std::size_t has = target == prefix.place ? places_[target].blocks : prefix.count / kCacheBlock;
+    return make_room(last > has ? last - has : 0, target, prefix.place);
+  };
+  // A conversation goes on in its own sequence; the beginning of another one is shared, or, where memory is short,
+  // taken away from it.
+  std::size_t target = free_place(prefix.place);
+  if (prefix.count == 0 || (is_idle && prefix.count == session_->length(prefix.place))) target = prefix.place;
+  if (target == prefix.place) shorten(prefix);
+  if (!fits(target)) {
+    if (!is_idle || target == prefix.place) return Admission::Full;
+    target = prefix.place;
+    shorten(prefix);
+    if (!fits(target)) return Admission::Full;
+  }
+  begin_count();
+  auto taken = take_over(prefix, target);
+  if (!taken) {
+    end_count();
+    ++own_counts_.failed;
+    request.on_end(tl::make_unexpected(std::move(taken).error()));
+    return Admission::Done;
+  }
+  auto generator =
+      Generator::create(*session_, model_, std::span(request.prompt).subspan(*taken), request.options, target);
+  if (!generator) {
+    end_count();
+    ++own_counts_.failed;
+    request.on_end(tl::make_unexpected(std::move(generator).error()));
+    return Admission::Done;
+  }
+  Place& place = places_[target];
+  place.running = std::make_unique<Running>(std::move(request), *std::move(generator));
+  place.running->cached_tokens = *taken, place.running->last_blocks = last;
+  return Admission::Done;
+}
+
+// The sequence that has most of the prompt; none while another request is reading more of it. The last token of the
+// prompt is fed in any case, for its logits.
+std::optional<Engine::Prefix> Engine::longest_prefix(const Request& request) const {
+  const auto prompt = std::span(request.prompt).first(request.prompt.size() - 1);
+  Prefix best{free_place(places_.size()), 0};
+  std::size_t later = 0;
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    const std::size_t count = common_length(prompt, session_->tokens(place));
+    if (count > best.count) best = {place, count};
+    const Running* running = places_[place].running.get();
+    if (running == nullptr || !running->generator.reads_prompt()) continue;
+    later = std::max(later, common_length(prompt, running->request.prompt));
+  }
+  if (later > best.count) return std::nullopt;
+  return best;
+}
+
+// One that is empty, else the one that was used least recently; `except` only where there is no other.
+std::size_t Engine::free_place(std::size_t except) const {
+  std::optional<std::size_t> best;
+  const auto rank = [&](std::size_t place) {
+    return std::tuple(place == except, session_->length(place) != 0, places_[place].last_used);
+  };
+  for (std::size_t place = 0; place < places_.size(); ++place)
+    if (!places_[place].running && (!best || rank(place) < rank(*best))) best = place;
+  return best.value_or(0);
+}
+
+std::size_t Engine::blocks_of(std::size_t tokens) const { return ceil_div(tokens, kCacheBlock); }
+
+// Returns whether so many blocks more fit beside those that the running requests may still take, after dropping what
+// finished requests have left, the least recently used first.
+bool Engine::make_room(std::size_t blocks, std::size_t target, std::size_t source) {
+  if (is_alone_) return true;
+  const std::size_t block_bytes = kCacheBlock * session_->token_bytes();
+  for (const Place& place : places_)
+    if (place.running && place.running->last_blocks > place.blocks) blocks += place.running->last_blocks - place.blocks;
+  const std::size_t most = blocks_of(options_.cache_tokens) * block_bytes;
+  if (target != source) drop(target);
+  while (session_->cache_bytes() + blocks * block_bytes > most)
+    if (!drop_oldest(target, source)) return false;
+  return true;
+}
+
+void Engine::drop(std::size_t place) {
+  (void)session_->clear(place);
+  places_[place].blocks = 0;
+}
+
+// Drops what the least recently used finished request has left; false where there is none but these two.
+bool Engine::drop_oldest(std::size_t target, std::size_t source) {
+  std::optional<std::size_t> oldest;
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    if (places_[place].running || place == target || place == source || places_[place].blocks == 0) continue;
+    if (!oldest || places_[place].last_used < places_[*oldest].last_used) oldest = place;
+  }
+  if (oldest) drop(*oldest);
+  return oldest.has_value();
+}
+
+// Leaves of a sequence what begins the prompt: nothing where a sliding window has moved on.
+void Engine::shorten(Prefix& prefix) {
+  if (prefix.count == session_->length(prefix.place)) return;
+  Place& place = places_[prefix.place];
+  if (!session_->rewind(prefix.count, prefix.place)) prefix.count = 0;
+  (void)session_->clear(prefix.place, prefix.count);
+  place.blocks = blocks_of(prefix.count);
+}
+
+// Copies the beginning of the prompt into the target. Returns its length: 0 where the other sequence has lost it.
+Result<std::size_t> Engine::take_over(const Prefix& prefix, std::size_t target) {
+  if (prefix.place == target) return prefix.count;
+  Place& place = places_[target];
+  if (!places_[prefix.place].running) places_[prefix.place].last_used = ++clock_;
+  LOOM_TRY_VOID(session_->clear(target));
+  place.blocks = 0;
+  if (prefix.count == 0) return std::size_t{0};
+  auto shared = session_->share(prefix.place, prefix.count, target);
+  if (!shared && shared.error().code != Code::Unsupported) return tl::make_unexpected(std::move(shared).error());
+  place.blocks = blocks_of(session_->length(target));
+  return session_->length(target);
+}
+
+void Engine::step() {
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    Running* running = places_[place].running.get();
+    if (running == nullptr) continue;
+    if (is_alone_) return step_alone(place);
+    if (is_unwanted(*running)) use(place, running->generator.stop());
+  }
+  lay_out();
+  if (!feeds_.empty()) feed(feeds_);
+}
+
+// A graphics card chooses tokens ahead of the reader, of one sequence. After it was lost the host goes on like this.
+void Engine::step_alone(std::size_t place) {
+  Running& running = *places_[place].running;
+  (void)is_unwanted(running);
+  use(place, running.generator.next(&running.is_unwanted));
+}
+
+// Takes the next row of every sequence that writes, and divides the rows for prompts evenly: the shortest prompts come
+// first, so that rows they leave go to the others.
+void Engine::lay_out() {
+  feeds_.clear();
+  std::vector<std::size_t> readers;
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    const Running* running = places_[place].running.get();
+    if (running == nullptr) continue;
+    if (running->generator.reads_prompt())
+      readers.push_back(place);
+    else
+      feeds_.push_back({place, running->generator.due()});
+  }
+  const auto due = [this](std::size_t place) { return places_[place].running->generator.due(); };
+  std::ranges::stable_sort(readers, {}, [&](std::size_t place) { return due(place).size(); });
+  std::size_t rows = std::min(options_.batch_tokens, session_->chunk_rows() - feeds_.size());
+  for (std::size_t i = 0; i < readers.size() && rows > 0; ++i) {
+    const auto ids = due(readers[i]);
+    const std::size_t count = std::min(ids.size(), ceil_div(rows, readers.size() - i));
+    feeds_.push_back({readers[i], ids.first(count), {}, count == ids.size()});
+    rows -= count;
+  }
+}
+
+// Where memory runs out, the blocks of finished requests are reused. Where a pass of several sequences fails, each is
+// fed alone: those that can go on do.
+void Engine::feed(std::span<const Session::Feed> feeds) {
+  auto fed = session_->feed_pass(feeds, &is_stopped_);
+  while (!fed && fed.error().code == Code::OutOfMemory && drop_oldest(places_.size(), places_.size()))
+    fed = session_->feed_pass(feeds, &is_stopped_);
+  if (!fed) {
+    if (is_stopped_) return;  // run() ends all
+    if (feeds.size() > 1)
+      for (const Session::Feed& one : feeds) feed(std::span(&one, 1));
+    else
+      end(feeds[0].sequence, std::move(fed).error());
+    return;
+  }
+  ++own_counts_.passes;
+  std::size_t row = 0;
+  for (const Session::Feed& one : feeds) {
+    Place& place = places_[one.sequence];
+    place.blocks = std::max(place.blocks, blocks_of(session_->length(one.sequence)));
+    own_counts_.rows += one.ids.size();
+    const float* const logits = one.wants_logits ? fed->row(row++) : nullptr;
+    use(one.sequence, place.running->generator.take(one.ids.size(), {logits, logits == nullptr ? 0 : fed->cols}));
+  }
+}
+
+void Engine::use(std::size_t place, Result<Generator::Step> step) {
+  if (!step) return end(place, std::move(step).error());
+  Running& running = *places_[place].running;
+  if (running.generator.reads_prompt() && step->prompt_tokens_read > 0) may_admit_ = true;
+  if (!step->text.empty() && running.request.on_text && !running.request.on_text(step->text))
+    running.is_unwanted = true;
+  if (step->done) end(place);
+}
+
+void Engine::end(std::size_t place, std::optional<Error> error) {
+  const std::unique_ptr<Running> running = std::move(places_[place].running);
+  places_[place].last_used = ++clock_;
+  may_admit_ = true;
+  end_count();
+  const Generation& made = running->generator.result();
+  own_counts_.prompt_tokens += running->cached_tokens + made.prompt_tokens;
+  own_counts_.cached_tokens += running->cached_tokens, own_counts_.written_tokens += made.ids.size();
+  ++(error                                       ? own_counts_.failed
+     : made.stop_reason == StopReason::Cancelled ? own_counts_.cancelled
+                                                 : own_counts_.answered);
+  publish();
+  if (error) return running->request.on_end(tl::make_unexpected(*std::move(error)));
+  running->request.on_end(Answer{made, running->cached_tokens});
+}
+
+void Engine::begin_count() {
+  const std::scoped_lock lock(mutex_);
+  --num_waiting_, ++num_running_;
+}
+
+void Engine::end_count() {
+  const std::scoped_lock lock(mutex_);
+  --num_running_;
 }
 
 }  // namespace loom::server

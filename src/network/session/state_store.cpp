@@ -270,6 +270,28 @@ void StateStore::rewind(std::size_t sequence, std::size_t n) {
     if (!state.caches.empty()) state.caches[sequence].rewind(n);
 }
 
+bool StateStore::can_share(std::size_t from, std::size_t n, std::size_t to) const {
+  return std::ranges::all_of(attention_, [&](const AttentionState& state) {
+    return state.caches.empty() || state.caches[to].can_share(state.caches[from], n);
+  });
+}
+
+Result<void> StateStore::share(std::size_t from, std::size_t n, std::size_t to) {
+  for (AttentionState& state : attention_) {
+    if (state.caches.empty()) continue;
+    if (auto shared = state.caches[to].share(state.caches[from], n); !shared) {
+      clear(to);
+      return shared;
+    }
+  }
+  return {};
+}
+
+void StateStore::clear(std::size_t sequence, std::size_t n) {
+  for (AttentionState& state : attention_)
+    if (!state.caches.empty()) state.caches[sequence].clear(n);
+}
+
 void StateStore::write_sequence(StateWriter& archive, std::size_t sequence, std::size_t n) {
   for (AttentionState& state : attention_) {
     if (state.caches.empty()) continue;

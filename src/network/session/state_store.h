@@ -65,6 +65,13 @@ class StateStore {
   void rewind(std::size_t sequence, std::size_t n);
   // Returns whether the sequence loses nothing when it grows to n positions: no ring drops any.
   bool keeps_all(std::size_t sequence, std::size_t n) const;
+  // The first n positions of one sequence become those of another: KvCache::share() of every layer.
+  bool can_share(std::size_t from, std::size_t n, std::size_t to) const;
+  Result<void> share(std::size_t from, std::size_t n, std::size_t to);
+  // Like rewind(), and returns the memory of later positions to the pool.
+  void clear(std::size_t sequence, std::size_t n = 0);
+  // Host memory of the positions of all sequences; shared memory counts once.
+  std::size_t used_bytes() const { return pieces_ == nullptr ? 0 : pieces_->used_bytes(); }
 
   // keep() copies recurrent states in the memory that holds them, on the host or on the device. For a store that has no
   // other states; put_back() expects one that is planned for the same input.

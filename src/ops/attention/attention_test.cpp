@@ -333,7 +333,7 @@ TEST(KvCache, pieces_of_a_pool_are_zeros_and_apart) {  // L-74
   PiecePool pool;
   std::vector<std::span<std::byte>> pieces;
   for (const std::size_t bytes : {100, 98304, 98304, 98304, 1 << 20, 98304, 98304, 3 << 20, 98304, 1 << 20, 64}) {
-    std::byte* const piece = pool.take(bytes).value();
+    std::byte* const piece = pool.take(bytes).value().data;
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(piece) % 64, 0u);
     pieces.emplace_back(piece, bytes);
     EXPECT_TRUE(std::ranges::all_of(pieces.back(), [](std::byte b) { return b == std::byte{0}; }));

@@ -28,16 +28,19 @@ Result<KvCache> KvCache::create(const Config& config) {
   c.block_bytes_ = kCacheBlock * ((config.head_dim + c.padded_dim()) * c.item_bytes_ + scales);
   LOOM_TRY_VOID(checked_product({config.kv_heads, c.slots_, c.block_bytes_}));
   c.blocks_.reserve(c.slots_);  // so that a block is all that a pass takes
+  if (c.is_pooled()) c.pieces_.reserve(c.slots_);
   return c;
 }
 
-Result<std::byte*> PiecePool::take(std::size_t bytes) {
+Result<PiecePool::Piece> PiecePool::take(std::size_t bytes) {
   constexpr std::size_t kSmall = 1 << 20, kAtLeast = 4;  // pieces of a buffer, unless they fill pages of their own
-  const auto returned = std::ranges::find(free_, bytes, [](std::span<std::byte> piece) { return piece.size(); });
-  if (returned != free_.end()) {
-    std::byte* const piece = returned->data();
-    std::fill_n(piece, bytes, std::byte{});
-    free_.erase(returned);
+  const auto returned = std::find_if(free_.rbegin(), free_.rend(), [&](const Piece& p) { return p.bytes == bytes; });
+  if (returned != free_.rend()) {
+    const Piece piece = *returned;
+    *returned = free_.back();
+    free_.pop_back();
+    std::fill_n(piece.data, bytes, std::byte{});
+    owners_[piece.number] = 1, used_bytes_ += bytes;
     return piece;
   }
   const std::size_t needed = round_up(bytes, Buffer::kAlignment);
@@ -48,26 +51,35 @@ Result<std::byte*> PiecePool::take(std::size_t bytes) {
     buffers_.push_back(std::move(buffer));
     used_ = 0;
   }
-  if (++num_pieces_ > free_.capacity()) free_.reserve(2 * num_pieces_);
-  std::byte* const piece = buffers_.back().data() + used_;
-  used_ += needed, taken_ += needed;
+  const Piece piece{buffers_.back().data() + used_, bytes, static_cast<std::uint32_t>(owners_.size())};
+  owners_.push_back(1);
+  if (owners_.size() > free_.capacity()) free_.reserve(2 * owners_.size());
+  used_ += needed, taken_ += needed, used_bytes_ += bytes;
   return piece;
 }
 
-void PiecePool::give_back(std::byte* piece, std::size_t bytes) { free_.emplace_back(piece, bytes); }
+void PiecePool::give_back(const Piece& piece) {
+  if (--owners_[piece.number] != 0) return;
+  used_bytes_ -= piece.bytes;
+  free_.push_back(piece);
+}
 
 KvCache& KvCache::operator=(KvCache&& other) noexcept {
   std::swap(config_, other.config_);
   std::swap(slots_, other.slots_), std::swap(item_bytes_, other.item_bytes_);
   std::swap(block_bytes_, other.block_bytes_);
   std::swap(held_from_, other.held_from_), std::swap(written_, other.written_);
-  std::swap(blocks_, other.blocks_);
+  std::swap(blocks_, other.blocks_), std::swap(pieces_, other.pieces_);
   return *this;
 }
 
 KvCache::~KvCache() {
-  for (const Memory& block : blocks_)
-    if (is_pooled()) config_.pool->give_back(block.data(), block.size());
+  for (const PiecePool::Piece& piece : pieces_) config_.pool->give_back(piece);
+}
+
+void KvCache::own(const PiecePool::Piece& piece) {
+  blocks_.push_back(Memory::borrowed(piece.data, piece.bytes));
+  pieces_.push_back(piece);
 }
 
 Result<void> KvCache::reach(std::size_t end) {
@@ -75,8 +87,8 @@ Result<void> KvCache::reach(std::size_t end) {
   const std::size_t bytes = config_.kv_heads * block_bytes_;
   while (blocks_.size() < std::min(end, slots_)) {
     if (is_pooled()) {
-      LOOM_TRY(std::byte* const piece, config_.pool->take(bytes));
-      blocks_.push_back(Memory::borrowed(piece, bytes));
+      LOOM_TRY(const PiecePool::Piece piece, config_.pool->take(bytes));
+      own(piece);
     } else {
       LOOM_TRY(Memory block, Memory::create(config_.device, bytes));
       blocks_.push_back(std::move(block));
@@ -109,6 +121,7 @@ Result<void> KvCache::extend(std::size_t position, std::size_t count) {
   // of an unused block.
   const std::size_t end = ceil_div(position + count, kCacheBlock);
   LOOM_TRY_VOID(reach(end));
+  for (std::size_t block = position / kCacheBlock; block < end; ++block) LOOM_TRY_VOID(unshare(block));
   const std::size_t first_reused = std::max(slots_, end > slots_ ? end - slots_ : 0);
   for (std::size_t block = std::max(first_reused, ceil_div(written_, kCacheBlock)); block < end; ++block)
     clear_rows(block, 0, kCacheBlock);
@@ -127,14 +140,73 @@ bool KvCache::continues_at(std::size_t n) const {
   return n == 0 || (n <= written_ && held_from_ <= first_seen);
 }
 
+// A cache that cannot copy a shared block is empty, and its sequence is read again.
 void KvCache::rewind(std::size_t n) {
+  const std::size_t whole = ceil_div(n, kCacheBlock);
+  if (held_from_ == 0 && whole < pieces_.size() && is_shared(whole)) give_back_from(whole);
   for (std::size_t p = std::max(n, first_held(written_)); p < written_;) {
+    if (!unshare(p / kCacheBlock)) return clear();
     const std::size_t end = std::min(written_, (p / kCacheBlock + 1) * kCacheBlock);
     clear_rows(p / kCacheBlock, p % kCacheBlock, p % kCacheBlock + (end - p));
     p = end;
   }
   written_ = std::min(written_, n);
   if (n == 0) held_from_ = 0;
+}
+
+void KvCache::clear(std::size_t n) {
+  if (is_pooled() && (n == 0 || held_from_ == 0)) give_back_from(ceil_div(n, kCacheBlock));
+  rewind(n);
+}
+
+// Of a cache that has lost no positions, or all of its blocks.
+void KvCache::give_back_from(std::size_t block) {
+  while (pieces_.size() > block) {
+    config_.pool->give_back(pieces_.back());
+    pieces_.pop_back(), blocks_.pop_back();
+  }
+  written_ = std::min(written_, block * kCacheBlock);
+}
+
+bool KvCache::can_share(const KvCache& from, std::size_t n) const {
+  return this != &from && is_pooled() && config_.pool == from.config_.pool && slots_ == from.slots_ &&
+         from.held_from_ == 0 && n <= from.written_;
+}
+
+// The last block of the other cache may have rows after n, which have to be zeros: it is copied.
+Result<void> KvCache::share(const KvCache& from, std::size_t n) {
+  LOOM_ASSERT(can_share(from, n));
+  clear();
+  const std::size_t whole = n / kCacheBlock, rest = n % kCacheBlock;
+  for (std::size_t block = 0; block < whole; ++block) {
+    config_.pool->share(from.pieces_[block]);
+    own(from.pieces_[block]);
+  }
+  if (rest != 0) {
+    if (auto reached = reach(whole + 1); !reached) {
+      clear();
+      return reached;
+    }
+    std::memcpy(pieces_[whole].data, from.pieces_[whole].data, pieces_[whole].bytes);
+    clear_rows(whole, rest, kCacheBlock);
+  }
+  written_ = n;
+  return {};
+}
+
+bool KvCache::is_shared(std::size_t block) const {
+  return is_pooled() && config_.pool->is_shared(pieces_[block % slots_]);
+}
+
+Result<void> KvCache::unshare(std::size_t block) {
+  if (!is_shared(block)) return {};
+  PiecePool::Piece& piece = pieces_[block % slots_];
+  LOOM_TRY(const PiecePool::Piece copy, config_.pool->take(piece.bytes));
+  std::memcpy(copy.data, piece.data, piece.bytes);
+  config_.pool->give_back(piece);
+  piece = copy;
+  blocks_[block % slots_] = Memory::borrowed(copy.data, copy.bytes);
+  return {};
 }
 
 void KvCache::clear_rows(std::size_t index, std::size_t begin, std::size_t end) {

@@ -10,6 +10,7 @@
 // head is codes times a scale, s = max|x| / 127 and code = x / s rounded to nearest, ties to even. A row with a number
 // that is not finite is NaN throughout.
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -22,22 +23,34 @@ namespace loom {
 
 inline constexpr std::size_t kCacheBlock = kChain;  // positions of one block: one chain64 block of the value sum
 
-// Zeroed pieces of host memory. The first pieces have exactly the requested size; later ones are cut out of 2 MiB
-// pages. A returned piece is reused for pieces of the same size; the system gets it back at the end.
+// Zeroed pieces of host memory, counted by reference. The first pieces have exactly the requested size; later ones are
+// cut out of 2 MiB pages. A piece without owners is reused for pieces of the same size; the system gets it back at the
+// end.
 class PiecePool {
  public:
-  // At a multiple of 64 bytes. OutOfMemory, after which the pool is what it was.
-  Result<std::byte*> take(std::size_t bytes);
-  void give_back(std::byte* piece, std::size_t bytes);
+  struct Piece {
+    std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    std::uint32_t number = 0;
+  };
+  // With one owner, at a multiple of 64 bytes. OutOfMemory, after which the pool is what it was.
+  Result<Piece> take(std::size_t bytes);
+  // One owner more, one owner less.
+  void share(const Piece& piece) { ++owners_[piece.number]; }
+  void give_back(const Piece& piece);
+  bool is_shared(const Piece& piece) const { return owners_[piece.number] > 1; }
+  // Bytes of all pieces that have an owner, each counted once.
+  std::size_t used_bytes() const { return used_bytes_; }
   // So that no list grows before there are so many pieces.
-  void reserve(std::size_t pieces) { buffers_.reserve(pieces), free_.reserve(pieces); }
+  void reserve(std::size_t pieces) { buffers_.reserve(pieces), free_.reserve(pieces), owners_.reserve(pieces); }
 
  private:
   std::vector<Buffer> buffers_;
-  std::vector<std::span<std::byte>> free_;  // with room for all pieces, so that giving one back takes no memory
-  std::size_t num_pieces_ = 0;
-  std::size_t used_ = 0;   // of the last buffer
-  std::size_t taken_ = 0;  // in all
+  std::vector<Piece> free_;            // with room for all pieces, so that giving one back takes no memory
+  std::vector<std::uint32_t> owners_;  // [number of the piece]
+  std::size_t used_ = 0;               // of the last buffer
+  std::size_t taken_ = 0;              // in all
+  std::size_t used_bytes_ = 0;
 };
 
 class KvCache {
@@ -99,6 +112,13 @@ class KvCache {
   // Positions from n on read as zeros again, so that an old value, a NaN for example, reaches no sum when its block is
   // reused.
   void rewind(std::size_t n);
+  // Like rewind(), and returns the memory after the first n positions to the pool, if there is one.
+  void clear(std::size_t n = 0);
+  // Returns whether share() of the first n positions can be called: both are in one pool, and no position was lost.
+  bool can_share(const KvCache& from, std::size_t n) const;
+  // Replaces the contents by the first n positions of a cache of equal extents. Whole blocks are shared: a cache that
+  // writes to one copies it first. OutOfMemory, after which the cache is empty.
+  Result<void> share(const KvCache& from, std::size_t n);
 
   // Positions [held_from(), n) through an archive of network/session/state_archive.h, in the order of memory; none
   // where a sequence of n could not go on. One that reads begins with an empty cache and may end with less, where its
@@ -121,6 +141,11 @@ class KvCache {
   };
   // Takes the memory of all blocks in front of number `end`.
   Result<void> reach(std::size_t end);
+  void own(const PiecePool::Piece& piece);
+  void give_back_from(std::size_t block);
+  bool is_shared(std::size_t block) const;
+  // Copies a block that other caches share, before it is written to.
+  Result<void> unshare(std::size_t block);
   Result<void> grow_on_device(std::size_t slots);
   // Memory of a block of all heads, and where in it that begins.
   struct BlockPlace {
@@ -144,6 +169,7 @@ class KvCache {
   std::size_t held_from_ = 0, written_ = 0;  // after the last position that holds anything
   // [slot], of all heads, as many as were reached; on a device one piece for all of them, which grows
   mutable std::vector<Memory> blocks_;
+  std::vector<PiecePool::Piece> pieces_;  // [slot], of a cache in a pool
 };
 
 // A row of int8: its scale, NaN for one with a number that is not finite; elements of it as codes. And as bfloat16.
