@@ -1,10 +1,12 @@
 
 // A query per workgroup of 256 threads that sees 512 positions at most: attend_once, of which nothing but its result is
-// written to memory, in one function. What a thread needs of the first 64 keys and values is on its way before anything else is done, and
-// loops have fixed ends, so that it stays in registers: the time of such a query is that of waiting for memory.
+// written to memory, in one function. The time of such a query is that of waiting for memory, so several numbers are on
+// their way at a time.
 // attend_own and attend_cached say whether its own key and value come from elsewhere.
 const most_near = 512u;
 const padded_dim = (dim + 63u) / 64u * 64u;
+const value_width = min(padded_dim, 256u);  // elements of values that threads take at a time,
+const value_lanes = 256u / value_width;     // by so many chains of 64 positions
 var<workgroup> near_q: array<f32, padded_dim>;
 var<workgroup> near_weights: array<f32, most_near>;  // scores, then what becomes of them
 var<workgroup> near_chains: array<f32, 256>;
@@ -12,6 +14,20 @@ var<workgroup> near_chains: array<f32, 256>;
 // Bits of zeros where there is nothing to load: a term of +0 changes no sum, whatever lies there.
 fn cached(at: u32, is_there: bool) -> u32 {
   return select(0u, bitcast<u32>(load_cache(select(0u, at, is_there))), is_there);
+}
+
+// Positions that are seen, the one that is not in the cache, and its value there.
+struct Seen { begin: u32, end: u32, own: u32, own_value: u32 }
+fn value_of(at: u32, i: u32, there: Seen) -> u32 {
+  return select(cached(at, i >= there.begin && i < there.end && i != there.own), there.own_value, i == there.own);
+}
+fn four_values(at: u32, i: u32, there: Seen) -> vec4<f32> {
+  return bitcast<vec4<f32>>(vec4<u32>(value_of(at, i, there), value_of(at + 16u, i + 1u, there), value_of(at + 32u, i + 2u, there),
+                                      value_of(at + 48u, i + 3u, there)));
+}
+fn with_weights(chain: f32, x: vec4<f32>, i: u32) -> f32 {
+  return add_plain(add_plain(add_plain(add_plain(chain, product(x.x, near_weights[i])), product(x.y, near_weights[i + 1u])),
+                             product(x.z, near_weights[i + 2u])), product(x.w, near_weights[i + 3u]));
 }
 
 fn run(query: u32, thread: u32) {
@@ -28,14 +44,6 @@ fn run(query: u32, thread: u32) {
 
   let own = select(0xffffffffu, seen_end - 1u, is_own != 0u);
 
-  let lane = thread / 64u;
-  let near_d = thread % 64u;
-  let near_values = value_at(64u * lane, near_d, kv);
-  var values = array<f32, 64>();
-  for (var k = 0u; k < 64u; k++) {
-    let i = 64u * lane + k;
-    values[k] = bitcast<f32>(cached(near_values + 16u * k, near_d < dim && i >= seen_begin && i < seen_end && i != own));
-  }
   for (var d = thread; d < padded_dim; d += 256u) { near_q[d] = bitcast<f32>(select(0u, bits_q(q + min(d, dim - 1u)), d < dim)); }
   workgroupBarrier();
 
@@ -88,28 +96,30 @@ fn run(query: u32, thread: u32) {
   for (var i = thread; i < seen_end; i += 256u) { near_weights[i] = snap(div(near_weights[i], total)); }
   workgroupBarrier();
 
-  for (var first_d = 0u; first_d < dim; first_d += 64u) {
-    let d = first_d + near_d;
+  let lane = thread / value_width;
+  for (var first_d = 0u; first_d < dim; first_d += value_width) {
+    let d = first_d + thread % value_width;
+    let own_value = bits_own_value(kv * dim + min(d, dim - 1u));
     var sum = 0.0;
-    for (var first = 0u; first < seen_end; first += 256u) {
+    for (var first = 0u; first < seen_end; first += 64u * value_lanes) {
       let begin = first + 64u * lane;
-      if (first + first_d != 0u) {
-        let at = value_at(begin, d, kv);
-        for (var k = 0u; k < 64u; k++) {
-          let i = begin + k;
-          values[k] = bitcast<f32>(cached(at + 16u * k, d < dim && i >= seen_begin && i < seen_end && i != own));
-        }
-      }
-      let own_value = bits_own_value(kv * dim + min(d, dim - 1u));
       var chain = 0.0;
-      for (var k = 0u; k < 64u; k++) {
-        let value = bitcast<f32>(select(bitcast<u32>(values[k]), own_value, begin + k == own));
-        chain = add_plain(chain, product(value, near_weights[begin + k]));
+      if (lane < value_lanes && d < dim) {
+        let at = value_at(begin, d, kv);
+        let there = Seen(seen_begin, seen_end, own, own_value);
+        for (var k = 0u; k < 64u && begin + k < seen_end; k += 16u) {
+          let a = four_values(at + 16u * k, begin + k, there);
+          let b = four_values(at + 16u * k + 64u, begin + k + 4u, there);
+          let c = four_values(at + 16u * k + 128u, begin + k + 8u, there);
+          let e = four_values(at + 16u * k + 192u, begin + k + 12u, there);
+          chain = with_weights(with_weights(chain, a, begin + k), b, begin + k + 4u);
+          chain = with_weights(with_weights(chain, c, begin + k + 8u), e, begin + k + 12u);
+        }
       }
       near_chains[thread] = chain;
       workgroupBarrier();
       if (lane == 0u) {
-        for (var k = 0u; k < 4u; k++) { sum = add_plain(sum, near_chains[64u * k + thread]); }
+        for (var k = 0u; k < value_lanes; k++) { sum = add_plain(sum, near_chains[value_width * k + thread]); }
       }
       workgroupBarrier();
     }
