@@ -320,33 +320,40 @@ TEST(Gpu, elementwise_ops_and_every_activation_have_the_bits_of_the_cpu) {
 
 TEST(Gpu, attention_over_a_cache_has_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
-  const std::size_t heads = 6, kv_heads = 2, dim = 48;
-  for (const std::size_t window : {0, 100})
-    for (const double softcap : {0.0, 30.0}) {
-      SCOPED_TRACE(fmt::format("window {} softcap {}", window, softcap));
-      const AttentionConfig config{
-          .heads = heads, .kv_heads = kv_heads, .head_dim = dim, .window = window, .softcap = softcap};
-      const std::size_t steps[] = {1, 130, 1, 1, 17};
-      const std::size_t all = 150;
-      const Values inputs[] = {{all, heads * dim, values<float>(all * heads * dim, 8, 3)},
-                               {all, kv_heads * dim, values<float>(all * kv_heads * dim, 9, 3)},
-                               {all, kv_heads * dim, values<float>(all * kv_heads * dim, 10)}};
-      std::vector<KvCache> caches[2];
-      for (const int on : {0, 1}) {
-        KvCache::Config c{kv_heads, dim, 512, window, 130};
-        c.device = on != 0 ? device : nullptr;
-        caches[on].push_back(KvCache::create(c).value());
-      }
-      std::size_t position = 0;
-      for (const std::size_t count : steps) {
-        expect_equal(*device, inputs, all, heads * dim, [&](const Exec& exec, Inputs in, Tensor y) {
-          // A session plans for the end of its context, where a window may begin at a better place.
-          const SequenceRows run{position, count, exec.rehearsal() ? 512 - count : position, 0};
-          attention(exec, config, in[0], in[1], in[2], {&run, 1}, caches[exec.gpu() != nullptr], y);
-        });
-        position += count;
-      }
+  const std::size_t heads = 6, kv_heads = 2;
+  struct Case {
+    std::size_t dim, window;
+    double softcap;
+  };
+  // Threads share elements of a value in other ways beyond 64, 128 and 256 of them.
+  for (const auto& [dim, window, softcap] : {Case{48, 0, 0}, Case{48, 100, 0}, Case{48, 0, 30}, Case{48, 100, 30},
+                                             Case{128, 100, 0}, Case{200, 0, 0}, Case{300, 100, 0}}) {
+    SCOPED_TRACE(fmt::format("dim {} window {} softcap {}", dim, window, softcap));
+    const AttentionConfig config{
+        .heads = heads, .kv_heads = kv_heads, .head_dim = dim, .window = window, .softcap = softcap};
+    const std::size_t steps[] = {1, 130, 1, 1, 17};
+    const std::size_t all = 150;
+    Values inputs[] = {{all, heads * dim, values<float>(all * heads * dim, 8, 3)},
+                       {all, kv_heads * dim, values<float>(all * kv_heads * dim, 9, 3)},
+                       {all, kv_heads * dim, values<float>(all * kv_heads * dim, 10)}};
+    // Rows before it do not see it, whatever it is.
+    inputs[2].numbers[60 * kv_heads * dim + 3] = __builtin_inff();
+    std::vector<KvCache> caches[2];
+    for (const int on : {0, 1}) {
+      KvCache::Config c{kv_heads, dim, 512, window, 130};
+      c.device = on != 0 ? device : nullptr;
+      caches[on].push_back(KvCache::create(c).value());
     }
+    std::size_t position = 0;
+    for (const std::size_t count : steps) {
+      expect_equal(*device, inputs, all, heads * dim, [&](const Exec& exec, Inputs in, Tensor y) {
+        // A session plans for the end of its context, where a window may begin at a better place.
+        const SequenceRows run{position, count, exec.rehearsal() ? 512 - count : position, 0};
+        attention(exec, config, in[0], in[1], in[2], {&run, 1}, caches[exec.gpu() != nullptr], y);
+      });
+      position += count;
+    }
+  }
 }
 
 }  // namespace
