@@ -23,6 +23,12 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+// A path from the environment, with "~/" as huggingface_hub reads it.
+std::string path_in(const char* name) {
+  const std::string value = variable(name);
+  return value.starts_with("~/") ? variable("HOME") + value.substr(1) : value;
+}
+
 bool is_allowed(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
 }
@@ -102,15 +108,16 @@ Result<std::string> chosen_file(const std::string& snapshot, const std::string& 
 }  // namespace
 
 std::string hub_home() {
-  if (std::string home = variable("HF_HOME"); !home.empty()) return home;
+  if (std::string home = path_in("HF_HOME"); !home.empty()) return home;
   std::string caches = variable("XDG_CACHE_HOME");
   if (caches.empty()) caches = variable("HOME") + "/.cache";
   return caches + "/huggingface";
 }
 
 std::string hub_cache() {
-  std::string cache = variable("HF_HUB_CACHE");
-  return cache.empty() ? hub_home() + "/hub" : cache;
+  for (const char* const name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
+    if (std::string cache = path_in(name); !cache.empty()) return cache;
+  return hub_home() + "/hub";
 }
 
 HubId hub_id(const std::string& text) {

@@ -15,7 +15,8 @@ namespace loom {
 // fetches the model.
 Result<std::string> find_model(const std::string& name);
 
-// The folder of huggingface_hub's cache: HF_HUB_CACHE, HF_HOME/hub or ~/.cache/huggingface/hub.
+// The folder of huggingface_hub's cache: HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME/hub or
+// ~/.cache/huggingface/hub.
 std::string hub_cache();
 // The folder of huggingface_hub's settings: HF_HOME or ~/.cache/huggingface.
 std::string hub_home();

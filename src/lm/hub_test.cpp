@@ -74,6 +74,22 @@ TEST_F(Hub, TheQuantisationIsTheEndOfAName) {
     EXPECT_EQ(quantisation_of(name), "") << name;
 }
 
+TEST_F(Hub, TheCacheIsThatOfTheEnvironment) {
+  const char* const home = std::getenv("HOME");
+  const std::string before = home == nullptr ? "" : home;
+  setenv("HOME", "/home/me", 1);
+  setenv("HF_HOME", "~/hf", 1);
+  setenv("HF_HUB_CACHE", "~/cache", 1);
+  EXPECT_EQ(hub_cache(), "/home/me/cache");
+  unsetenv("HF_HUB_CACHE");
+  EXPECT_EQ(hub_cache(), "/home/me/hf/hub");
+  setenv("HUGGINGFACE_HUB_CACHE", "/old", 1);
+  EXPECT_EQ(hub_cache(), "/old");
+  unsetenv("HUGGINGFACE_HUB_CACHE");
+  unsetenv("HF_HOME");
+  setenv("HOME", before.c_str(), 1);
+}
+
 TEST_F(Hub, PathsStayAsTheyAre) {
   for (const std::string path : {"org/one.gguf", "./org/one", "/org/one", "~/one", "a/b/c.json", "one", "../org"})
     EXPECT_EQ(find_model(path).value(), path);

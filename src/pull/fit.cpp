@@ -19,6 +19,15 @@ constexpr std::uint64_t kMostPerPosition = std::uint64_t{1} << 36;
 constexpr std::uint8_t kBytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 constexpr std::uint32_t kU32 = 4, kI32 = 5, kText = 8, kArray = 9, kU64 = 10;
 
+// The digits after the first `name` of a text, with blanks before them and a blank or line break after them.
+std::optional<std::uint64_t> number_after(std::string_view text, std::string_view name) {
+  const std::size_t at = text.find(name);
+  if (at == text.npos) return std::nullopt;
+  text.remove_prefix(at + name.size());
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return read_count(text.substr(0, text.find_first_of(" \n")));
+}
+
 class Keys {
  public:
   Keys(std::span<const std::byte> front, std::uint64_t size) : in_(front, size) {}
@@ -108,21 +117,28 @@ Result<CacheShape> read_cache_shape(std::span<const std::byte> front, std::uint6
 }
 
 std::optional<std::uint64_t> read_available(std::string_view meminfo) {
-  constexpr std::string_view kName = "MemAvailable:";
-  const std::size_t at = meminfo.find(kName);
-  if (at == meminfo.npos) return std::nullopt;
-  std::string_view line = meminfo.substr(at + kName.size());
-  line = line.substr(0, line.find('\n'));
-  const std::size_t begin = line.find_first_not_of(' ');
-  if (begin == line.npos) return std::nullopt;
-  const auto kilobytes = read_count(line.substr(begin, line.find(' ', begin) - begin));
+  const auto kilobytes = number_after(meminfo, "MemAvailable:");
   return kilobytes ? std::optional(*kilobytes * 1024) : std::nullopt;
 }
 
+std::optional<std::uint64_t> read_group(std::string_view max, std::string_view current, std::string_view stat) {
+  const auto limit = number_after(max, ""), used = number_after(current, "");
+  if (!limit || !used) return std::nullopt;
+  const std::uint64_t cached = number_after(stat, "inactive_file ").value_or(0);
+  const std::uint64_t kept = *used - std::min(*used, cached);
+  return *limit - std::min(*limit, kept);
+}
+
 std::optional<std::uint64_t> free_memory() {
-  std::ostringstream text;
-  text << std::ifstream("/proc/meminfo").rdbuf();
-  return read_available(text.str());
+  const auto text_of = [](const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  };
+  const auto available = read_available(text_of("/proc/meminfo"));
+  const std::string group = "/sys/fs/cgroup/memory.";  // of the container
+  const auto left = read_group(text_of(group + "max"), text_of(group + "current"), text_of(group + "stat"));
+  return available && left ? std::min(available, left) : available;
 }
 
 const RemoteFile* largest_that_fits(const std::vector<RemoteFile>& models, std::uint64_t cache_bytes,

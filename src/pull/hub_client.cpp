@@ -36,6 +36,7 @@ Result<std::string> token_of_environment() {
   if (token.empty()) token = stripped(variable("HUGGING_FACE_HUB_TOKEN"));
   if (token.empty() && !is_true(variable("HF_HUB_DISABLE_IMPLICIT_TOKEN"))) {
     std::string path = variable("HF_TOKEN_PATH");
+    if (path.starts_with("~/")) path = variable("HOME") + path.substr(1);
     if (path.empty()) path = hub_home() + "/token";
     if (const auto text = read_text_file(path, 4096)) token = stripped(*text);
   }

@@ -209,6 +209,15 @@ TEST(Fit, ReadsFreeMemory) {
   EXPECT_FALSE(read_available("MemAvailable: x kB"));
 }
 
+TEST(Fit, ReadsTheLimitOfAContainer) {
+  EXPECT_EQ(read_group("1000\n", "700\n", "active_file 9\ninactive_file 200\nx 1\n"), 500u);
+  EXPECT_EQ(read_group("1000\n", "700\n", ""), 300u);
+  EXPECT_EQ(read_group("1000\n", "100\n", "inactive_file 200\n"), 1000u);
+  EXPECT_EQ(read_group("1000\n", "2000\n", ""), 0u);
+  EXPECT_FALSE(read_group("max\n", "700\n", ""));
+  EXPECT_FALSE(read_group("", "", ""));
+}
+
 TEST(GitHash, IsThatOfGit) {  // git hash-object
   const auto hash = [](std::string_view text) {
     GitHash git(text.size());

@@ -6,6 +6,7 @@ Covers redirects, tokens, retries, damage, interruption and hostile answers. LOO
 import hashlib
 import json
 import os
+import pty
 import random
 import shutil
 import signal
@@ -229,6 +230,27 @@ class Pull(unittest.TestCase):
     def test_untrusted_certificate(self):
         self.refused("org/one", says=["is not trusted", "SSL_CERT_FILE"], env=self.env(SSL_CERT_FILE="/etc/ssl/certs/ca-certificates.crt"))
         self.refused("org/one", says="authorities", env=self.env(SSL_CERT_FILE="/nothing.pem"))
+
+    def test_progress_on_a_terminal(self):
+        """A bar with sizes on a terminal, which leaves its line empty; nothing but lines elsewhere."""
+        self.hub.pieces = 0.02
+        ours, theirs = pty.openpty()
+        run = subprocess.Popen([LOOM, "pull", "org/one"], env=self.env(TERM="xterm", COLUMNS="120"), stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        try:
+            while piece := os.read(ours, 65536):
+                shown += piece
+        except OSError:  # the other end is closed
+            pass
+        self.assertEqual(run.wait(60), 0)
+        run.stdout.close()
+        os.close(ours)
+        self.assertRegex(shown, rb"pulling org/one \[#+\.+\] +\d+% .* of 3\.0 MB, .*/s")
+        self.assertIn(b"\r\x1b[K", shown)
+        shutil.rmtree(self.cache)
+        self.hub.pieces = 0.0
+        self.assertNotIn("\r", self.pull("org/one").stderr)
 
     def test_without_libcurl(self):
         self.refused("org/one", says=["cannot be loaded", "apt install libcurl4"], env=self.env(LOOM_CURL_LIB="/nothing.so"))

@@ -21,7 +21,8 @@ def _cache() -> pathlib.Path:
     home = os.environ.get("HF_HOME") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface"
     )
-    return pathlib.Path(os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub"))
+    cache = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or os.path.join(home, "hub")
+    return pathlib.Path(os.path.expanduser(cache))
 
 
 def _program() -> str:
