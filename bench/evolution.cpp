@@ -54,7 +54,7 @@ Result<void> bench(const char* path, double seconds) {
   LOOM_TRY(Population p, Population::create(1, config.islands.population, base.network, task->input(), workers));
   LOOM_TRY_VOID(report("judge", seconds, [&]() -> Result<std::size_t> {
     for (const Member& m : p.members()) {
-      LOOM_TRY_VOID(fitness(workers.runner(0), m.network));
+      LOOM_TRY_VOID(fitness(workers.runner(0), m.candidate()));
     }
     return p.members().size();
   }));
@@ -67,7 +67,7 @@ Result<void> bench(const char* path, double seconds) {
   LOOM_TRY_VOID(report("plan", seconds, [&]() -> Result<std::size_t> {
     for (const Member& m : p.members()) {
       LOOM_TRY(Network child, clone_network(m.network));
-      LOOM_TRY_VOID(child.prepare(task->input()));
+      LOOM_TRY_VOID(ForwardPlan::create(child, task->input()));
     }
     return p.members().size();
   }));

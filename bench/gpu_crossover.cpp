@@ -42,14 +42,15 @@ std::vector<Case> cases() {
 }
 
 // Median microseconds of a pass whose input and output are in host memory.
-Result<double> time_of(const Network& network, const std::vector<float>& x, const Shape& input, Device* device,
-                       int threads, double seconds) {
-  LOOM_TRY(const auto session, NetworkSession::create(network, {.threads = threads, .device = device}));
+Result<double> time_of(const Network& network, const std::shared_ptr<const ForwardPlan>& plan,
+                       const std::vector<float>& x, Device* device, int threads, double seconds) {
+  const Shape& input = plan->input();
+  LOOM_TRY(const auto session, NetworkSession::create(network, plan, {.threads = threads, .device = device}));
   std::vector<double> times;
-  for (int i = 0; i < 3; ++i) LOOM_TRY_VOID(session->forward_here({x.data(), input}));
+  for (int i = 0; i < 3; ++i) LOOM_TRY_VOID(session->forward_host({x.data(), input}));
   for (const Clock::time_point begin = Clock::now(); ms_since(begin) < 1e3 * seconds || times.size() < 5;) {
     const Clock::time_point start = Clock::now();
-    LOOM_TRY_VOID(session->forward_here({x.data(), input}));
+    LOOM_TRY_VOID(session->forward_host({x.data(), input}));
     times.push_back(1e3 * ms_since(start));
   }
   std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
@@ -70,13 +71,13 @@ Result<void> run(const char* name, int threads, double seconds) {
   double lost = 0, most = 0;
   for (const Case& c : cases()) {
     LOOM_TRY(SpecResult read, network_from_json({{"seed", 1}, {"layers", Json::array({c.layer})}}));
-    LOOM_TRY_VOID(read.network.prepare(c.input));
+    LOOM_TRY(const auto plan, ForwardPlan::create(read.network, c.input));
     const RandomStream random{.seed = 1};
     std::vector<float> x(c.input.elements());
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = random.uniform(i) - 0.5f;
-    LOOM_TRY(const double mine, time_of(read.network, x, c.input, nullptr, threads, seconds));
-    LOOM_TRY(const double its, time_of(read.network, x, c.input, device, threads, seconds));
-    LOOM_TRY(PassWork work, work_of(read.network, {.threads = threads}, *device));
+    LOOM_TRY(const double mine, time_of(read.network, plan, x, nullptr, threads, seconds));
+    LOOM_TRY(const double its, time_of(read.network, plan, x, device, threads, seconds));
+    LOOM_TRY(PassWork work, work_of(read.network, plan, {.threads = threads}, *device));
     work.passes = kManyPasses;
     const DeviceChoice choice = choose_device(work, here, there, "");
     const double loss = (choice.is_card ? its : mine) / std::min(its, mine) - 1;

@@ -49,15 +49,14 @@ Result<void> bench_row(const std::string& name, const Json& spec, const Shape& s
   LOOM_TRY(LayerPtr layer, layer_from_json(spec));
   LOOM_TRY_VOID(network.place({}, std::move(layer)));
   LOOM_TRY_VOID(network.initialise());
-  LOOM_TRY_VOID(network.prepare(shape));
   const std::vector<float> x = random_floats(shape.elements(), 1);
   {
-    LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, false}));
+    LOOM_TRY(const auto session, NetworkSession::create(network, shape, {threads, isa, false}));
     LOOM_TRY_VOID(session->forward({x.data(), shape}));
     report(name, "forward", seconds, [&] { (void)session->forward({x.data(), shape}); });
   }
   if (!backward) return {};
-  LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, true}));
+  LOOM_TRY(const auto session, NetworkSession::create(network, shape, {threads, isa, true}));
   LOOM_TRY(const ConstView y, session->forward({x.data(), shape}));
   const std::vector<float> dy = random_floats(y.shape.elements(), 2);
   const Shape out = y.shape;

@@ -56,29 +56,28 @@ std::string cube(const std::vector<std::string>& layers, bool feedback) {
   return R"({"depth":4,"rows":4,"cols":4,"layers_per_cell":1,"seed":3,"layers":[)" + cells + "]}";
 }
 
-Result<Network> read(const std::string& spec, const Shape& input) {
+Result<Network> read(const std::string& spec) {
   LOOM_TRY(SpecResult result, network_from_json(std::string_view(spec)));
-  LOOM_TRY_VOID(result.network.prepare_steps(input));
   return std::move(result.network);
 }
 
 // The layers of a network, each on its own input.
 class Layers {
  public:
-  static Result<Layers> create(const Network& network, int threads) {
+  static Result<Layers> create(std::shared_ptr<const StepPlan> plan, int threads) {
     Layers l;
-    l.network_ = &network;
+    l.plan_ = std::move(plan);
     LOOM_TRY(l.pool_, ThreadPool::create(threads));
     LOOM_TRY(l.kernels_, kernels_for(best_isa()));
     LOOM_TRY(l.arena_, Arena::create(std::size_t{64} << 20));
-    for (const StepCell& cell : network.step_plan()->cells())
+    for (const StepCell& cell : l.plan_->cells())
       l.x_.push_back(random_floats(cell.input.elements(), l.x_.size())), l.y_.emplace_back(cell.output.elements());
     return l;
   }
   void forward() {
     const Exec exec{*pool_, *kernels_, arena_, nullptr, Activations::int16};
     std::size_t i = 0;
-    for (const StepCell& cell : network_->step_plan()->cells()) {
+    for (const StepCell& cell : plan_->cells()) {
       arena_.clear();
       run_forward(*cell.operation, Run(exec), {x_[i].data(), cell.input}, {y_[i].data(), cell.output});
       ++i;
@@ -86,7 +85,7 @@ class Layers {
   }
 
  private:
-  const Network* network_ = nullptr;
+  std::shared_ptr<const StepPlan> plan_;
   std::unique_ptr<ThreadPool> pool_;
   const KernelTable* kernels_ = nullptr;
   Arena arena_;
@@ -94,9 +93,10 @@ class Layers {
 };
 
 Result<void> bench_row(const char* name, const std::string& spec, const Shape& input, double seconds, int threads) {
-  LOOM_TRY(const Network network, read(spec, input));
-  LOOM_TRY(Layers layers, Layers::create(network, threads));
-  LOOM_TRY(const auto mesh, StepMesh::create(network, {.threads = threads, .history_capacity = 16}));
+  LOOM_TRY(const Network network, read(spec));
+  LOOM_TRY(const auto plan, StepPlan::create(network, input));
+  LOOM_TRY(Layers layers, Layers::create(plan, threads));
+  LOOM_TRY(const auto mesh, StepMesh::create(network, plan, {.threads = threads, .history_capacity = 16}));
   LOOM_TRY(StepState state, mesh->create_state());
   const std::vector<float> x = random_floats(input.elements(), 1);
   LOOM_TRY_VOID(state.set_input({x.data(), input}));
@@ -128,10 +128,10 @@ Result<void> bench_row(const char* name, const std::string& spec, const Shape& i
 Result<void> bench_crowd(std::size_t states, double seconds, int threads) {
   const Shape one = Shape::of({1, 64}), all = Shape::of({states, 64});
   const std::string spec = cube({dense(64)}, true);
-  LOOM_TRY(const Network network, read(spec, one));
-  LOOM_TRY(const Network batch_network, read(spec, all));
-  LOOM_TRY(const auto mesh, StepMesh::create(network, {.threads = threads, .history_capacity = 0}));
-  LOOM_TRY(const auto batch_mesh, StepMesh::create(batch_network, {.threads = threads, .history_capacity = 0}));
+  LOOM_TRY(const Network network, read(spec));
+  LOOM_TRY(const Network batch_network, read(spec));
+  LOOM_TRY(const auto mesh, StepMesh::create(network, one, {.threads = threads, .history_capacity = 0}));
+  LOOM_TRY(const auto batch_mesh, StepMesh::create(batch_network, all, {.threads = threads, .history_capacity = 0}));
   std::vector<StepState> crowd, single;
   std::vector<StepState*> members;
   const std::vector<float> x = random_floats(states * 64, 1);

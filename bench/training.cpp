@@ -48,7 +48,6 @@ Result<void> bench_row(const std::string& name, const Json& row, const Shape& sh
   LOOM_TRY(Network network, Network::create({}));
   LOOM_TRY(LayerPtr layer, layer_from_json(row["layer"]));
   LOOM_TRY_VOID(network.place({}, std::move(layer)));
-  LOOM_TRY_VOID(network.prepare(shape));
   LOOM_TRY_VOID(network.initialise());
   const RandomStream random{.seed = 1};
   std::vector<float> x(shape.elements());
@@ -58,7 +57,7 @@ Result<void> bench_row(const std::string& name, const Json& row, const Shape& sh
     x[i] = ids != 0 ? static_cast<float>(random.below(i, ids)) : random.uniform(i) - 0.5f;
   if (find(row, "optimizer") == nullptr) {
     if (device != nullptr) return {};  // steps alone
-    LOOM_TRY(const auto session, NetworkSession::create(network, {threads, isa, false}));
+    LOOM_TRY(const auto session, NetworkSession::create(network, shape, {threads, isa, false}));
     report(name, seconds, [&] { (void)session->forward({x.data(), shape}); });
     return {};
   }
@@ -69,8 +68,8 @@ Result<void> bench_row(const std::string& name, const Json& row, const Shape& sh
   if (const Json* momentum = find(optimizer, "momentum")) config.optimizer.momentum = *as_number(*momentum);
   config.schedule.learning_rate = 1e-3;
   config.session.threads = threads, config.session.device = device, config.session.isa = isa;
-  LOOM_TRY(const auto trainer, Trainer::create(network, config));
-  const Shape out = network.shape_after(0);
+  LOOM_TRY(const auto trainer, Trainer::create(network, shape, config));
+  const Shape out = trainer->session().plan()->shape_after(0);
   std::vector<std::int32_t> labels(classes != 0 ? out.rows() : 0);
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(random.below(i, classes));
   std::vector<float> values(classes == 0 ? out.elements() : 0);

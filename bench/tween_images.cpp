@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/nearest.h"
 #include "data/idx/idx.h"
 #include "data/pipeline/batches.h"
 #include "learning/tween/tween.h"
@@ -60,11 +61,12 @@ std::vector<std::uint32_t> range(std::size_t first, std::size_t count) {
 // sgd with momentum, straight through the session.
 class Backprop {
  public:
-  static Result<Backprop> create(Network& network, const NetworkSessionOptions& options) {
+  static Result<Backprop> create(Network& network, const std::shared_ptr<const ForwardPlan>& plan,
+                                 const NetworkSessionOptions& options) {
     Backprop b;
     NetworkSessionOptions inner = options;
     inner.backward = true;
-    LOOM_TRY(b.session, NetworkSession::create(network, inner));
+    LOOM_TRY(b.session, NetworkSession::create(network, plan, inner));
     LOOM_TRY(b.optimizer, Optimizer::create({.name = "sgd", .momentum = 0.9, .dampening = 0.9}));
     std::vector<Parameter> parameters;
     network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
@@ -112,12 +114,29 @@ class Backprop {
   Arena arena;
 };
 
-TweenConfig config_of(const Settings& s, const std::string& rule) {
+TweenMode mode_of_rule(const std::string& rule) {
+  if (rule == "chain") return TweenMode::Chain;
+  if (rule == "mirror") return TweenMode::Mirror;
+  return rule == "dtp" ? TweenMode::Dtp : TweenMode::Layerwise;
+}
+
+// The value with that name, where the setting is given.
+template <class Choice>
+Result<void> choose(const Settings& s, const std::string& key, std::span<const std::string_view> names,
+                    Choice& choice) {
+  if (!s.contains(key)) return {};
+  LOOM_TRY(const std::size_t index, find_name(key, s.at(key), names));
+  choice = static_cast<Choice>(index);
+  return {};
+}
+
+Result<TweenConfig> config_of(const Settings& s, const std::string& rule) {
   TweenConfig c;
-  c.mode = rule == "chain" || rule == "mirror" || rule == "dtp" ? rule : "layerwise";
-  if (rule == "plain") c.slope = "sign", c.target_scale = "weight_sum";
-  if (rule == "average") c.slope = "sign", c.estimate = "average";
-  c.slope = text(s, "slope", c.slope), c.target_scale = text(s, "target_scale", c.target_scale);
+  c.mode = mode_of_rule(rule);
+  if (rule == "plain") c.slope = TweenSlope::Sign, c.target_scale = TweenScale::WeightSum;
+  if (rule == "average") c.slope = TweenSlope::Sign, c.estimate = TweenEstimate::Average;
+  LOOM_TRY_VOID(choose(s, "slope", kTweenSlopes, c.slope));
+  LOOM_TRY_VOID(choose(s, "target_scale", kTweenScales, c.target_scale));
   c.slope_step = number(s, "slope_step", c.slope_step), c.momentum = number(s, "momentum", c.momentum);
   c.activation_clamp = number(s, "clamp", c.activation_clamp),
   c.budget_threshold = number(s, "budget_threshold", c.budget_threshold);
@@ -150,20 +169,21 @@ Result<void> run(const std::string& images, const std::string& labels, const Set
   LOOM_TRY(SpecResult read, network_from_json(spec_of(s, inputs, classes)));
   Network& network = read.network;
   LOOM_TRY_VOID(network.initialise());
-  LOOM_TRY_VOID(network.prepare(Shape::of({batch_size, inputs})));
   const std::string rule = text(s, "rule", "secant");
   NetworkSessionOptions options;
   options.threads = static_cast<int>(number(s, "threads", 1)), options.input_gradient = false;
+  LOOM_TRY(const auto plan, ForwardPlan::create(network, Shape::of({batch_size, inputs})));
   std::optional<Backprop> backprop;
   std::unique_ptr<TweenSession> tween;
   if (rule == "backprop") {
-    LOOM_TRY(backprop, Backprop::create(network, options));
+    LOOM_TRY(backprop, Backprop::create(network, plan, options));
   } else {
-    LOOM_TRY(tween, TweenSession::create(network, config_of(s, rule), options));
+    LOOM_TRY(const TweenConfig config, config_of(s, rule));
+    LOOM_TRY(tween, TweenSession::create(network, plan, config, options));
   }
   LOOM_TRY(const LossKind kind, loss_from_name(text(s, "loss", "softmax_crossentropy")));
   LOOM_TRY(const Loss loss, Loss::create({.kind = kind}));
-  LOOM_TRY(const auto inference, NetworkSession::create(network, {options.threads, std::nullopt}));
+  LOOM_TRY(const auto inference, NetworkSession::create(network, plan, {options.threads, std::nullopt}));
   const double rate = number(s, "lr", 0.1);
   std::vector<std::int64_t> wanted;
   std::vector<float> one_hot;

@@ -145,7 +145,6 @@ Result<Network> network_of(std::uint64_t seed) {
     {{"type":"dense","input_height":128,"output_height":64,"activation":"relu","bias":true}},
     {{"type":"dense","input_height":64,"output_height":10,"bias":true,"activation":"linear"}}]}})",
                                                           seed)));
-  LOOM_TRY_VOID(spec.network.prepare(Shape::of({kBatch, kPixels})));
   return std::move(spec.network);
 }
 
@@ -167,7 +166,8 @@ TrainerConfig config_of(const Learner& learner, double rate, int threads) {
 Result<Outcome> live(const Learner& learner, double rate, std::uint64_t seed, const std::array<Task, 2>& tasks,
                      const Options& options) {
   LOOM_TRY(Network network, network_of(seed));
-  LOOM_TRY(const std::unique_ptr<Trainer> trainer, Trainer::create(network, config_of(learner, rate, options.threads)));
+  LOOM_TRY(const std::unique_ptr<Trainer> trainer,
+           Trainer::create(network, Shape::of({kBatch, kPixels}), config_of(learner, rate, options.threads)));
   double answers = 0;
   const auto outputs_of = [&](const Task& task) { return task.train.size() / kBatch * kBatch * options.passes; };
   LOOM_TRY(AdaptationTracker tracker, AdaptationTracker::create(

@@ -92,17 +92,17 @@ loom::Result<Brain> Brain::of(loom::Network network, const Machine& machine) {
 
   Brain brain;
   brain.network_ = std::make_unique<loom::Network>(std::move(network));
-  LOOM_TRY_VOID(brain.network_->prepare(loom::Shape::of({kRows, kInputs})));
   brain.cells_ = std::make_unique<CellWatch>();
   loom::NetworkSessionOptions options;
   options.threads = machine.threads, options.isa = machine.isa, options.input_gradient = false;
-  LOOM_TRY(brain.thinking_, loom::NetworkSession::create(*brain.network_, options));
+  LOOM_TRY(const auto plan, loom::ForwardPlan::create(*brain.network_, loom::Shape::of({kRows, kInputs})));
+  LOOM_TRY(brain.thinking_, loom::NetworkSession::create(*brain.network_, plan, options));
   brain.thinking_->observe(brain.cells_.get());
   loom::TweenConfig config;
   config.mode = loom::TweenMode::Layerwise;
   config.momentum = 0;  // so that between two steps the weights are all there is to keep
   config.budget_threshold = 0;
-  LOOM_TRY(brain.learning_, loom::TweenSession::create(*brain.network_, config, options));
+  LOOM_TRY(brain.learning_, loom::TweenSession::create(*brain.network_, plan, config, options));
   return brain;
 }
 

@@ -32,8 +32,8 @@ class Crowd {
     Crowd crowd;
     LOOM_TRY(loom::SpecResult spec, loom::network_from_json(kBrain));
     crowd.network_ = std::make_unique<loom::Network>(std::move(spec.network));
-    LOOM_TRY_VOID(crowd.network_->prepare_steps(loom::Shape::of({1, kSenses})));
-    LOOM_TRY(crowd.mesh_, loom::StepMesh::create(*crowd.network_, {.threads = threads, .history_capacity = 0}));
+    LOOM_TRY(crowd.mesh_, loom::StepMesh::create(*crowd.network_, loom::Shape::of({1, kSenses}),
+                                                 {.threads = threads, .history_capacity = 0}));
     for (std::size_t n = 0; n < characters; ++n) {
       LOOM_TRY(loom::StepState state, crowd.mesh_->create_state());
       crowd.states_.push_back(std::move(state));

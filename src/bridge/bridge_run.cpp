@@ -55,16 +55,16 @@ Tensors tensors_of(const Network& network, const BridgeSamples& samples, const S
 Result<BridgeRun> run_samples(Network& network, const BridgeSamples& samples, const BridgeNetwork& bridge,
                               std::span<const std::size_t> cells, const StreamOptions& options) {
   const Shape input = Network::with_batch(bridge.sample, samples.count);
-  LOOM_TRY_VOID(network.prepare(input));
+  LOOM_TRY(const auto plan, ForwardPlan::create(network, input));
   std::size_t kept = 0;
-  for (const std::size_t cell : cells) kept += network.shape_after(cell).elements();
+  for (const std::size_t cell : cells) kept += plan->shape_after(cell).elements();
   if (kept > options.max_bytes / sizeof(double))
     return fail(Code::OutOfMemory, "the outputs of all layers have {} numbers: without a certificate fewer are kept",
                 kept);
   NetworkSessionOptions session_options;
   session_options.threads = options.threads, session_options.isa = options.isa;
   session_options.max_bytes = options.max_bytes;
-  LOOM_TRY(const auto session, NetworkSession::create(network, session_options));
+  LOOM_TRY(const auto session, NetworkSession::create(network, plan, session_options));
   BridgeRun run;
   CellOutputs watch(network, cells, run);
   if (!cells.empty()) session->observe(&watch);

@@ -13,9 +13,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!bridge) return 0;
   LOOM_ASSERT(bridge->cells.size() == bridge->kinds.size());
   LOOM_ASSERT(bridge->weight_bytes <= (size + 4096) * 4096);
+  const auto plan = ForwardPlan::create(bridge->network, Network::with_batch(bridge->sample, 1));
+  LOOM_ASSERT(plan);
   std::size_t total = 0;
   for (std::size_t i = 0; i < bridge->network.num_cells(); ++i) {
-    const std::size_t elements = bridge->network.shape_after(i).elements();
+    const std::size_t elements = (*plan)->shape_after(i).elements();
     if (elements > (1 << 16) || (total += elements) > (1 << 16)) return 0;
   }
   BridgeSamples samples;

@@ -5,6 +5,7 @@
 #include "bridge/payload_layers.h"
 #include "core/checked.h"
 #include "core/nearest.h"
+#include "network/plan/forward_plan.h"
 #include "network/spec/spec.h"
 
 namespace loom {
@@ -237,7 +238,8 @@ class Chain {
         out_.weight_bytes += named.values.size() * sizeof(float);
       }
     }
-    return out_.network.prepare(Network::with_batch(out_.sample, 1));
+    LOOM_TRY_VOID(ForwardPlan::create(out_.network, Network::with_batch(out_.sample, 1)));
+    return {};
   }
 
   const Json& payload_;
@@ -299,7 +301,7 @@ Result<BridgeNetwork> generic_network(const Json& payload, Element element) {
   out.sample = *out.network.settings.input_shape;
   out.inputs = {{"x_test", "inputs", out.sample}};
   LOOM_TRY(out.weight_bytes, fill(out.network, find(payload, "weights")));
-  LOOM_TRY_VOID(out.network.prepare(Network::with_batch(out.sample, 1)));
+  LOOM_TRY_VOID(ForwardPlan::create(out.network, Network::with_batch(out.sample, 1)));
   for (std::size_t cell = 0; cell < out.network.num_cells(); ++cell) {
     if (out.network.cell(cell).is_empty()) continue;
     out.kinds.emplace_back(out.network.cell(cell).front()->kind());

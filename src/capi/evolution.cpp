@@ -206,7 +206,8 @@ loom_status loom_network_mutate(loom_network network, const uint64_t* shape, siz
     ++taken.use->values;
     LOOM_TRY_VOID(need_values(taken.network()));
     MutationReport made;
-    LOOM_TRY_VOID(mutate(taken.network(), input, wanted.mutation, wanted.key, &made));
+    taken.use->plans.forward.reset();
+    LOOM_TRY(taken.use->plans.forward, mutate(taken.network(), input, wanted.mutation, wanted.key, &made));
     LOOM_TRY(*report, make_blob(report_of(made)));
     return {};
   });
@@ -223,7 +224,7 @@ loom_status loom_population_create(loom_network base, const uint64_t* shape, siz
     LOOM_TRY(Workers workers, workers_of(compute));
     LOOM_TRY(const auto taken, take_network<Writing>(base));
     LOOM_TRY_VOID(need_values(taken.network()));
-    LOOM_TRY_VOID(taken.network().prepare(input));
+    LOOM_TRY_VOID(plan_forward(*taken.use.operator->(), input));
     LOOM_TRY(Population made, Population::create(wanted.seed, wanted.population, taken.network(), input, workers));
     LOOM_TRY(*population, make_handle<PopulationObject>(std::move(made), std::move(workers),
                                                         wanted.population.objectives, made_with(wanted, input)));

@@ -33,7 +33,8 @@ Result<Opened> handle_of(AnyModel loaded, std::string path, const EncoderOptions
   Opened out;
   if (auto* const network = std::get_if<Network>(&loaded.model)) {
     out.kind = "network";
-    LOOM_TRY(out.handle, make_handle<NetworkObject>(std::move(*network), std::move(loaded.warnings)));
+    LOOM_TRY(out.handle,
+             make_handle<NetworkObject>(std::move(*network), std::move(loaded.warnings), std::move(loaded.plans)));
   } else if (auto* const model = std::get_if<LanguageModel>(&loaded.model)) {
     out.kind = "model";
     LOOM_TRY(out.handle, make_handle<ModelObject>(std::move(*model)));

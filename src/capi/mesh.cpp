@@ -86,10 +86,10 @@ Result<States> states_of(const StepMeshObject* mesh, const loom_step_state* hand
 Json info_of(const StepMesh& mesh) {
   return Json{{"cells", mesh.num_cells()},
               {"threads", mesh.threads()},
-              {"input_shape", mesh.plan().input().extents()},
+              {"input_shape", mesh.plan()->input().extents()},
               {"state_bytes", mesh.state_bytes()},
               {"history_bytes", mesh.history_bytes()},
-              {"warnings", std::vector<std::string>(mesh.plan().warnings().begin(), mesh.plan().warnings().end())}};
+              {"warnings", std::vector<std::string>(mesh.plan()->warnings().begin(), mesh.plan()->warnings().end())}};
 }
 
 }  // namespace
@@ -109,14 +109,17 @@ loom_status loom_step_mesh_create(loom_network network, const uint64_t* shape, s
     if (running.max_bytes != NetworkSessionOptions{}.max_bytes) return no_such_compute("max_bytes");
     LOOM_TRY(const auto taken, take_network<Writing>(network));
     LOOM_TRY_VOID(need_values(taken.network()));
-    LOOM_TRY_VOID(taken.network().prepare_steps(input));
-    LOOM_TRY(auto made, StepMesh::create(taken.network(), {.threads = running.threads,
-                                                           .isa = running.isa,
-                                                           .history_capacity = static_cast<std::size_t>(given.history),
-                                                           .backward = given.backward != 0,
-                                                           .keep_inputs = given.keep_inputs != 0,
-                                                           .device = running.device,
-                                                           .pool = running.pool}));
+    std::shared_ptr<const StepPlan>& plan = taken.use->plans.steps;
+    plan.reset();
+    LOOM_TRY(plan, StepPlan::create(taken.network(), input));
+    LOOM_TRY(auto made, StepMesh::create(taken.network(), plan,
+                                         {.threads = running.threads,
+                                          .isa = running.isa,
+                                          .history_capacity = static_cast<std::size_t>(given.history),
+                                          .backward = given.backward != 0,
+                                          .keep_inputs = given.keep_inputs != 0,
+                                          .device = running.device,
+                                          .pool = running.pool}));
     LOOM_TRY(*mesh, make_handle<StepMeshObject>(taken.use.shared(), std::move(made)));
     return {};
   });
@@ -199,7 +202,7 @@ loom_status loom_step_state_create(loom_step_mesh mesh, loom_step_state* state) 
 loom_status loom_step_state_set_input(loom_step_state state, const loom_tensor* input, int32_t hold) {
   return guard([&]() -> Result<void> {
     LOOM_TRY(const TakenState s, take_state(state));
-    LOOM_TRY(const ConstView x, values_of(input, s.mesh.mesh().plan().input(), "input"));
+    LOOM_TRY(const ConstView x, values_of(input, s.mesh.mesh().plan()->input(), "input"));
     LOOM_TRY_VOID(need_element(s.mesh.object->network->network.settings.activations, x.element, "input"));
     return s->state.set_input(x, hold != 0);
   });

@@ -13,6 +13,7 @@
 #include "capi/tensors.h"
 #include "backend/travel.h"
 #include "capi/watching.h"
+#include "network/plan/plans.h"
 #include "network/session/network_session.h"
 #include "network/mesh/step_mesh.h"
 #include "training/trainer.h"
@@ -21,8 +22,16 @@ namespace loom::capi {
 
 struct NetworkObject : Object {
   static constexpr Kind kKind = Kind::Network;
-  NetworkObject(Network given, std::vector<std::string> told) : network(std::move(given)), warnings(std::move(told)) {}
+  NetworkObject(Network given, std::vector<std::string> told, Plans made = {})
+      : network(std::move(given)), plans(std::move(made)), warnings(std::move(told)) {}
+  // The last plans that calls made of the network, without those that an edit has ended.
+  Plans current_plans() const {
+    Plans current = plans;
+    current.drop_old(network);
+    return current;
+  }
   Network network;
+  Plans plans;  // as they were made: current_plans() for use
   const std::vector<std::string> warnings;
   std::atomic<int> passes{0};           // that read the network now; -1: a call that changes it
   std::uint64_t values = 1;             // how often values were changed: a Reading or Writing keeps it
@@ -33,6 +42,9 @@ struct NetworkObject : Object {
 Result<void> bring_values(NetworkObject& object, const Device* on);
 // For the holder of a Writing: values of any device.
 Result<void> fetch_values(NetworkObject& object);
+
+// Plans the network and keeps the plan in plans.forward, for the holder of a Writing. After an error there is none.
+Result<std::shared_ptr<const ForwardPlan>> plan_forward(NetworkObject& object, const Shape& input);
 
 // A pass on a device over a network that leaves it as it is. Busy while a call changes it.
 class Reading {

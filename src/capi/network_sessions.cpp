@@ -28,12 +28,13 @@ bool is_ready(const NetworkSessionObject& s) { return s.session != nullptr && s.
 Result<bool> plan_session(NetworkSessionObject& s) {
   NetworkObject& object = *s.network;
   LOOM_TRY(const Reading reading, Reading::of(object));
-  if (object.network.plan() == nullptr) return false;
+  const std::shared_ptr<const ForwardPlan> plan = object.current_plans().forward;
+  if (plan == nullptr) return false;
   LOOM_TRY_VOID(need_values(object.network));
   if (s.session == nullptr) {
-    LOOM_TRY(s.session, NetworkSession::create(object.network, s.options));
+    LOOM_TRY(s.session, NetworkSession::create(object.network, plan, s.options));
   } else {
-    LOOM_TRY_VOID(s.session->use_new_plan());
+    LOOM_TRY_VOID(s.session->use_new_plan(plan));
   }
   if (s.watching.watch() != nullptr && s.device() != nullptr) return fail(Code::Unsupported, kWatchedHere);
   LOOM_TRY_VOID(s.watching.renew(object.network));
@@ -41,14 +42,14 @@ Result<bool> plan_session(NetworkSessionObject& s) {
   return true;
 }
 
-// Like plan_session(), where a network without a plan is prepared for this input; null: there is none.
+// Like plan_session(), where a network without a plan is planned for this input; null: there is none.
 Result<void> make_ready(NetworkSessionObject& s, const Shape* input) {
   if (input == nullptr && s.session == nullptr) return fail(Code::InvalidState, "the session has run nothing so far");
   LOOM_TRY(bool planned, plan_session(s));
   if (!planned && input != nullptr) {
     {
       LOOM_TRY(const Writing writing, Writing::of(*s.network));
-      if (s.network->network.plan() == nullptr) LOOM_TRY_VOID(s.network->network.prepare(*input));
+      if (s.network->current_plans().forward == nullptr) LOOM_TRY_VOID(plan_forward(*s.network, *input));
     }
     LOOM_TRY(planned, plan_session(s));
   }

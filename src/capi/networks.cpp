@@ -57,6 +57,12 @@ Result<void> give_gradient(const Gradients& gradients, const Weight& weight, Dev
   return {};
 }
 
+Result<std::shared_ptr<const ForwardPlan>> plan_forward(NetworkObject& object, const Shape& input) {
+  object.plans.forward.reset();
+  LOOM_TRY(object.plans.forward, ForwardPlan::create(object.network, input));
+  return object.plans.forward;
+}
+
 Result<void> need_values(const Network& network) {
   std::string open;
   network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
@@ -85,7 +91,7 @@ SpecOptions options_of(const loom_network_options& given) {
 }
 
 Result<std::uint64_t> handle_of(SpecResult made) {
-  return make_handle<NetworkObject>(std::move(made.network), std::move(made.warnings));
+  return make_handle<NetworkObject>(std::move(made.network), std::move(made.warnings), std::move(made.plans));
 }
 
 std::string_view role_name(WeightRole role) {
@@ -126,8 +132,8 @@ Json info_of(const NetworkObject& object) {
   network.visit_weights([&](const std::string&, const Weight& w, const Layer&) { weights += w.elements(); });
   out["weights"] = weights;
   if (network.settings.input_shape) out["input_shape"] = network.settings.input_shape->extents();
-  if (network.is_prepared() && network.num_cells() > 0)
-    out["output_shape"] = network.shape_after(network.num_cells() - 1).extents();
+  if (const Plans plans = object.current_plans(); plans.know_shapes() && network.num_cells() > 0)
+    out["output_shape"] = plans.shape_after(network.num_cells() - 1).extents();
   return out;
 }
 
@@ -288,7 +294,8 @@ loom_status loom_network_draw(loom_network network, const char* title, loom_blob
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(svg));
     LOOM_TRY(const auto taken, take_network<Reading>(network));
-    LOOM_TRY(std::string picture, draw_network(taken.network(), title == nullptr ? "" : title));
+    LOOM_TRY(std::string picture,
+             draw_network(taken.network(), taken.use->current_plans(), title == nullptr ? "" : title));
     LOOM_TRY(*svg, make_blob(std::move(picture)));
     return {};
   });
@@ -310,9 +317,10 @@ loom_status loom_network_prepare(loom_network network, const uint64_t* input, si
     LOOM_TRY_VOID(need_results(output, output_count));
     LOOM_TRY(const Shape shape, shape_of(input, input_count, "input"));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
-    LOOM_TRY_VOID(taken.network().prepare(shape));
+    LOOM_TRY(const auto plan, plan_forward(*taken.use.operator->(), shape));
     Extents& out = taken.use->output_shape;
-    out.set(taken.network().num_cells() == 0 ? shape : taken.network().shape_after(taken.network().num_cells() - 1));
+    const std::size_t cells = taken.network().num_cells();
+    out.set(cells == 0 ? shape : plan->shape_after(cells - 1));
     *output = out.values.data(), *output_count = out.count;
     return {};
   });

@@ -32,11 +32,12 @@ Result<TrainConfig> config_of(const Json& json, const loom_compute_options* comp
 }
 
 // After an error the network may have other types and plans than before.
-Result<std::unique_ptr<Trainer>> trainer_of(Network& network, const TrainConfig& config, const Shape& batch) {
+Result<std::unique_ptr<Trainer>> trainer_of(NetworkObject& object, const TrainConfig& config, const Shape& batch) {
+  Network& network = object.network;
   if (config.dtype) LOOM_TRY_VOID(network.morph_all(*config.dtype));
   LOOM_TRY_VOID(need_values(network));
-  LOOM_TRY_VOID(network.prepare(batch));
-  LOOM_TRY(auto trainer, Trainer::create(network, config.trainer));
+  LOOM_TRY(const auto plan, plan_forward(object, batch));
+  LOOM_TRY(auto trainer, Trainer::create(network, plan, config.trainer));
   LOOM_TRY_VOID(trainer->check_effects());
   return trainer;
 }
@@ -69,9 +70,11 @@ loom_status loom_trainer_create(loom_network network, const void* config, size_t
     LOOM_TRY(const TrainConfig wanted, config_of(json, compute));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
     const auto before = taken.network().kept();
-    auto made = trainer_of(taken.network(), wanted, batch);
+    const Plans plans = taken.use->plans;
+    auto made = trainer_of(*taken.use.operator->(), wanted, batch);
     if (!made) {
       taken.network().put_back(*before);
+      taken.use->plans = plans;
       return tl::make_unexpected(std::move(made).error());
     }
     LOOM_TRY(*trainer, make_handle<TrainerObject>(taken.use.shared(), std::move(*made)));
@@ -89,6 +92,7 @@ loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loo
     LOOM_TRY(StepReport report, t->trainer->step(samples, stop.flag()));
     t->values = ++t->network->values;
     if (t->device != nullptr) t->network->ahead = t->device;
+    if (!report.changes.empty()) t->network->plans.forward = t->trainer->session().plan();
     t->why = std::move(report.why);
     loom_training_step out{};
     out.loss = report.loss, out.learning_rate = report.learning_rate, out.gradient_norm = report.gradient_norm;

@@ -139,7 +139,7 @@ loom_status loom_training_run(const void* config, size_t config_size, loom_netwo
     LOOM_TRY(const Json json, parse_json(text));
     LOOM_TRY(const loom_training_options given, read_struct(options));
     LOOM_TRY(const CancelOf cancel, CancelOf::handle(given.cancel));
-    LOOM_TRY(const TrainOptions wanted, options_of(given, cancel));
+    LOOM_TRY(TrainOptions wanted, options_of(given, cancel));
     LOOM_TRY(TrainingInput input, input_of(samples, validation));
     std::optional<TakenNetwork<Writing>> taken;
     if (network != 0) {
@@ -148,6 +148,7 @@ loom_status loom_training_run(const void* config, size_t config_size, loom_netwo
       ++one.use->values;
       input.network = std::shared_ptr<Network>(one.use.shared(), &one.network());
       taken.emplace(std::move(one));
+      wanted.begun = [&](TrainingRun& run) { taken->use->plans.forward = run.trainer().session().plan(); };
     }
     LOOM_TRY(const TrainOutcome done, train(json, wanted, std::move(input)));
     LOOM_TRY(*outcome, make_blob(to_json(done)));

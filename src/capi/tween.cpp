@@ -82,10 +82,10 @@ loom_status loom_tween_create(loom_network network, const void* config, size_t c
     LOOM_TRY(const TweenConfig wanted, tween_config_from_json(json));
     LOOM_TRY(const auto taken, take_network<Writing>(network));
     LOOM_TRY_VOID(need_values(taken.network()));
-    LOOM_TRY_VOID(taken.network().prepare(batch));
+    LOOM_TRY(const auto plan, plan_forward(*taken.use.operator->(), batch));
     running.backward = true;
-    settle_device(taken.network(), running);
-    LOOM_TRY(auto made, TweenSession::create(taken.network(), wanted, running));
+    settle_device(taken.network(), plan, running);
+    LOOM_TRY(auto made, TweenSession::create(taken.network(), plan, wanted, running));
     LOOM_TRY(*tween, make_handle<TweenObject>(taken.use.shared(), std::move(made), running.device));
     return {};
   });

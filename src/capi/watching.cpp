@@ -224,7 +224,7 @@ loom_status loom_network_blueprint(loom_network network, loom_blob* out) {
   return guard([&]() -> Result<void> {
     LOOM_TRY_VOID(need_results(out));
     LOOM_TRY(const auto taken, take_network<Reading>(network));
-    LOOM_TRY(*out, make_blob(to_json(blueprint(taken.network()))));
+    LOOM_TRY(*out, make_blob(to_json(blueprint(taken.network(), taken.use->current_plans()))));
     return {};
   });
 }

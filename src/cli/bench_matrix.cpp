@@ -82,8 +82,8 @@ Result<std::vector<Case>> chosen(const MatrixOptions& o) {
 Result<Timing> time_pass(const Case& c, const Network& network, const Setting& s, bool backward, double seconds) {
   NetworkSessionOptions options{s.threads, s.isa, backward};
   options.device = s.device;
-  LOOM_TRY(const auto session, NetworkSession::create(network, options));
   LOOM_TRY(const Shape shape, Shape::create(c.layer->input));
+  LOOM_TRY(const auto session, NetworkSession::create(network, shape, options));
   const std::vector<float> x = golden_input(*c.layer);
   PassExtras extras;
   extras.training = c.layer->training, extras.step = 3;

@@ -26,7 +26,7 @@ Run graph_command(CLI::App& app) {
     auto loaded = load_network(o->network, {.initialise = false});
     if (!loaded) return report(loaded.error());
     loaded->network.release_masters();  // the picture shows packed bytes
-    const auto svg = draw_network(loaded->network);
+    const auto svg = draw_network(loaded->network, loaded->plans);
     if (!svg) return report(Error{svg.error().code, o->network + ": " + svg.error().text()});
     if (o->output.empty()) {
       std::fwrite(svg->data(), 1, svg->size(), stdout);

@@ -38,8 +38,7 @@ inline void fill(Network& network, std::size_t cell, std::vector<double> values)
   });
 }
 inline std::vector<float> outputs(Network& network, const Shape& shape, const std::vector<float>& x) {
-  EXPECT_TRUE(network.prepare(shape));
-  const auto session = NetworkSession::create(network, {1, std::nullopt, false});
+  const auto session = NetworkSession::create(network, shape, {1, std::nullopt, false});
   EXPECT_TRUE(session);
   const auto y = (*session)->forward({x.data(), shape});
   EXPECT_TRUE(y) << (y ? "" : y.error().text());

@@ -152,8 +152,8 @@ class Finetuning {
     trainer.schedule.fill(total_);
     trainer.clip_norm = config_.clip_norm, trainer.micro_batch = config_.micro_batch;
     trainer.session = config_.session;
-    LOOM_TRY_VOID(model_.network.prepare(Shape::of({std::max<std::size_t>(config_.micro_batch, 1), length_})));
-    LOOM_TRY(trainer_, Trainer::create(model_.network, trainer));
+    const Shape part = Shape::of({std::max<std::size_t>(config_.micro_batch, 1), length_});
+    LOOM_TRY(trainer_, Trainer::create(model_.network, part, trainer));
     for (const Parameter& p : trainer_->parameters()) result_.adapter_parameters += p.elements;
     result_.precision = precision_of(trainer_->device());
     if (!checkpoint) return {};
@@ -270,7 +270,6 @@ class Finetuning {
       line["hash"] = to_hex(result_.hash);
       LOOM_TRY_VOID(journal_.write(line));
     }
-    LOOM_TRY_VOID(model_.network.prepare(Shape::of({1})));
     return std::move(result_);
   }
 

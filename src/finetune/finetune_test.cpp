@@ -99,7 +99,7 @@ TEST(Finetune, learns_what_sessions_compute) {  // L-141
   const auto model = std::make_shared<const DecoderModel>(open_model(options));
   const std::vector<std::int32_t> ids = {1, 5, 9, 2, 7};
   const std::vector<float> wanted = logits(model), x(ids.begin(), ids.end());
-  const auto session = NetworkSession::create(model->network, {1, best_isa(), false}).value();
+  const auto session = NetworkSession::create(model->network, model->plan, {1, best_isa(), false}).value();
   const auto out = session->forward({x.data(), Shape::of({1, ids.size()})}).value();
   ASSERT_EQ(out.shape.cols(), wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -468,9 +468,9 @@ TEST(Finetune, windows_are_as_long_as_the_context_of_the_model) {  // L-141
   const auto result = finetune(model, *text, config);
   ASSERT_TRUE(result) << result.error().text();
   EXPECT_EQ(result->steps, 1u);
-  EXPECT_EQ(model.network.prepare(Shape::of({1, 3001})).error().code, Code::ContextFull);
+  EXPECT_EQ(ForwardPlan::create(model.network, Shape::of({1, 3001})).error().code, Code::ContextFull);
   // beyond the 256 that it was trained for, as in a session
-  EXPECT_TRUE(open_model().network.prepare(Shape::of({1, 2048})));
+  EXPECT_TRUE(ForwardPlan::create(open_model().network, Shape::of({1, 2048})));
 }
 
 TEST(Finetune, what_does_not_fit_is_an_error) {  // L-141

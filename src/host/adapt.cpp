@@ -33,11 +33,11 @@ class TaskStream {
   Result<AdaptResult> run() {
     LOOM_TRY_VOID(check());
     const Shape one = Network::with_batch(sample_, 1);
-    LOOM_TRY_VOID(network_.prepare(one));
-    LOOM_TRY(output_, network_.output_shape(one, 0, network_.num_cells()));
+    LOOM_TRY(const auto plan, ForwardPlan::create(network_, one));
+    LOOM_TRY(output_, plan->output_shape(one));
     if (network_.settings.activations != Element::f32)
       return fail(Code::Unsupported, "the network computes in f64: a stream is of float32");
-    LOOM_TRY(trainer_, Trainer::create(network_, o_.trainer));
+    LOOM_TRY(trainer_, Trainer::create(network_, plan, o_.trainer));
     LOOM_TRY_VOID(trainer_->check_effects());
     LOOM_TRY(AdaptationTracker tracker, make_tracker());
     AdaptResult out;

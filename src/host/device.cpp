@@ -262,10 +262,12 @@ Result<void> set_device(std::string_view name, Options& to, Choose choose) {
 
 Result<void> name_device(std::string_view name, NetworkSessionOptions& to, double passes, const DeviceTold& told) {
   const Precision precision = precision_of_name(name);
-  return set_device(name, to, [=](const Network& network, const NetworkSessionOptions& options) {
-    return faster(options.threads, precision, passes, told,
-                  [&](Device& card) { return work_of(network, options, card); });
-  });
+  return set_device(name, to,
+                    [=](const Network& network, const std::shared_ptr<const ForwardPlan>& plan,
+                        const NetworkSessionOptions& options) {
+                      return faster(options.threads, precision, passes, told,
+                                    [&](Device& card) { return work_of(network, plan, options, card); });
+                    });
 }
 
 Result<void> name_device(std::string_view name, SessionOptions& to, double passes, const DeviceTold& told) {

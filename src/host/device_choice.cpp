@@ -135,13 +135,14 @@ DeviceChoice choose_device(const PassWork& work, const DeviceRates& here, const 
   return choice;
 }
 
-Result<PassWork> work_of(const Network& network, const NetworkSessionOptions& options, Device& device) {
+Result<PassWork> work_of(const Network& network, const std::shared_ptr<const ForwardPlan>& plan,
+                         const NetworkSessionOptions& options, Device& device) {
   WorkWatch watch(device);
   NetworkSessionOptions there;
   there.threads = options.threads, there.pool = options.pool, there.device = &device;
-  LOOM_TRY(const auto session, NetworkSession::create(network, there));
+  LOOM_TRY(const auto session, NetworkSession::create(network, plan, there));
   session->watch(&watch);
-  LOOM_TRY_VOID(session->prepare(network.prepared_input()));
+  LOOM_TRY_VOID(session->prepare(plan->input()));
   PassWork work = watch.work;
   if (!options.backward) return work;
   for (double* const part :

@@ -39,9 +39,10 @@ struct DeviceChoice {
 DeviceChoice choose_device(const PassWork& work, const DeviceRates& here, const DeviceRates& card,
                            const std::string& name);
 
-// Work of a pass of a network that is prepared, with the pass back and an update of the weights where the options have
+// Work of a pass of the plan's input, with the pass back and an update of the weights where the options have
 // `backward`. Kernels are counted on the device: its errors are those of operations that it has no form for.
-Result<PassWork> work_of(const Network& network, const NetworkSessionOptions& options, Device& device);
+Result<PassWork> work_of(const Network& network, const std::shared_ptr<const ForwardPlan>& plan,
+                         const NetworkSessionOptions& options, Device& device);
 // Work of a language model for one more token.
 PassWork work_of(const DecoderModel& model);
 

@@ -72,10 +72,9 @@ TEST(Device, names_that_are_none_are_told) {
   EXPECT_EQ(options.choose_device, nullptr);
 }
 
-Network network_of(const Json& layers, const Shape& input) {
+Network network_of(const Json& layers) {
   auto read = network_from_json({{"seed", 1}, {"layers", layers}});
   EXPECT_TRUE(read) << (read ? "" : read.error().text());
-  EXPECT_TRUE(read->network.prepare(input));
   return std::move(read->network);
 }
 
@@ -84,12 +83,11 @@ TEST(Device, auto_without_a_card_is_this_computer) {
   const char* const library = std::getenv("LOOM_WEBGPU_LIB");
   const std::string before = library == nullptr ? "" : library;
   setenv("LOOM_WEBGPU_LIB", "/nowhere/lib.so", 1);
-  const Network network =
-      network_of({{{"type", "dense"}, {"input_height", 4}, {"output_height", 3}}}, Shape::of({2, 4}));
+  const Network network = network_of({{{"type", "dense"}, {"input_height", 4}, {"output_height", 3}}});
   std::vector<std::string> lines;
   NetworkSessionOptions options;
   ASSERT_TRUE(name_device("auto", options, 10, [&](const Device*, const std::string& line) { lines.push_back(line); }));
-  const auto session = NetworkSession::create(network, options);
+  const auto session = NetworkSession::create(network, Shape::of({2, 4}), options);
   ASSERT_TRUE(session);
   EXPECT_EQ((*session)->device(), nullptr);
   ASSERT_EQ(lines.size(), 1u);
@@ -101,29 +99,30 @@ TEST(Device, auto_without_a_card_is_this_computer) {
 
 TEST(GpuDevices, work_is_counted_by_a_rehearsal) {
   LOOM_NEEDS_GPU_DEVICE(device);
+  const auto work = [&](const Network& network, const Shape& input, const NetworkSessionOptions& options) {
+    return work_of(network, ForwardPlan::create(network, input).value(), options, *device);
+  };
   const Network mlp = network_of({{{"type", "dense"}, {"input_height", 70}, {"output_height", 130}},
-                                  {{"type", "dense"}, {"input_height", 130}, {"output_height", 5}}},
-                                 Shape::of({67, 70}));
-  const auto pass = work_of(mlp, {.threads = 1}, *device);
+                                  {{"type", "dense"}, {"input_height", 130}, {"output_height", 5}}});
+  const Shape rows = Shape::of({67, 70});
+  const auto pass = work(mlp, rows, {.threads = 1});
   ASSERT_TRUE(pass) << pass.error().text();
   EXPECT_EQ(pass->multiply_adds, 67 * (70 * 130 + 130 * 5));
   EXPECT_EQ(pass->activation_bytes, 67 * (130 + 5) * 4);
   EXPECT_EQ(pass->layers, 2);
   EXPECT_GE(pass->kernels, 2);
-  const auto step = work_of(mlp, {.threads = 1, .backward = true}, *device);
+  const auto step = work(mlp, rows, {.threads = 1, .backward = true});
   ASSERT_TRUE(step) << step.error().text();
   EXPECT_EQ(step->multiply_adds, 3 * pass->multiply_adds);
   EXPECT_GT(step->kernels, pass->kernels + 12);  // and the update of two weights
 
-  const Network cnn = network_of({{{"type", "cnn2"}, {"input_channels", 3}, {"filters", 18}, {"kernel_size", 3}}},
-                                 Shape::of({5, 3, 10, 8}));
-  const auto convolution = work_of(cnn, {.threads = 1}, *device);
+  const Network cnn = network_of({{{"type", "cnn2"}, {"input_channels", 3}, {"filters", 18}, {"kernel_size", 3}}});
+  const auto convolution = work(cnn, Shape::of({5, 3, 10, 8}), {.threads = 1});
   ASSERT_TRUE(convolution) << convolution.error().text();
   EXPECT_EQ(convolution->multiply_adds, 5 * 18 * 3 * 3 * 3 * (8 * 6));
   const auto steps_of = [&](std::size_t steps) {
-    const Network lstm =
-        network_of({{{"type", "lstm"}, {"input_height", 8}, {"output_height", 16}}}, Shape::of({4, steps, 8}));
-    return work_of(lstm, {.threads = 1}, *device).value().kernels;
+    const Network lstm = network_of({{{"type", "lstm"}, {"input_height", 8}, {"output_height", 16}}});
+    return work(lstm, Shape::of({4, steps, 8}), {.threads = 1}).value().kernels;
   };
   EXPECT_GT(steps_of(20), 3 * steps_of(5));
 }
@@ -153,8 +152,7 @@ class CardsWithFaults {
 TEST(GpuDevices, a_card_that_was_lost_is_opened_anew_and_its_sessions_stay_safe) {
   LOOM_NEEDS_GPU_DEVICE(unused);
   (void)unused;
-  const Network network =
-      network_of({{{"type", "dense"}, {"input_height", 40}, {"output_height", 30}}}, Shape::of({20, 40}));
+  const Network network = network_of({{{"type", "dense"}, {"input_height", 40}, {"output_height", 30}}});
   const std::vector<float> x(800, 0.25f);
   const ConstView input{x.data(), Shape::of({20, 40}), Element::f32};
   const auto answer = [&](NetworkSession& session) -> Result<std::vector<float>> {
@@ -164,7 +162,7 @@ TEST(GpuDevices, a_card_that_was_lost_is_opened_anew_and_its_sessions_stay_safe)
   const auto session_on = [&](Device* device) {
     NetworkSessionOptions options;
     options.threads = 1, options.device = device;
-    return NetworkSession::create(network, options).value();
+    return NetworkSession::create(network, input.shape, options).value();
   };
   const std::vector<float> expected = *answer(*session_on(nullptr));
   const CardsWithFaults cards;
@@ -182,7 +180,7 @@ TEST(GpuDevices, a_card_that_was_lost_is_opened_anew_and_its_sessions_stay_safe)
   EXPECT_EQ(answer(*old).error().code, Code::DeviceLost);
   NetworkSessionOptions options;
   options.device = first;
-  EXPECT_EQ(NetworkSession::create(network, options).error().code, Code::DeviceLost);
+  EXPECT_EQ(NetworkSession::create(network, input.shape, options).error().code, Code::DeviceLost);
   EXPECT_EQ(*answer(*fresh), expected);
   EXPECT_EQ(device_from_name("gpu").value(), second);
 }
@@ -190,12 +188,11 @@ TEST(GpuDevices, a_card_that_was_lost_is_opened_anew_and_its_sessions_stay_safe)
 TEST(GpuDevices, auto_takes_no_software_for_a_card) {
   LOOM_NEEDS_GPU_DEVICE(device);
   if (device->adapter().kind != "software") GTEST_SKIP() << "a card";
-  const Network network =
-      network_of({{{"type", "dense"}, {"input_height", 400}, {"output_height", 300}}}, Shape::of({2000, 400}));
+  const Network network = network_of({{{"type", "dense"}, {"input_height", 400}, {"output_height", 300}}});
   std::string told;
   NetworkSessionOptions options;
   ASSERT_TRUE(name_device("auto", options, kManyPasses, [&](const Device*, const std::string& line) { told = line; }));
-  EXPECT_EQ(NetworkSession::create(network, options).value()->device(), nullptr);
+  EXPECT_EQ(NetworkSession::create(network, Shape::of({2000, 400}), options).value()->device(), nullptr);
   EXPECT_NE(told.find("software"), std::string::npos) << told;
 }
 

@@ -152,18 +152,18 @@ struct Corner {
   double x = 0, y = 0;
 };
 
-// "gives [1, 8]" for each cell, as far as the network's input_shape says.
-std::vector<std::string> output_shapes(const Network& network) {
+// "gives [1, 8]" for each cell, where the plans know it.
+std::vector<std::string> output_shapes(const Network& network, const Plans& plans) {
   std::vector<std::string> out(network.num_cells());
-  if (!network.is_prepared()) return out;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = "gives " + network.shape_after(i).text();
+  if (!plans.know_shapes()) return out;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = "gives " + plans.shape_after(i).text();
   return out;
 }
 
 // Every cell of the grid, planes side by side; where each begins.
-std::vector<Corner> draw_grid(Picture& picture, const Network& network) {
+std::vector<Corner> draw_grid(Picture& picture, const Network& network, const Plans& plans) {
   const GridSize& size = network.size();
-  const std::vector<std::string> shapes = output_shapes(network);
+  const std::vector<std::string> shapes = output_shapes(network, plans);
   std::vector<Corner> places(network.num_cells());
   double left = kMargin;
   for (std::size_t z = 0; z < size.depth; ++z) {
@@ -224,7 +224,7 @@ void draw_types(Picture& picture, const Network& network) {
 
 }  // namespace
 
-Result<std::string> draw_network(const Network& network, std::string_view title) {
+Result<std::string> draw_network(const Network& network, const Plans& plans, std::string_view title) {
   constexpr std::size_t kMostCells = 4096;
   if (network.num_cells() > kMostCells)
     return fail(Code::LimitExceeded, "{} cells are too many for a picture, at most {} are drawn", network.num_cells(),
@@ -233,13 +233,12 @@ Result<std::string> draw_network(const Network& network, std::string_view title)
   Picture picture;
   const std::string& own = network.settings.name.empty() ? network.settings.id : network.settings.name;
   picture.text(kMargin, kMargin + 8, title.empty() ? own : title, 16, "#1c1f2b", true);
-  const std::string input =
-      network.is_prepared() ? fmt::format("; input {}", network.prepared_input().text()) : std::string();
+  const std::string input = plans.know_shapes() ? fmt::format("; input {}", plans.input().text()) : std::string();
   picture.text(kMargin, kMargin + 26,
                fmt::format("grid {} x {} x {}, {} layers per cell; {:.2f} MB of weights{}", size.depth, size.rows,
                            size.cols, size.layers_per_cell, static_cast<double>(network.resident_bytes()) / 1e6, input),
                11, "#4a4e5c");
-  const std::vector<Corner> places = draw_grid(picture, network);
+  const std::vector<Corner> places = draw_grid(picture, network, plans);
   draw_links(picture, network, places);
   draw_types(picture, network);
   return picture.svg();

@@ -14,7 +14,7 @@ namespace {
 std::string picture(const std::string& spec, const std::string& title) {
   const auto read = network_from_json(spec);
   EXPECT_TRUE(read) << read.error().text();
-  const auto svg = draw_network(read->network, title);
+  const auto svg = draw_network(read->network, read->plans, title);
   EXPECT_TRUE(svg);
   return *svg;
 }

@@ -161,10 +161,12 @@ Result<Network> EvolveRun::base() const {
   return std::move(spec->network);
 }
 
-Result<void> EvolveRun::check_base(Network& base) const {
-  LOOM_TRY_VOID(base.prepare(input_));
-  LOOM_TRY(const Shape output, base.output_shape(input_, 0, base.num_cells()));
-  return task_ != nullptr ? task_->check_output(output) : Result<void>();
+Result<std::shared_ptr<const ForwardPlan>> EvolveRun::plan_base(Network& base) const {
+  LOOM_TRY(auto plan, ForwardPlan::create(base, input_));
+  if (task_ == nullptr) return plan;
+  LOOM_TRY(const Shape output, plan->output_shape(input_));
+  LOOM_TRY_VOID(task_->check_output(output));
+  return plan;
 }
 
 Result<Device*> EvolveRun::device() const {
@@ -183,15 +185,15 @@ Result<Device*> EvolveRun::device() const {
   LOOM_TRY_VOID(name_device(name, chosen, candidates, options_.device_told));
   if (!chosen.choose_device) return chosen.device;
   LOOM_TRY(Network network, base());
-  if (auto fits = check_base(network); !fits)
-    return of_config("the network does not fit the task", std::move(fits).error());
-  return chosen.choose_device(network, chosen);
+  const auto plan = plan_base(network);
+  if (!plan) return of_config("the network does not fit the task", plan.error());
+  return chosen.choose_device(network, *plan, chosen);
 }
 
 Result<void> EvolveRun::begin() {
   LOOM_TRY(Network network, base());
   // Members keep the shape of its output: what fits now does so to the end.
-  if (auto fits = check_base(network); !fits)
+  if (auto fits = plan_base(network); !fits)
     return of_config("the network does not fit the task", std::move(fits).error());
   if (!options_.out.empty()) {
     LOOM_TRY_VOID(create_folders(options_.out));
@@ -238,11 +240,13 @@ Result<Islands::Report> EvolveRun::step() {
 }
 
 Result<std::vector<Fitness>> EvolveRun::judged_elsewhere() {
+  const auto places = ask();
+  if (places.empty()) return std::vector<Fitness>();
   std::vector<const Network*> asked;
-  for (const Islands::Place& place : ask()) asked.push_back(&islands_->network(place));
-  if (asked.empty()) return std::vector<Fitness>();
+  asked.reserve(places.size());
+  for (const Islands::Place& place : places) asked.push_back(&islands_->member(place).network);
   if (!like_) {
-    LOOM_TRY(like_, judge(*asked[0]));
+    LOOM_TRY(like_, judge(islands_->member(places[0]).candidate()));
   }
   return options_.judge(asked, *like_);
 }
@@ -327,8 +331,8 @@ Result<std::unique_ptr<Judge>> Judge::create(const Json& config, const EvolveOpt
 }
 
 Result<Fitness> Judge::fitness(Network& network) {
-  LOOM_TRY_VOID(network.prepare(run_->input()));
-  return run_->judge(network);
+  LOOM_TRY(const auto plan, ForwardPlan::create(network, run_->input()));
+  return run_->judge({network, *plan});
 }
 
 Result<EvolveResult> evolve_file(const std::string& config, const EvolveOptions& options) {

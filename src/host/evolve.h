@@ -98,7 +98,7 @@ class EvolveRun {
   std::vector<Islands::Place> ask() const { return islands_->ask(); }
   Result<Islands::Report> tell(std::span<const Fitness> told);
   // By the task, in this process. Not for an outside one.
-  Result<Fitness> judge(const Network& network) { return fitness_(workers_.runner(0), network); }
+  Result<Fitness> judge(const Candidate& candidate) { return fitness_(workers_.runner(0), candidate); }
   const Shape& input() const { return input_; }
   // Generations by the task until done().
   Result<EvolveResult> run();
@@ -118,7 +118,8 @@ class EvolveRun {
   Result<void> open_task(const Json& config);
   Result<Json> identity_of(Json config, const std::optional<Digest>& data) const;
   Result<Network> base() const;
-  Result<void> check_base(Network& base) const;
+  // The plan for input(); ShapeMismatch for outputs that the task cannot judge.
+  Result<std::shared_ptr<const ForwardPlan>> plan_base(Network& base) const;
   Result<std::vector<Fitness>> judged_elsewhere();
   Result<Device*> device() const;
   Result<void> begin();
@@ -152,7 +153,7 @@ class Judge {
  public:
   // Errors of EvolveRun::create().
   static Result<std::unique_ptr<Judge>> create(const Json& config, const EvolveOptions& options);
-  // A member that came from elsewhere; it is prepared for the task. Errors of Network::prepare(); what ends a run.
+  // A member that came from elsewhere; it is planned for the task. Errors of ForwardPlan::create(); what ends a run.
   Result<Fitness> fitness(Network& network);
   std::size_t objectives() const { return run_->config().objectives.size(); }
   // All that a run is a function of, its data by their hashes: two judges of one identity judge alike.

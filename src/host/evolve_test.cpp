@@ -105,7 +105,7 @@ TEST_F(HostEvolve, fitness_from_outside_gives_the_hash_and_the_lineage_of_the_ta
   while (!(*run)->done()) {
     std::vector<Fitness> told;
     for (const Islands::Place& place : (*run)->ask())
-      told.push_back(fitness(*runner, (*run)->islands().network(place)).value());
+      told.push_back(fitness(*runner, (*run)->islands().member(place).candidate()).value());
     EXPECT_EQ((*run)->tell(std::span(told).first(told.size() - 1)).error().code, Code::InvalidArgument);
     ASSERT_TRUE((*run)->tell(told));
   }

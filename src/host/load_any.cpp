@@ -47,7 +47,7 @@ Result<OpenedNetwork> from_tensors(const Identified& file, const LoadHints& hint
   auto made = network_from_bare(std::move(tensors), json, options);
   if (!made) return tl::make_unexpected(std::move(made).error());
   made->report.format = zipped ? "npz" : "safetensors";
-  return OpenedNetwork{{std::move(made->network), {}}, std::move(made->report)};
+  return OpenedNetwork{{std::move(made->network), {}, std::move(made->plans)}, std::move(made->report)};
 }
 
 Result<AnyModel> load_model(const Identified& file, const std::string& given, const ModelOptions& options) {
@@ -86,7 +86,8 @@ Result<AnyModel> load_any(const std::string& given, const LoadHints& hints, cons
   LOOM_TRY(const Identified file, identify_any(given));
   if (!file.is_graph() && (file.is_network() || file.is_tensors())) {
     LOOM_TRY(OpenedNetwork opened, open_any_network(file, hints, options.spec));
-    return AnyModel{std::move(opened.loaded.network), std::move(opened.report), std::move(opened.loaded.warnings)};
+    return AnyModel{std::move(opened.loaded.network), std::move(opened.report), std::move(opened.loaded.warnings),
+                    std::move(opened.loaded.plans)};
   }
   LOOM_TRY_VOID(refuse_hints(file.path, hints));
   if (file.is_graph()) return load_graph(file);

@@ -30,6 +30,7 @@ struct AnyModel {
   std::variant<Network, LanguageModel, TextEncoder, std::shared_ptr<const graph::Program>> model;
   LoadReport report;  // where each tensor went, for files of tensors; of other formats the format alone
   std::vector<std::string> warnings;
+  Plans plans{};  // of a network, as of SpecResult
 };
 
 // Identifies a path, or the id of a model in the cache of the hub (lm/hub.h).

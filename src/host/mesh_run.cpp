@@ -59,7 +59,7 @@ class MeshRunner {
 
   Result<MeshRun> run(const std::function<void(const MeshTick&)>& on_tick) {
     LOOM_TRY_VOID(check_options());
-    LOOM_TRY_VOID(prepare());
+    LOOM_TRY_VOID(create_mesh());
     LOOM_TRY(StepState state, mesh_->create_state());
     if (!o_.state.empty())
       if (auto restored = state.restore(std::as_bytes(std::span(o_.state))); !restored)
@@ -101,7 +101,7 @@ class MeshRunner {
     return {};
   }
 
-  Result<void> prepare() {
+  Result<void> create_mesh() {
     Shape input = inputs_.shape;
     if (o_.by_tick) {
       if (input.rank() < 2)
@@ -116,20 +116,21 @@ class MeshRunner {
       return fail(Code::ShapeMismatch, "{} ticks, the inputs have {}", ticks_, inputs_.shape[0]);
     if (auto checked = check_input(inputs_.values, inputs_.shape, network_.settings.activations); !checked)
       return at(o_.input_name, std::move(checked).error());
-    LOOM_TRY_VOID(network_.prepare_steps(input));
+    LOOM_TRY(const auto plan, StepPlan::create(network_, input));
     const std::size_t history = o_.through != 0 ? std::min(o_.through, ticks_) : o_.backward ? ticks_ : 0;
     if (history > kMostMeshHistory)
       return fail(Code::LimitExceeded, "{} captured ticks: expected at most {}; go back fewer", history,
                   kMostMeshHistory);
-    LOOM_TRY(mesh_, StepMesh::create(network_, {.threads = o_.threads,
-                                                .isa = o_.isa,
-                                                .history_capacity = history,
-                                                .backward = o_.backward,
-                                                .keep_inputs = o_.learn}));
+    LOOM_TRY(mesh_, StepMesh::create(network_, plan,
+                                     {.threads = o_.threads,
+                                      .isa = o_.isa,
+                                      .history_capacity = history,
+                                      .backward = o_.backward,
+                                      .keep_inputs = o_.learn}));
     if (mesh_->state_bytes() + mesh_->history_bytes() > o_.max_bytes)
       return fail(Code::OutOfMemory, "a state with {} captured ticks takes {} bytes, at most {} are allowed", history,
                   mesh_->state_bytes() + mesh_->history_bytes(), o_.max_bytes);
-    const StepCell& last = mesh_->plan().cells().back();
+    const StepCell& last = mesh_->plan()->cells().back();
     if (o_.outputs && last.starts && last.output.elements() > o_.max_bytes / sizeof(double) / ticks_)
       return fail(Code::OutOfMemory, "outputs {} of {} ticks take more than the {} bytes that are allowed",
                   last.output.text(), ticks_, o_.max_bytes);
@@ -137,7 +138,7 @@ class MeshRunner {
     if (o_.learn) LOOM_TRY_VOID(make_tween());
     captures_ = history != 0;
     run_.input_shape = input, run_.cells = mesh_->num_cells(), run_.threads = mesh_->threads();
-    const auto warnings = mesh_->plan().warnings();
+    const auto warnings = mesh_->plan()->warnings();
     run_.warnings.assign(warnings.begin(), warnings.end());
     return {};
   }

@@ -66,8 +66,7 @@ TEST(Precision, auto_that_takes_the_cpu_says_that_it_is_exact) {
     EXPECT_EQ(chosen, nullptr);
     told = line;
   }));
-  ASSERT_TRUE(network.prepare(Shape::of({2, 4})));
-  ASSERT_TRUE(NetworkSession::create(network, options));
+  ASSERT_TRUE(NetworkSession::create(network, Shape::of({2, 4}), options));
   EXPECT_TRUE(told.ends_with("the CPU is always exact")) << told;
   before.empty() ? unsetenv("LOOM_WEBGPU_LIB") : setenv("LOOM_WEBGPU_LIB", before.c_str(), 1);
 }

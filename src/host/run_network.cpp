@@ -94,13 +94,13 @@ Result<NetworkOutput> run_network(Network& network, const TensorValues& input, c
     return fail(Code::ShapeMismatch, "{} values for the shape {}", input.values.size(), input.shape.text());
   if (auto checked = check_input(input.values, input.shape, network.settings.activations); !checked)
     return at(o.input_name, std::move(checked).error());
-  LOOM_TRY_VOID(network.prepare(input.shape));
+  LOOM_TRY(const auto plan, ForwardPlan::create(network, input.shape));
   NetworkSessionOptions options;
   options.threads = o.threads, options.isa = o.isa, options.pool = o.pool, options.max_bytes = o.max_bytes;
   options.device = o.device;
   if (!o.cells) options.choose_device = o.choose_device;
   if (o.cells && o.device != nullptr) return fail(Code::Unsupported, "outputs of cells are looked at on the CPU alone");
-  LOOM_TRY(const auto session, NetworkSession::create(network, options));
+  LOOM_TRY(const auto session, NetworkSession::create(network, plan, options));
   std::vector<float> narrow;
   ConstView x{input.values.data(), input.shape, Element::f64};
   if (session->element() == Element::f32) {

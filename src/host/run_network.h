@@ -20,7 +20,7 @@ struct NetworkRunOptions {
   std::shared_ptr<ThreadPool> pool{};
   Device* device = nullptr;  // where the pass runs; without `cells`
   // in place of `device`, as in NetworkSessionOptions
-  std::function<Device*(const Network&, const NetworkSessionOptions&)> choose_device{};
+  DeviceChooser choose_device{};
   std::uint64_t max_bytes = std::uint64_t{4} << 30;  // of the session
   std::string input_name{};                          // of the input, for errors of its values
   bool cells = false;                                // NetworkOutput::cells is filled

@@ -28,8 +28,7 @@ TEST(HostRunNetwork, the_output_is_that_of_a_session_and_the_last_cell_has_its_h
   const auto out = run_network(network, input, {.threads = 1, .cells = true});
   ASSERT_TRUE(out) << out.error().text();
   const std::vector<float> x(input.values.begin(), input.values.end());
-  ASSERT_TRUE(other.prepare(input.shape));
-  const auto session = NetworkSession::create(other, {.threads = 1}).value();
+  const auto session = NetworkSession::create(other, input.shape, {.threads = 1}).value();
   const ConstView y = session->forward({x.data(), input.shape, Element::f32}).value();
   ASSERT_EQ(out->shape, y.shape);
   EXPECT_EQ(std::memcmp(out->bytes.data(), y.data, out->bytes.size()), 0);

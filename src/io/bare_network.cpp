@@ -391,7 +391,7 @@ Result<BareNetwork> network_from_bare(std::vector<BareTensor> tensors, const Jso
   reading.initialise = false;
   LOOM_TRY(SpecResult built, network_from_json(plan.spec, reading));
   LOOM_TRY(LoadReport report, mount_tensors(built.network, tensors, plan.mounts, plan.ignored));
-  return BareNetwork{std::move(built.network), std::move(report)};
+  return BareNetwork{std::move(built.network), std::move(report), std::move(built.plans)};
 }
 
 }  // namespace loom

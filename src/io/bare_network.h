@@ -15,6 +15,7 @@ namespace loom {
 struct BareNetwork {
   Network network;
   LoadReport report;
+  Plans plans{};  // as of SpecResult
 };
 
 // `hints`, null or an object, has any of these keys; other keys of a spec (input_shape, id ...) are handed on:

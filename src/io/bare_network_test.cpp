@@ -28,9 +28,7 @@ struct Running {
       return nullptr;
     }
     auto running = std::make_unique<Running>(Running{std::move(*bare), nullptr});
-    const auto prepared = running->bare.network.prepare(input);
-    EXPECT_TRUE(prepared) << prepared.error().text();
-    running->session = NetworkSession::create(running->bare.network, {.threads = 1}).value();
+    running->session = NetworkSession::create(running->bare.network, input, {.threads = 1}).value();
     return running;
   }
   std::vector<float> operator()(const std::vector<float>& x, const Shape& shape) {

@@ -31,9 +31,11 @@ Result<EntityWriter> entity_of(const Network& network, const SaveOptions& option
 Result<SpecResult> network_from_onnx(std::span<const std::byte> bytes, const OnnxOptions& options) {
   LOOM_TRY(graph::Model model, parse_onnx(bytes, options));
   LOOM_TRY(Network network, network_of_graph(std::move(model)));
-  if (network.settings.input_shape)
-    LOOM_TRY_VOID(network.prepare(network.with_batch(*network.settings.input_shape, 1)));
-  return SpecResult{std::move(network), {}};
+  Plans plans;
+  if (network.settings.input_shape) {
+    LOOM_TRY(plans.forward, ForwardPlan::create(network, network.with_batch(*network.settings.input_shape, 1)));
+  }
+  return SpecResult{std::move(network), {}, std::move(plans)};
 }
 
 Result<SpecResult> network_from_reader(const EntityReader& reader, SpecOptions options) {

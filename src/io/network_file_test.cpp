@@ -25,8 +25,7 @@ std::string spec_of(std::string_view dtype) {
 
 std::vector<float> output_of(Network& network) {
   const Shape shape = Network::with_batch(*network.settings.input_shape, 3);
-  EXPECT_TRUE(network.prepare(shape));
-  const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
+  const auto session = NetworkSession::create(network, shape, {1, std::nullopt, false}).value();
   std::vector<float> x(shape.elements());
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(static_cast<int>(i * 37 % 41) - 20) / 16.0f;
   const auto y = session->forward({x.data(), shape});

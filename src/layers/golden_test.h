@@ -90,10 +90,8 @@ class LayerCase {
     ASSERT_TRUE(network.place({}, std::move(*layer)));
     const GoldenTensor x = golden_tensor(j_["x"]);
     ASSERT_NO_FATAL_FAILURE(fill(built));
-    const auto prepared = network.prepare(x.shape);
-    ASSERT_TRUE(prepared) << prepared.error().text();
     const bool backward = find(j_, "dy") != nullptr;
-    const auto session = NetworkSession::create(network, {1, std::nullopt, backward}).value();
+    const auto session = NetworkSession::create(network, x.shape, {1, std::nullopt, backward}).value();
     PassExtras extras;
     extras.training = as_bool(j_.value("training", Json(false))).value_or(false);
     std::vector<std::size_t> lengths;

@@ -95,7 +95,7 @@ class Layer {
   virtual const Layer& last_operation(const Wiring* /*wiring*/) const { return *this; }
 
   CommonSettings common;
-  std::uint32_t site = 0;  // of random streams: the layer's path, set at prepare() (engine N-08)
+  std::uint32_t site = 0;  // of random streams: the layer's path, set by Network::settle() (engine N-08)
 
  protected:
   // Rows that belong to sixteen samples: the runs in which gradients of weights are summed (numerics N-05).

@@ -25,8 +25,7 @@ inline Result<Running> running(const char* spec, const Shape& input) {
   r.network = std::make_unique<Network>(std::move(network));
   LOOM_TRY_VOID(r.network->place({}, std::move(layer)));
   LOOM_TRY_VOID(r.network->initialise());
-  LOOM_TRY_VOID(r.network->prepare(input));
-  LOOM_TRY(r.session, NetworkSession::create(*r.network, {1, std::nullopt, true}));
+  LOOM_TRY(r.session, NetworkSession::create(*r.network, input, {1, std::nullopt, true}));
   return r;
 }
 

@@ -482,8 +482,14 @@ Result<DecoderModel> build_decoder(const DecoderSource& source, ThreadPool& pool
     LOOM_TRY_VOID(find_weight(*head, "weight")->tie(*table));
     LOOM_TRY_VOID(network.place({.z = layers + 2}, std::move(head)));
   }
-  LOOM_TRY_VOID(network.prepare(Shape::of({1})));
-  return DecoderModel{c, std::move(network), {}};
+  DecoderModel model{c, std::move(network)};
+  LOOM_TRY_VOID(model.plan_again());
+  return model;
+}
+
+Result<void> DecoderModel::plan_again() {
+  LOOM_TRY(plan, ForwardPlan::create(network, Shape::of({1})));
+  return {};
 }
 
 }  // namespace loom

@@ -18,7 +18,7 @@
 #include "io/entity/entity.h"
 #include "lm/model_config.h"
 #include "lm/tensor_names.h"
-#include "network/network.h"
+#include "network/plan/forward_plan.h"
 
 namespace loom {
 
@@ -71,7 +71,9 @@ struct DecoderOptions {
 struct DecoderModel {
   ModelConfig config;
   Network network;
+  std::shared_ptr<const ForwardPlan> plan{};  // for one token; plan_again() follows an edit of the network
   std::vector<std::string> fixed_adapters{};  // names of adapters that changed the weights on load
+  Result<void> plan_again();
   // cells [0, blocks_end) precede norm and head
   std::size_t blocks_end() const { return static_cast<std::size_t>(config.num_hidden_layers) + 1; }
 };

@@ -173,8 +173,8 @@ Result<TextEncoder> TextEncoder::load(const std::string& given, const EncoderOpt
     LOOM_TRY_VOID(encoder.network_->morph_all(*options.dtype));
   }
   encoder.network_->release_masters();
-  LOOM_TRY_VOID(encoder.network_->prepare(Shape::of({1, encoder.max_tokens_})));
-  LOOM_TRY(encoder.session_, NetworkSession::create(*encoder.network_, options.session));
+  const Shape whole = Shape::of({1, encoder.max_tokens_});
+  LOOM_TRY(encoder.session_, NetworkSession::create(*encoder.network_, whole, options.session));
   LOOM_TRY_VOID(encoder.load_modules(options));
   return encoder;
 }
@@ -205,8 +205,7 @@ Result<void> TextEncoder::load_modules(const EncoderOptions& options) {
       return at(module.folder, std::move(mounted).error());
     if (options.dtype) LOOM_TRY_VOID(head.network->morph_all(*options.dtype));
     head.network->release_masters();
-    LOOM_TRY_VOID(head.network->prepare(Shape::of({1, module.in})));
-    LOOM_TRY(head.session, NetworkSession::create(*head.network, options.session));
+    LOOM_TRY(head.session, NetworkSession::create(*head.network, Shape::of({1, module.in}), options.session));
   }
   return {};
 }

@@ -132,7 +132,7 @@ Result<void> add_peft(DecoderModel& model, const PeftConfig& config, std::uint64
     if (auto done = attach(); !done) error = std::move(done.error().in_source(path));
   });
   if (error) return tl::make_unexpected(*std::move(error));
-  return model.network.prepare(Shape::of({1}));
+  return model.plan_again();
 }
 
 Result<PeftConfig> load_peft(DecoderModel& model, const std::string& folder, const std::string& name) {
@@ -172,7 +172,7 @@ Result<void> load_peft(DecoderModel& model, const PeftDelta& delta) {
     (void)drop_peft(model, config.name);
     return tl::make_unexpected(*std::move(error));
   }
-  return model.network.prepare(Shape::of({1}));
+  return model.plan_again();
 }
 
 Result<std::vector<std::byte>> PeftDelta::to_bytes() const {
@@ -297,7 +297,7 @@ Result<void> drop_peft(DecoderModel& model, const std::string& name) {
     dropped += std::erase_if(w.adapters(), [&](const Adapter& adapter) { return adapter.name == name; });
   });
   if (dropped == 0) return fail(Code::NotFound, "the model has no adapters named \"{}\"", printable(name));
-  return model.network.prepare(Shape::of({1}));
+  return model.plan_again();
 }
 
 std::vector<PeftInfo> list_peft(const DecoderModel& model) {

@@ -28,8 +28,9 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
                                                  const SessionOptions& options) {
   const FpEnvironment environment;
   std::unique_ptr<Session> s(new Session);
-  s->model_ = std::move(model), s->plan_ = s->model_->network.plan();
-  if (s->plan_ == nullptr) return fail(Code::InvalidState, "the model's network was edited: call prepare()");
+  s->model_ = std::move(model), s->plan_ = s->model_->plan;
+  if (!s->plan_->is_of(s->model_->network))
+    return fail(Code::InvalidState, "the model's network was edited after it was planned");
   const auto trained = static_cast<std::size_t>(s->model_->config.max_position_embeddings);
   s->context_tokens_ = options.context_tokens != 0 ? options.context_tokens : std::min(trained, kDefaultContext);
   if (s->context_tokens_ > (std::size_t{1} << 24))

@@ -23,8 +23,9 @@ class Loss {
   Loss(const Network& network, const AutoMorphData& data, const AutoMorphOptions& options)
       : network_(network), data_(data), options_(options) {}
 
-  // Measures the network in float32 and settles which loss it is.
-  Result<double> begin() {
+  // Measures the network in float32 and settles which loss it is. Every measurement takes this plan.
+  Result<double> begin(std::shared_ptr<const ForwardPlan> plan) {
+    plan_ = std::move(plan);
     LOOM_TRY(std::vector<double> y, outputs());
     if (data_.targets.empty()) {
       kind_ = MorphLoss::RelativeDistance, reference_ = std::move(y);
@@ -40,7 +41,7 @@ class Loss {
         if (const double t = data_.targets[i]; !(t >= 0 && t < static_cast<double>(cols_)) || t != std::floor(t))
           return fail(Code::IndexOutOfRange, "target {} is {}, expected a class from 0 to {}", i, t, cols_ - 1);
       for (std::size_t i = 0; i < network_.num_cells(); ++i)
-        if (network_.cell(i).runs()) probabilities_ = network_.plan()->gives_distribution(i);
+        if (network_.cell(i).runs()) probabilities_ = plan_->gives_distribution(i);
     } else {
       return fail(Code::ShapeMismatch,
                   "{} targets beside {} outputs in rows of {}: expected as many, or one class per row",
@@ -67,7 +68,7 @@ class Loss {
       NetworkSessionOptions place{.threads = options_.threads, .isa = options_.isa};
       place.max_bytes = options_.max_session_bytes;
       place.device = options_.device, place.choose_device = options_.choose_device;
-      settle_device(network_, place);
+      settle_device(network_, plan_, place);
       place_ = std::move(place);
     }
     auto all = outputs_at(*place_);
@@ -78,7 +79,7 @@ class Loss {
   }
 
   Result<std::vector<double>> outputs_at(const NetworkSessionOptions& place) {
-    LOOM_TRY(const auto session, NetworkSession::create(network_, place));
+    LOOM_TRY(const auto session, NetworkSession::create(network_, plan_, place));
     const Shape& whole = data_.input_shape;
     const auto& sample = network_.settings.input_shape;
     // else the first axis may be another thing than samples
@@ -132,6 +133,7 @@ class Loss {
   }
 
   const Network& network_;
+  std::shared_ptr<const ForwardPlan> plan_;
   const AutoMorphData& data_;
   const AutoMorphOptions& options_;
   MorphLoss kind_ = MorphLoss::Mse;
@@ -238,8 +240,8 @@ class Search {
     }
     bytes_before_ = bytes();
     if (options_.max_bytes) LOOM_TRY_VOID(check_reachable());
-    LOOM_TRY_VOID(network_.prepare(input_));
-    LOOM_TRY(loss_before_, loss_.begin());
+    LOOM_TRY(auto plan, ForwardPlan::create(network_, input_));
+    LOOM_TRY(loss_before_, loss_.begin(std::move(plan)));
     if (options_.max_loss && !(loss_before_ <= *options_.max_loss))
       return fail(Code::InvalidArgument, "a loss of at most {} cannot be reached: the network in float32 has {}",
                   *options_.max_loss, loss_before_);

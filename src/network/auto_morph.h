@@ -15,7 +15,7 @@
 
 namespace loom {
 
-// Inputs as Network::prepare() takes them. Targets of the output's shape are met by the mean squared error; one class
+// Inputs as a ForwardPlan takes them. Targets of the output's shape are met by the mean squared error; one class
 // number per row of the output by cross-entropy (of probabilities when the network ends in a softmax, of logits
 // otherwise). Without targets the loss is the distance from the float32 network's output, relative to that output's
 // size.
@@ -35,7 +35,7 @@ struct AutoMorphOptions {
   // The device that measures losses; null: the host. The host also measures types that the device has no kernels for,
   // with the same bits.
   Device* device = nullptr;
-  std::function<Device*(const Network&, const NetworkSessionOptions&)> choose_device;  // in place of `device`
+  DeviceChooser choose_device;  // in place of `device`
   // Measurements done and foreseen; false cancels.
   std::function<bool(std::size_t done, std::size_t total)> progress;
 };

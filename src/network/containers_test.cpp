@@ -28,8 +28,8 @@ std::string grid(std::initializer_list<std::string> layers, int cells, const std
       cells, more, list);
 }
 
-std::vector<double> run(const Network& network, const Shape& shape, const std::vector<double>& x) {
-  const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
+std::vector<double> run(Network& network, const Shape& shape, const std::vector<double>& x) {
+  const auto session = NetworkSession::create(network, shape, {1, std::nullopt, false}).value();
   const auto y = session->forward({x.data(), shape, Element::f64});
   EXPECT_TRUE(y) << (y ? "" : y.error().text());
   return y ? std::vector<double>(y->as<double>(), y->as<double>() + y->shape.elements()) : std::vector<double>();
@@ -38,10 +38,8 @@ std::vector<double> run(const Network& network, const Shape& shape, const std::v
 // Every element of dx and of every weight's gradient of sum(dy * y) by central differences.
 void check_gradients(Network& network, const Shape& shape, const char* what) {
   SCOPED_TRACE(what);
-  const auto prepared = network.prepare(shape);
-  ASSERT_TRUE(prepared) << prepared.error().text();
   std::vector<double> x = seeded<double>("x", shape.elements());
-  const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+  const auto session = NetworkSession::create(network, shape, {1, std::nullopt, true}).value();
   const auto y = session->forward({x.data(), shape, Element::f64});
   ASSERT_TRUE(y) << y.error().text();
   const std::vector<double> dy = seeded<double>("dy", y->shape.elements());
@@ -141,7 +139,7 @@ TEST(Containers, gradients_match_differences) {  // G-09, G-10, G-11, G-13, G-14
 }
 
 TEST(Containers, value_at_its_cell_and_zeros_elsewhere) {  // G-16, V-34
-  const Network network = read(grid(
+  Network network = read(grid(
       {cell(
           0,
           R"({"type":"parallel","combine_mode":"grid_scatter","scatter_grid":{"rows":2,"cols":3},"parallel_branches":[{"type":"dense","input_height":2,"output_height":1,"scatter_to":[0,1,2],"weights":{"weight":[2,3]}}]})")},
@@ -154,8 +152,8 @@ Code code_of(const std::string& spec, const Shape& input = Shape::of({1, 5}), st
   Error error{Code::NoValue, ""};
   if (!result) {
     error = result.error();
-  } else if (auto prepared = result->network.prepare(input); !prepared) {
-    error = prepared.error();
+  } else if (auto plan = ForwardPlan::create(result->network, input); !plan) {
+    error = plan.error();
   }
   if (message != nullptr) *message = error.text();
   return error.code;
@@ -209,7 +207,6 @@ TEST(Links, shared_targets_run_locally_and_are_trained) {  // G-05, V-20, V-21, 
   Network plain = read(grid({cell(0, kDense)}, 1));
   Network twice = read(grid({cell(0, kDense), cell(1, link_to(0))}, 2));
   const Shape shape = Shape::of({2, 5});
-  ASSERT_TRUE(plain.prepare(shape) && twice.prepare(shape));
   const std::vector<double> x = seeded<double>("x", 10);
   EXPECT_EQ(run(twice, shape, x), run(plain, shape, run(plain, shape, x)));
 }
@@ -248,7 +245,6 @@ TEST(Links, a_cell_with_a_link_is_written_copied_and_morphed_as_one) {  // V-26
   const Shape shape = Shape::of({2, 5});
   Network copy = clone_network(network).value();
   EXPECT_EQ(dump_json(network_to_json(copy)), dump_json(spec));
-  ASSERT_TRUE(network.prepare(shape) && copy.prepare(shape));
   const std::vector<double> x = seeded<double>("x", 10);
   EXPECT_EQ(run(copy, shape, x), run(network, shape, x));
   ASSERT_TRUE(network.morph("layers.1", DType::int8));
@@ -274,11 +270,10 @@ TEST(Links, hooks_see_the_operation_and_then_the_link) {  // V-20, V-22
   } watch;
   Network network = read(kLinked);
   const Shape shape = Shape::of({2, 5});
-  ASSERT_TRUE(network.prepare(shape));
   network.each_layer([&](std::size_t cell, const std::string&, Layer& layer) {
     watch.names[&layer] = fmt::format("{}:{}", cell, layer.kind());
   });
-  const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+  const auto session = NetworkSession::create(network, shape, {1, std::nullopt, true}).value();
   session->watch(&watch);
   const std::vector<double> x = seeded<double>("x", 10);
   ASSERT_TRUE(session->forward({x.data(), shape, Element::f64}));
@@ -314,7 +309,6 @@ TEST(Links, a_skip_takes_what_the_named_cell_gave_also_where_that_cell_is_a_link
   Network twice = read(grid({cell(0, kDense), cell(1, link_to(0))}, 2));
   const Shape shape = Shape::of({2, 5});
   check_gradients(network, shape, "skip from a link");
-  ASSERT_TRUE(twice.prepare(shape));
   const std::vector<double> x = seeded<double>("x", 10);
   std::vector<double> expected = run(twice, shape, x);
   for (double& v : expected) v += v;
@@ -339,8 +333,9 @@ TEST(Links, prepare_refuses_what_a_skip_cannot_add) {  // V-06, V-31
   EXPECT_NE(message.find("skip of shape [2, 3], input of shape [2, 4]"), std::string::npos) << message;
   // A session may give other lengths than the ones that were checked.
   Network lengths = read(grid({cell(0, dense(5, 5)), cell(1, holding(dense(5, 5), 0))}, 2));
-  ASSERT_TRUE(lengths.prepare(Shape::of({2, 3, 5})));
-  EXPECT_EQ(run(lengths, Shape::of({1, 7, 5}), seeded<double>("x", 35)).size(), 35u);
+  const auto session = NetworkSession::create(lengths, Shape::of({2, 3, 5}), {1}).value();
+  const std::vector<double> longer = seeded<double>("x", 35);
+  EXPECT_EQ(session->forward({longer.data(), Shape::of({1, 7, 5}), Element::f64})->shape, Shape::of({1, 7, 5}));
   // Shared by a cell that runs before the one whose output is added: alone, and through another link.
   const auto spec = [&](int user) {
     return grid({cell(0, user == 0 ? link_to(3) : kDense), cell(1, kDense), cell(2, user == 2 ? link_to(3) : kDense),
@@ -359,7 +354,7 @@ TEST(Links, prepare_refuses_what_a_skip_cannot_add) {  // V-06, V-31
   Network later = read(spec(2));
   check_gradients(later, Shape::of({2, 5}), "a shared skip");
   Network steps = read(spec(0));
-  EXPECT_TRUE(steps.prepare_steps(Shape::of({2, 5})));
+  EXPECT_TRUE(StepPlan::create(steps, Shape::of({2, 5})));
 }
 
 // Statistics move once for every use of a shared layer, as they would in two calls.
@@ -368,8 +363,7 @@ TEST(Links, a_batchnorm_that_runs_twice_in_a_step_moves_its_statistics_twice) { 
   const Shape shape = Shape::of({4, 5});
   const std::vector<double> x = seeded<double>("x", 20);
   const auto train = [&](Network& network, const std::vector<double>& input) {
-    EXPECT_TRUE(network.prepare(shape));
-    const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+    const auto session = NetworkSession::create(network, shape, {1, std::nullopt, true}).value();
     const auto y = session->forward({input.data(), shape, Element::f64}, {.training = true});
     EXPECT_TRUE(y);
     return std::vector<double>(y->as<double>(), y->as<double>() + 20);
@@ -427,7 +421,6 @@ TEST(Spec, written_specs_are_a_fixed_point) {  // G-08, V-26, J-24
     EXPECT_EQ(*dump_canonical(once), *dump_canonical(twice));
     Network a = read(text), b = read(dump_json(once));
     const Shape shape = Shape::of({2, 5});
-    ASSERT_TRUE(a.prepare(shape) && b.prepare(shape)) << text;
     EXPECT_EQ(run(a, shape, seeded<double>("x", 10)), run(b, shape, seeded<double>("x", 10)));
   }
 }
@@ -440,7 +433,6 @@ TEST(Network, places_and_pass_through) {  // G-01, V-02, V-03, V-05, V-06, G-04
   ASSERT_TRUE(network.place({1, 0, 1, 0},
                             layer_from_json(*parse_json(R"({"type":"activation","activation":"relu"})")).value()));
   network.settings.activations = Element::f64;
-  ASSERT_TRUE(network.prepare(Shape::of({1, 3})));
   EXPECT_EQ(run(network, Shape::of({1, 3}), {-1, 0, 2}), (std::vector<double>{0, 0, 2}));
   std::string message;
   EXPECT_EQ(code_of(grid({cell(0, R"({"type":"dense","input_height":5,"output_height":4,"is_disabled":true})"),
@@ -455,18 +447,15 @@ TEST(Network, grafts) {  // G-18, V-39
   Network a = read(grid({cell(0, kDense)}, 1)), b = read(grid({cell(0, kDense)}, 1, R"("name":"other",)"));
   const Shape shape = Shape::of({2, 5});
   const std::vector<double> x = seeded<double>("x", 10);
-  ASSERT_TRUE(a.prepare(shape) && b.prepare(shape));
   const std::vector<double> fa = run(a, shape, x);
   auto residual = residual_graft(a);
   ASSERT_TRUE(residual) << residual.error().text();
-  ASSERT_TRUE(residual->prepare(shape));
   const std::vector<double> y = run(*residual, shape, x);
   for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], x[i] + fa[i]);
   const std::array<const Network*, 2> both{&a, &b};
   for (const bool share : {false, true}) {
     auto grafted = graft_networks(both, "add", share);
     ASSERT_TRUE(grafted) << grafted.error().text();
-    ASSERT_TRUE(grafted->prepare(shape));
     const std::vector<double> sum = run(*grafted, shape, x);
     for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(sum[i], fa[i] + fa[i]);
   }
@@ -512,7 +501,7 @@ TEST(Spec, the_example_of_the_specification_runs) {  // J-25
  {"z":0,"y":0,"x":1,"l":2,"type":"softmax","softmax_type":"entmax","entmax_alpha":1.5,"input_height":3}]})";
   auto result = network_from_json(std::string_view(text));
   ASSERT_TRUE(result) << result.error().text();
-  const auto session = NetworkSession::create(result->network, {1, std::nullopt, false}).value();
+  const auto session = NetworkSession::create(result->network, Shape::of({2, 8}), {1, std::nullopt, false}).value();
   const std::vector<float> x(16, 0.25f);
   const auto y = session->forward({x.data(), Shape::of({2, 8})});
   ASSERT_TRUE(y) << y.error().text();

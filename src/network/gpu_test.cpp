@@ -44,7 +44,7 @@ Outcome run_on(Device* device, const GoldenLayer& layer, DType dtype, bool backw
   EXPECT_TRUE(network) << network.error().text();
   NetworkSessionOptions options;
   options.threads = 2, options.device = device, options.backward = backward;
-  auto session = NetworkSession::create(*network, options);
+  auto session = NetworkSession::create(*network, Shape::create(layer.input).value(), options);
   if (!session) {
     out.error = std::move(session).error();
     return out;
@@ -122,9 +122,9 @@ TEST(GpuNetworks, a_step_mesh_that_computes_in_f64_is_refused_by_name) {
   LOOM_NEEDS_GPU_DEVICE(device);
   Network network = network_of(
       R"({"activations":"float64","default_dtype":"float64","layers":[{"type":"dense","input_height":5,"output_height":4}]})");
-  ASSERT_TRUE(network.initialise() && network.prepare_steps(Shape::of({3, 5})));
-  EXPECT_TRUE(StepMesh::create(network, {.threads = 1}));
-  const auto mesh = StepMesh::create(network, {.threads = 1, .device = device});
+  ASSERT_TRUE(network.initialise());
+  EXPECT_TRUE(StepMesh::create(network, Shape::of({3, 5}), {.threads = 1}));
+  const auto mesh = StepMesh::create(network, Shape::of({3, 5}), {.threads = 1, .device = device});
   ASSERT_FALSE(mesh);
   EXPECT_EQ(mesh.error().code, Code::Unsupported);
   EXPECT_NE(mesh.error().text().find("f64"), std::string::npos) << mesh.error().text();
@@ -138,9 +138,9 @@ TEST(GpuNetworks, a_pass_that_ends_early_leaves_no_error_for_the_next_one) {
       {"type":"dense","input_height":4,"output_height":3,"dtype":"int32"}]})");
   Network other = network_of(R"({"layers":[{"type":"dense","input_height":3,"output_height":4}]})");
   const Shape ids = Shape::of({2, 3});
-  ASSERT_TRUE(refused.initialise() && refused.prepare(ids) && other.initialise() && other.prepare(ids));
-  const auto first = NetworkSession::create(refused, {.threads = 1, .device = device}),
-             second = NetworkSession::create(other, {.threads = 1, .device = device});
+  ASSERT_TRUE(refused.initialise() && other.initialise());
+  const auto first = NetworkSession::create(refused, ids, {.threads = 1, .device = device}),
+             second = NetworkSession::create(other, ids, {.threads = 1, .device = device});
   ASSERT_TRUE(first && second);
   const std::vector<float> none{1, 2, 900, 3, 4, 5}, x{1, 2, 3, 4, 5, 6};
   const auto ended = (*first)->forward_host({none.data(), ids});

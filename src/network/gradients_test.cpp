@@ -86,9 +86,7 @@ class Difference {
       ASSERT_TRUE(w.set(std::span<const double>(values)));
     });
     shape_ = Shape::create(case_.input).value();
-    const auto prepared = network_->prepare(shape_);
-    ASSERT_TRUE(prepared) << prepared.error().text();
-    session_ = NetworkSession::create(*network_, {1, std::nullopt, true}).value();
+    session_ = NetworkSession::create(*network_, shape_, {1, std::nullopt, true}).value();
     values_ = seeded<double>(case_.name + "/x", shape_.elements());
     for (double& v : values_) {
       v = case_.ids == 0 ? v * case_.scale : std::floor((v + 1) / 2 * static_cast<double>(case_.ids));
@@ -314,8 +312,7 @@ TEST(Gradients, sign_and_step_take_the_straight_through_slope) {  // L-12
       const std::string spec = R"({"layers":[{"type":"activation",)" + ste + R"("activation":")" + activation + "\"}]}";
       Network network = network_from_json(std::string_view(spec)).value().network;
       ASSERT_TRUE(network.initialise());
-      ASSERT_TRUE(network.prepare(shape));
-      const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+      const auto session = NetworkSession::create(network, shape, {1, std::nullopt, true}).value();
       const ConstView y = session->forward({x.data(), shape}).value();
       for (std::size_t i = 0; i < x.size(); ++i)
         EXPECT_EQ(y.as()[i], x[i] >= 0 ? 1.0f : activation == "sign" ? -1.0f : 0.0f) << x[i];
@@ -331,7 +328,6 @@ TEST(Gradients, a_binary_cell_with_signs_has_the_gradients_of_its_window) {  // 
       R"({"layers":[{"type":"dense","input_height":3,"output_height":2,"activation":"sign","bias":true,"dtype":"binary"}]})";
   Network network = network_from_json(std::string_view(spec)).value().network;
   ASSERT_TRUE(network.initialise());
-  ASSERT_TRUE(network.prepare(Shape::of({2, 3})));
   std::vector<float> w(6);
   network.visit_weights([&](const std::string&, Weight& weight, Layer&) {
     const std::vector<float> values = weight.shape().rank() == 1
@@ -341,7 +337,7 @@ TEST(Gradients, a_binary_cell_with_signs_has_the_gradients_of_its_window) {  // 
     if (weight.shape().rank() == 2) weight.decode(0, 6, w.data());
   });
   const std::vector<float> x = {0.5f, -0.25f, 1, 2, -1, 0.5f}, dy = {1, -2, 3, 0.5f};
-  const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+  const auto session = NetworkSession::create(network, Shape::of({2, 3}), {1, std::nullopt, true}).value();
   ASSERT_TRUE(session->forward({x.data(), Shape::of({2, 3})}));
   const ConstView dx = session->backward({dy.data(), Shape::of({2, 2})}).value();
   std::vector<float> g(4), dw(6), db(2), want(6);

@@ -47,9 +47,9 @@ Json network_of(const Json& graph, std::size_t layers = 1) {
   for (std::size_t i = 0; i < layers; ++i) spec["layers"].push_back({{"type", "graph"}, {"graph", graph}});
   return spec;
 }
-Result<void> prepared(const Json& spec) {
+Result<std::shared_ptr<const ForwardPlan>> planned(const Json& spec) {
   LOOM_TRY(SpecResult read, network_from_json(spec));
-  return read.network.prepare(Shape::of({1, 2}));
+  return ForwardPlan::create(read.network, Shape::of({1, 2}));
 }
 Json ints(std::initializer_list<std::int64_t> values) { return {{"ints", Json(std::vector<std::int64_t>(values))}}; }
 
@@ -113,7 +113,7 @@ TEST(GraphFolding, MoreWorkOnConstantsThanTheBudgetIsRefusedAtOnce) {
   for (const Hostile& hostile : hostile_graphs()) {
     SCOPED_TRACE(hostile.what);
     const auto begun = std::chrono::steady_clock::now();
-    const auto done = prepared(network_of(hostile.graph));
+    const auto done = planned(network_of(hostile.graph));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, Code::LimitExceeded) << done.error().text();
@@ -147,7 +147,7 @@ TEST(GraphFolding, ThePlannerCountsAtLeastTheMultiplyAddsOfTheTextbook) {
   for (const auto& [work, graph] : graphs) {
     SCOPED_TRACE(dump_json(graph["nodes"]));
     const graph::FoldingBudget budget;
-    EXPECT_TRUE(prepared(network_of(graph)));
+    EXPECT_TRUE(planned(network_of(graph)));
     const double counted = GraphWork::of(graph);
     EXPECT_LE(counted, static_cast<double>(budget.spent()));
     EXPECT_EQ(counted, work);
@@ -157,8 +157,8 @@ TEST(GraphFolding, ThePlannerCountsAtLeastTheMultiplyAddsOfTheTextbook) {
 // The budget is one for all graphs of a network.
 TEST(GraphFolding, GraphsOfOneNetworkShareABudget) {
   const Json graph = folding_graph({1024, 1024}, {1}, Json::array({node("MatMul", {"k", "k"}, "z")}));
-  EXPECT_TRUE(prepared(network_of(graph)));
-  const auto many = prepared(network_of(graph, 40));
+  EXPECT_TRUE(planned(network_of(graph)));
+  const auto many = planned(network_of(graph, 40));
   ASSERT_FALSE(many);
   EXPECT_EQ(many.error().code, Code::LimitExceeded) << many.error().text();
 }

@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto begun = std::chrono::steady_clock::now();
   const double by_textbook = GraphWork::of(*given);
   auto spec = network_from_json(Json{{"layers", {{{"type", "graph"}, {"graph", *std::move(given)}}}}}, options);
-  const bool planned = spec && spec->network.prepare(Shape::of({1, 2}));
+  const bool planned = spec && ForwardPlan::create(spec->network, Shape::of({1, 2}));
   LOOM_ASSERT(budget.spent() <= budget.most());
   LOOM_ASSERT(!planned || by_textbook <= static_cast<double>(budget.most()));
   // A file of this size holds few constants: what is beyond this time was not counted.

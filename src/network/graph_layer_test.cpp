@@ -53,7 +53,7 @@ std::string one_node(const std::string& node, const std::string& constants = "",
 
 std::vector<float> output_of(const Network& network, const std::vector<float>& x, const Shape& shape,
                              const NetworkSessionOptions& options = {.threads = 1}) {
-  const auto session = NetworkSession::create(network, options);
+  const auto session = NetworkSession::create(network, shape, options);
   EXPECT_TRUE(session) << session.error().text();
   if (!session) return {};
   const auto y = (*session)->forward({x.data(), shape});
@@ -63,8 +63,8 @@ std::vector<float> output_of(const Network& network, const std::vector<float>& x
 
 Network prepared(const std::string& spec, const Shape& shape) {
   Network network = read(spec);
-  const auto done = network.prepare(shape);
-  EXPECT_TRUE(done) << done.error().text();
+  const auto plan = ForwardPlan::create(network, shape);
+  EXPECT_TRUE(plan) << plan.error().text();
   return network;
 }
 
@@ -110,7 +110,7 @@ TEST(Graph, sessions_share_a_graph_and_its_plans) {  // L-170
   std::atomic<int> wrong{0};
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([&, t] {
-      const auto session = NetworkSession::create(network, {.threads = 1}).value();
+      const auto session = NetworkSession::create(network, shape, {.threads = 1}).value();
       for (std::size_t n = 0; n < 60; ++n) {  // more shapes than a layer keeps plans for
         const std::size_t rows = 1 + (n + static_cast<std::size_t>(t)) % 4 + 10 * (n % 5);
         std::vector<float> some;
@@ -148,7 +148,7 @@ TEST(Graph, tensors_keep_the_types_of_the_graph_whatever_the_network_computes_in
   ASSERT_EQ(y.size(), 9u);
   EXPECT_TRUE(std::equal(y.begin(), y.begin() + 3, y.begin() + 6)) << "cut towards zero";
   const Network wide = prepared(list_of({ids}, R"("activations":"float64",)"), shape);
-  const auto session = NetworkSession::create(wide, {.threads = 1}).value();
+  const auto session = NetworkSession::create(wide, shape, {.threads = 1}).value();
   const double x[] = {6, 0, 6.75};
   const auto z = session->forward({x, shape, Element::f64});
   ASSERT_TRUE(z) << z.error().text();
@@ -210,7 +210,7 @@ TEST(Graph, CellsAfterAGraphLearnAndThoseBeforeItDo) {
   const NetworkSessionOptions learns{.threads = 1, .backward = true, .input_gradient = false};
   const auto gradient = [&](const Network& network, const std::vector<float>& input, const Shape& in,
                             std::string_view path) {
-    const auto session = NetworkSession::create(network, learns);
+    const auto session = NetworkSession::create(network, in, learns);
     EXPECT_TRUE(session) << session.error().text();
     const auto y = (*session)->forward({input.data(), in});
     EXPECT_TRUE(y) << y.error().text();
@@ -243,7 +243,7 @@ TEST(Graph, CellsAfterAGraphLearnAndThoseBeforeItDo) {
   });
   EXPECT_EQ(gradient(before, x, shape, "layers.2.weight").size(), 12u);
   // There is a gradient of the input too, and one inside a container.
-  EXPECT_TRUE(NetworkSession::create(both, {.threads = 1, .backward = true}).value()->prepare(shape));
+  EXPECT_TRUE(NetworkSession::create(both, shape, {.threads = 1, .backward = true}).value()->prepare(shape));
   const Network inside = prepared(
       list_of({R"({"type":"sequential","sequential_layers":[)" + dense(5, 5) + "," + gated(5, 3) + "]}"}), shape);
   EXPECT_EQ(gradient(inside, x, shape, "layers.0.sequential_layers.0.weight").size(), 25u);
@@ -252,7 +252,7 @@ TEST(Graph, CellsAfterAGraphLearnAndThoseBeforeItDo) {
       prepared(list_of({dense(5, 5), one_node(R"({"op":"CumSum","name":"c","inputs":["x","a"],"outputs":["y"]})",
                                               R"({"name":"a","type":"int64","shape":[],"values":[1]})", "[-1,5]")}),
                shape);
-  const auto refused = NetworkSession::create(sorted, learns).value()->prepare(shape);
+  const auto refused = NetworkSession::create(sorted, shape, learns).value()->prepare(shape);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::Unsupported);
   EXPECT_EQ(refused.error().text(), "/layers/1: no gradient passes through CumSum \"c\"");
@@ -264,9 +264,8 @@ constexpr const char* kAll = R"(,"train_weights":["*"])";
 std::map<std::string, std::vector<float>> learned(const Network& network, const std::vector<float>& x,
                                                   const Shape& sample, const std::vector<float>& dy,
                                                   const std::vector<std::size_t>& parts, int threads = 1) {
-  const auto session =
-      NetworkSession::create(network, {.threads = threads, .backward = true, .input_gradient = false, .batches = true})
-          .value();
+  const NetworkSessionOptions options{.threads = threads, .backward = true, .input_gradient = false, .batches = true};
+  const auto session = NetworkSession::create(network, Network::with_batch(sample, 1), options).value();
   std::size_t first = 0, outputs = 0;
   for (const std::size_t part : parts) {
     std::vector<std::size_t> extents{part};
@@ -388,7 +387,7 @@ TEST(Graph, GradientsFollowTheWeights) {
 TEST(Graph, a_device_that_hides_values_runs_none) {  // L-172
   const Network network = prepared(list_of({dense(5, 5), gated(5, 4)}), Shape::of({2, 5}));
   test::NullDevice device;
-  const auto session = NetworkSession::create(network, {.threads = 1, .device = &device});
+  const auto session = NetworkSession::create(network, Shape::of({2, 5}), {.threads = 1, .device = &device});
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().text(),
             "/layers/1: graph runs on the CPU and on graphics cards: its operations look at values");
@@ -400,7 +399,7 @@ TEST(Graph, a_device_that_hides_values_runs_none) {  // L-172
 std::vector<float> bits_on(Device* device, const Network& network, const std::vector<float>& x, const Shape& shape,
                            int threads, bool learns) {
   const auto session = NetworkSession::create(
-      network, {.threads = threads, .backward = learns, .input_gradient = false, .device = device});
+      network, shape, {.threads = threads, .backward = learns, .input_gradient = false, .device = device});
   EXPECT_TRUE(session) << session.error().text();
   const auto placed = [&](std::span<const float> values) {
     Memory memory = Memory::create(device, values.size() * sizeof(float)).value();
@@ -509,7 +508,7 @@ TEST(Graph, new_values_of_weights_count_in_the_next_run) {  // L-173
   const Shape shape = Shape::of({3, 5});
   const Network network = prepared(list_of({gated(5, 4)}), shape);
   const std::vector<float> x = seeded<float>("x", 15);
-  const auto session = NetworkSession::create(network, {.threads = 1}).value();
+  const auto session = NetworkSession::create(network, shape, {.threads = 1}).value();
   const auto run = [&] {
     const auto y = session->forward({x.data(), shape});
     EXPECT_TRUE(y) << y.error().text();
@@ -518,7 +517,7 @@ TEST(Graph, new_values_of_weights_count_in_the_next_run) {  // L-173
   const std::vector<float> before = run();
   auto copy = clone_network(network);
   ASSERT_TRUE(copy) << copy.error().text();
-  ASSERT_TRUE(copy->prepare(shape));
+  ASSERT_TRUE(copy->settle());
   const auto set = [&](const Network& to, float value) {
     to.visit_weights([&](const std::string&, Weight& w, const Layer&) {
       ASSERT_TRUE(w.set(std::span<const float>(std::vector<float>(w.elements(), value))));
@@ -541,8 +540,7 @@ TEST(Graph, the_step_mesh_ticks_one_like_any_other_cell) {  // L-170
   const Shape shape = Shape::of({2, 5});
   const std::string spec = list_of({gated(5, 5), dense(5, 3)});
   Network network = read(spec);
-  ASSERT_TRUE(network.prepare_steps(shape));
-  const auto mesh = StepMesh::create(network, {.threads = 2});
+  const auto mesh = StepMesh::create(network, shape, {.threads = 2});
   ASSERT_TRUE(mesh) << mesh.error().text();
   StepState state = (*mesh)->create_state().value();
   const std::vector<float> x = seeded<float>("x", 10);

@@ -25,8 +25,7 @@ std::string list_of(const std::string& layers, const std::string& more = "") {
 }
 // Digest of an output, the input's gradient and the weights' gradients.
 std::string digest(Network& network, const Shape& shape, int threads, Isa isa) {
-  EXPECT_TRUE(network.prepare(shape));
-  const auto session = NetworkSession::create(network, {threads, isa, true}).value();
+  const auto session = NetworkSession::create(network, shape, {threads, isa, true}).value();
   const std::vector<float> x = seeded<float>("x", shape.elements());
   const auto y = session->forward({x.data(), shape});
   EXPECT_TRUE(y) << y.error().text();
@@ -106,8 +105,7 @@ TEST(Network, a_flat_vector_is_refused_where_the_layer_wants_axes) {  // V-12, G
   };
   for (const auto& [layer, shape] : cases) {
     Network network = read(list_of(layer));
-    ASSERT_TRUE(network.prepare(shape)) << layer;
-    const auto session = NetworkSession::create(network, {.threads = 1}).value();
+    const auto session = NetworkSession::create(network, shape, {.threads = 1}).value();
     const std::vector<float> x = seeded<float>("x", shape.elements());
     ASSERT_TRUE(session->forward({x.data(), shape})) << layer;
     for (const Shape& flat : {Shape::of({shape.elements()}), Shape::of({1, shape.elements()})}) {
@@ -125,10 +123,9 @@ TEST(Network, forwards_of_one_network_side_by_side_are_those_in_a_row) {  // G-3
     {"type":"dense","input_height":16,"output_height":8,"dtype":"int8"})",
       R"("seed":4,)"));
   const Shape shape = Shape::of({2, 9, 32});
-  ASSERT_TRUE(network.prepare(shape));
   constexpr std::size_t kThreads = 4, kCalls = 200;
   const auto run = [&](std::size_t first, std::size_t count, std::vector<std::vector<float>>& to) {
-    const auto session = NetworkSession::create(network, {.threads = 1}).value();
+    const auto session = NetworkSession::create(network, shape, {.threads = 1}).value();
     for (std::size_t i = first; i < first + count; ++i) {
       const std::vector<float> x = seeded<float>(fmt::format("call {}", i), shape.elements());
       const auto y = session->forward({x.data(), shape});
@@ -150,11 +147,10 @@ TEST(Softmax, gumbel_draws_follow_the_probabilities_within_4_sigma) {  // G-40
   Network network = read(
       list_of(R"({"type":"softmax","softmax_type":"gumbel","gumbel_hard":true,"temperature":0.7})", R"("seed":12,)"));
   const Shape shape = Shape::of({kDraws, kClasses});
-  ASSERT_TRUE(network.prepare(shape));
   const double logits[kClasses] = {0, 1, -1, 2, 0.5, -3};
   std::vector<float> x;
   for (std::size_t i = 0; i < kDraws; ++i) x.insert(x.end(), logits, logits + kClasses);
-  const auto session = NetworkSession::create(network, {.threads = 1}).value();
+  const auto session = NetworkSession::create(network, shape, {.threads = 1}).value();
   const auto y = session->forward({x.data(), shape}, {.training = true});
   ASSERT_TRUE(y);
   double counts[kClasses] = {}, total = 0;
@@ -178,10 +174,9 @@ TEST(LayerNorm, noise_round_a_mean_of_ten_thousand) {  // G-43, L-90
     Network network = read(list_of(fmt::format(R"({{"type":"{}","input_height":{}{}}})", kind, is_layer ? kWidth : 1,
                                                std::string_view(kind) == "groupnorm" ? R"(,"num_groups":1)" : "")));
     const Shape shape = is_layer ? Shape::of({1, kWidth}) : Shape::of({1, 1, kWidth});
-    ASSERT_TRUE(network.prepare(shape)) << kind;
     std::vector<float> x = seeded<float>("noise", kWidth);
     for (float& v : x) v = 1e4f + v;
-    const auto session = NetworkSession::create(network, {.threads = 1}).value();
+    const auto session = NetworkSession::create(network, shape, {.threads = 1}).value();
     const auto y = session->forward({x.data(), shape}, {.training = true});
     ASSERT_TRUE(y) << kind;
     double mean = 0, variance = 0, shift = 0;
@@ -207,10 +202,9 @@ TEST(Parallel, the_balance_loss_by_hand) {  // V-37
       "filter_gate":{"type":"dense","input_height":3,"output_height":3,"weights":{"weight":[1,0,0,0,1,0,0,0,1]}},
       "parallel_branches":[{"type":"dense","input_height":3,"output_height":2},{"type":"dense","input_height":3,"output_height":2},{"type":"dense","input_height":3,"output_height":2}]})"));
     const Shape shape = Shape::of({4, 3});
-    ASSERT_TRUE(network.prepare(shape));
     // logits: the gate is the identity; tops 0, 0, 1, 0
     const std::vector<float> x = {2, 0, 1, 3, 1, 0, 0, 2, 1, 1, 0, 0.5f};
-    const auto session = NetworkSession::create(network, {.threads = 1}).value();
+    const auto session = NetworkSession::create(network, shape, {.threads = 1}).value();
     ASSERT_TRUE(session->forward({x.data(), shape}));
     double mean[3] = {};
     for (std::size_t r = 0; r < 4; ++r) {
@@ -240,8 +234,7 @@ TEST(Parallel, backward_runs_no_branch_again) {  // V-38, G-13
     widths.replace(widths.find('%'), 1, mode.find("concat") != mode.npos ? "3" : "5");
     Network network = read(list_of(R"({"type":"parallel",)" + mode + widths + "}"));
     const Shape shape = Shape::of({4, 4});
-    ASSERT_TRUE(network.prepare(shape)) << mode;
-    const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+    const auto session = NetworkSession::create(network, shape, {1, std::nullopt, true}).value();
     const std::vector<float> x = seeded<float>("x", 16), dy = seeded<float>("dy", 64);
     Counts counts;
     session->watch(&counts);
@@ -282,11 +275,10 @@ TEST(Conv, a_declared_output_is_a_crop) {  // S-04, L-40
       Network whole = read(list_of(layer + "}", R"("seed":3,)")),
               part = read(list_of(layer + c.declared + "}", R"("seed":3,)"));
       const std::vector<float> x = seeded<float>("x", c.input.elements());
-      ASSERT_TRUE(whole.prepare(c.input) && part.prepare(c.input));
-      EXPECT_EQ(whole.shape_after(0).text(), c.whole.text());
-      ASSERT_EQ(part.shape_after(0).text(), c.cropped.text());
-      const auto a = NetworkSession::create(whole, {1, std::nullopt, true}).value(),
-                 b = NetworkSession::create(part, {1, std::nullopt, true}).value();
+      const auto a = NetworkSession::create(whole, c.input, {1, std::nullopt, true}).value(),
+                 b = NetworkSession::create(part, c.input, {1, std::nullopt, true}).value();
+      EXPECT_EQ(a->plan()->shape_after(0).text(), c.whole.text());
+      ASSERT_EQ(b->plan()->shape_after(0).text(), c.cropped.text());
       const auto y = a->forward({x.data(), c.input}), z = b->forward({x.data(), c.input});
       ASSERT_TRUE(y && z);
       // dy of the whole output is that of the crop, and 0 elsewhere.
@@ -309,7 +301,7 @@ TEST(Conv, a_declared_output_is_a_crop) {  // S-04, L-40
                  *dv = static_cast<const float*>(b->gradients().of(v));
       for (std::size_t i = 0; i < w.elements(); ++i) ASSERT_NEAR(dw[i], dv[i], 1e-5f) << i;
       Network larger = read(list_of(layer + R"(,"output_height":20})"));
-      EXPECT_EQ(larger.prepare(c.input).error().code, Code::ShapeMismatch);
+      EXPECT_EQ(ForwardPlan::create(larger, c.input).error().code, Code::ShapeMismatch);
     }
 }
 

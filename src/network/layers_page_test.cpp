@@ -121,7 +121,7 @@ TEST(LayersPage, its_examples_run) {  // J-25
     ASSERT_TRUE(read->network.settings.input_shape) << spec;
     const Shape shape = read->network.with_batch(*read->network.settings.input_shape, 1);
     const std::vector<float> x(shape.elements(), 1.0f);  // token ids too
-    const auto session = NetworkSession::create(read->network, {.threads = 1});
+    const auto session = NetworkSession::create(read->network, read->plans.forward, {.threads = 1});
     ASSERT_TRUE(session) << session.error().text();
     const auto y = (*session)->forward({x.data(), shape});
     EXPECT_TRUE(y) << spec << y.error().text();

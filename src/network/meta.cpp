@@ -24,22 +24,21 @@ struct Target {
   Shape input, output;
 };
 
-// Prepares the network as it was, and what its cells read then.
-struct Preparation {
-  std::function<Result<void>(Network&)> prepare;
-  std::function<Shape(const Network&, std::size_t)> input_of, output_of;
+// Plans the network as its driver does, and knows what its cells read by the last plan.
+struct Planner {
+  std::function<Result<void>()> plan;
+  std::function<Shape(std::size_t)> input_of, output_of;
 };
 
 Result<Target> target_of(const Network& network, const MetaRule& rule, Metacognition& asking, std::size_t cell,
-                         const std::string& place, const MetaState& state, const Preparation& as) {
+                         const std::string& place, const MetaState& state, const Planner& as) {
   if (rule.self_only) return Target{&asking, cell, place + ".meta_observed_layer", state.input, state.output};
   if (!(rule.param >= 0 && rule.param < 65536))
     return fail(Code::OutOfRange, "cell (0,0,{},0) is outside the grid", rule.param);
   LOOM_TRY(const std::size_t index, network.index_of({0, 0, static_cast<std::size_t>(rule.param), 0}));
   Layer* layer = network.cell(index).front();
   if (layer == nullptr) return fail(Code::LinkToEmpty, "{} is empty", network.place_text(index));
-  Target t{layer_as<Metacognition>(*layer), index, Network::path(index), as.input_of(network, index),
-           as.output_of(network, index)};
+  Target t{layer_as<Metacognition>(*layer), index, Network::path(index), as.input_of(index), as.output_of(index)};
   if (t.holder != nullptr) t.place += ".meta_observed_layer";
   return t;
 }
@@ -122,7 +121,7 @@ bool is_adapted(const Network& network, const Target& target) {
 }
 
 // Another layer in the target's place, if the network runs with it.
-Result<void> replace(Network& network, const MetaRule& rule, const Target& target, const Preparation& as) {
+Result<void> replace(Network& network, const MetaRule& rule, const Target& target, const Planner& as) {
   if (is_adapted(network, target)) return fail(Code::Unsupported, "a layer inside a lora keeps its place");
   const Layer& old = current(network, target);
   Json spec = spec_of(rule.command, rule.param, target.input, target.output);
@@ -136,14 +135,14 @@ Result<void> replace(Network& network, const MetaRule& rule, const Target& targe
                 target.output.text());
   LOOM_TRY_VOID(initialise_weights(target.place, *layer, network.settings.seed));
   LOOM_TRY(Cell before, exchange(network, target, std::move(layer)));
-  auto prepared = as.prepare(network);
-  if (prepared) return {};
+  auto planned = as.plan();
+  if (planned) return {};
   LOOM_TRY_VOID(exchange(network, target, std::move(before)));
-  LOOM_TRY_VOID(as.prepare(network));
-  return prepared;
+  LOOM_TRY_VOID(as.plan());
+  return planned;
 }
 
-Result<void> apply(Network& network, const MetaRule& rule, const Target& target, const Preparation& as) {
+Result<void> apply(Network& network, const MetaRule& rule, const Target& target, const Planner& as) {
   if (rule.command == MetaCommand::Morph) {
     if (target.holder != nullptr) return morph_by_number(target.holder->observed(), rule.param);
     LOOM_TRY(Layer* const layer, network.layer_at(target.cell));
@@ -178,10 +177,9 @@ void take_wishes(const Network& network, std::span<MetaState> metas, std::vector
   });
 }
 
-Result<std::vector<MetaEvent>> grant(Network& network, std::span<const Wish> wishes, const Preparation& as,
-                                     bool& changed) {
+Result<std::vector<MetaEvent>> grant(Network& network, std::span<const Wish> wishes, const Planner& as, bool& changed) {
   std::vector<MetaEvent> events;
-  if (!wishes.empty()) LOOM_TRY_VOID(as.prepare(network));  // targets are named by the shapes of this plan
+  if (!wishes.empty()) LOOM_TRY_VOID(as.plan());  // targets are named by the shapes of this plan
   for (const Wish& wish : wishes) {
     MetaEvent event{wish.place, wish.rule.command, wish.rule.param, "", ""};
     // The layer that asks may be gone: an earlier command may have replaced its container.
@@ -202,7 +200,7 @@ Result<std::vector<MetaEvent>> grant(Network& network, std::span<const Wish> wis
       event.refusal = std::move(done).error().text();
     events.push_back(std::move(event));
   }
-  if (changed) LOOM_TRY_VOID(as.prepare(network));
+  if (changed) LOOM_TRY_VOID(as.plan());
   return events;
 }
 
@@ -212,13 +210,16 @@ Result<std::vector<MetaEvent>> commit_meta(Network& network, NetworkSession& ses
   if (!session.runs(network)) return fail(Code::InvalidState, "the session runs another network");
   std::vector<Wish> wishes;
   take_wishes(network, session.metas(), wishes);
-  const Preparation as{
-      [&](Network& n) { return n.prepare(input); },
-      [&](const Network& n, std::size_t cell) { return cell == 0 ? input : n.plan()->shape_after(cell - 1); },
-      [](const Network& n, std::size_t cell) { return n.plan()->shape_after(cell); }};
+  std::shared_ptr<const ForwardPlan> plan;
+  const Planner as{[&]() -> Result<void> {
+                     LOOM_TRY(plan, ForwardPlan::create(network, input));
+                     return {};
+                   },
+                   [&](std::size_t cell) { return cell == 0 ? input : plan->shape_after(cell - 1); },
+                   [&](std::size_t cell) { return plan->shape_after(cell); }};
   bool changed = false;
   LOOM_TRY(auto events, grant(network, wishes, as, changed));
-  if (changed) LOOM_TRY_VOID(session.use_new_plan());
+  if (changed) LOOM_TRY_VOID(session.use_new_plan(plan));
   return events;
 }
 
@@ -229,14 +230,18 @@ Result<std::vector<MetaEvent>> commit_meta(Network& network, StepMesh& mesh, std
       return fail(Code::InvalidState, "commands are granted between two ticks of one step mesh");
   std::vector<Wish> wishes;
   for (StepState* state : states) take_wishes(network, state->metas(), wishes);
-  const Shape input = mesh.plan().input();
+  const Shape input = mesh.plan()->input();
+  std::shared_ptr<const StepPlan> plan;
   // A layer that takes the place of a link that feeds reads the predecessor alone.
-  const Preparation as{[&](Network& n) { return n.prepare_steps(input); },
-                       [](const Network& n, std::size_t cell) { return n.step_plan()->cells()[cell].source; },
-                       [](const Network& n, std::size_t cell) { return n.step_plan()->cells()[cell].output; }};
+  const Planner as{[&]() -> Result<void> {
+                     LOOM_TRY(plan, StepPlan::create(network, input));
+                     return {};
+                   },
+                   [&](std::size_t cell) { return plan->cells()[cell].source; },
+                   [&](std::size_t cell) { return plan->cells()[cell].output; }};
   bool changed = false;
   LOOM_TRY(auto events, grant(network, wishes, as, changed));
-  if (changed) LOOM_TRY_VOID(mesh.use_new_plan(states));
+  if (changed) LOOM_TRY_VOID(mesh.use_new_plan(plan, states));
   return events;
 }
 

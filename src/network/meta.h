@@ -20,13 +20,13 @@ struct MetaEvent {
 // Applies what rules asked for in the session's calls since the last commit, by execution order and rule, between two
 // forwards; drivers of training and stepping call it. A layer that a command makes has the shapes of the one it
 // replaces and is initialised by seed and path; a command whose target does not fit is refused and changes nothing. If
-// anything changed, the network is prepared again for `input`, a shape of calls, and the session takes that plan:
+// anything changed, the network is planned again for `input`, a shape of calls, and the session takes that plan:
 // gradients and recurrent states start again, histories and cooldowns stay. InvalidState unless the session runs this
 // network; no other session may run it meanwhile, and others refuse to run afterwards.
 Result<std::vector<MetaEvent>> commit_meta(Network& network, NetworkSession& session, const Shape& input);
 
 // Like commit_meta() between two ticks: what rules asked for in these states' ticks, in the order of the states, a rule
-// that fired in several of them once. If anything changed, the network is prepared again for steps and the mesh takes
+// that fired in several of them once. If anything changed, the network is planned again for steps and the mesh takes
 // that plan (StepMesh::use_new_plan): these are all of its states. InvalidState unless the mesh runs this network and
 // no tick is pending.
 Result<std::vector<MetaEvent>> commit_meta(Network& network, StepMesh& mesh, std::span<StepState* const> states);

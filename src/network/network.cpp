@@ -5,8 +5,6 @@
 
 #include "layers/adapter.h"
 #include "layers/lora/lora.h"
-#include "network/plan/forward_plan.h"
-#include "network/plan/step_plan.h"
 
 namespace loom {
 
@@ -52,7 +50,6 @@ Result<void> Network::place(const Address& address, LayerPtr layer) {
 void Network::edit() {
   structure_ = edits_ = next_number();
   is_settled_ = false;
-  plan_.reset(), step_plan_.reset();
   for (Weight* w : ties_) w->untie();  // their tables may be what is replaced
   ties_.clear();
 }
@@ -193,14 +190,12 @@ struct Network::Kept {
   };
   std::uint64_t edits;
   bool is_settled;
-  std::shared_ptr<const ForwardPlan> plan;
-  std::shared_ptr<const StepPlan> step_plan;
   std::vector<OfWeight> weights;
   std::vector<OfLayer> layers;
 };
 
 std::shared_ptr<const Network::Kept> Network::kept() const {
-  auto out = std::make_shared<Kept>(Kept{edits_, is_settled_, plan_, step_plan_, {}, {}});
+  auto out = std::make_shared<Kept>(Kept{edits_, is_settled_, {}, {}});
   each_layer([&](std::size_t, const std::string&, Layer& layer) {
     out->layers.push_back({&layer, layer.common.encoding.dtype});
     layer.visit_all_weights([&](Weight& w) {
@@ -213,7 +208,7 @@ std::shared_ptr<const Network::Kept> Network::kept() const {
 void Network::put_back(const Kept& kept) {
   for (const Kept::OfLayer& of : kept.layers) of.layer->common.encoding.dtype = of.dtype;
   for (const Kept::OfWeight& of : kept.weights) of.weight->put_back(of.values);
-  edits_ = kept.edits, is_settled_ = kept.is_settled, plan_ = kept.plan, step_plan_ = kept.step_plan;
+  edits_ = kept.edits, is_settled_ = kept.is_settled;
 }
 
 void Network::release_masters() {
@@ -248,31 +243,6 @@ Result<void> Network::settle() {
   }
   is_settled_ = true;
   return {};
-}
-
-Result<void> Network::prepare(const Shape& input) {
-  plan_.reset();
-  LOOM_TRY_VOID(settle());
-  LOOM_TRY(plan_, ForwardPlan::create(*this, input));
-  return {};
-}
-
-Result<void> Network::prepare_steps(const Shape& input) {
-  step_plan_.reset();
-  LOOM_TRY_VOID(settle());
-  LOOM_TRY(step_plan_, StepPlan::create(*this, input));
-  return {};
-}
-
-const Shape& Network::prepared_input() const { return plan_ != nullptr ? plan_->input() : step_plan_->input(); }
-
-const Shape& Network::shape_after(std::size_t index) const {
-  return plan_ != nullptr ? plan_->shape_after(index) : step_plan_->cells()[index].output;
-}
-
-Result<Shape> Network::output_shape(const Shape& input, std::size_t begin, std::size_t end) const {
-  if (plan_ == nullptr) return fail(Code::InvalidState, "the network has no plan of forward passes: call prepare()");
-  return plan_->output_shape(input, begin, end);
 }
 
 void Network::each_layer(const std::function<void(std::size_t, const std::string&, Layer&)>& visit) const {

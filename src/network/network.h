@@ -2,7 +2,7 @@
 // A network is a place: a grid of cells addressed (z, y, x, l), flat index ((z * rows + y) * cols + x) *
 // layers_per_cell + l. Cells are visited in ascending index; empty and disabled cells pass their input through.
 // It holds the topology, settings and weights and is constant for every session. Shapes, resolved links and needs for
-// state are in plans (network/plan), of which a network may have any number until it is edited.
+// state are in plans (network/plan): a network may have any number of them, knows none, and each holds until an edit.
 
 #include <cstdint>
 #include <memory>
@@ -46,9 +46,6 @@ struct Cell {
   Layer* operation() const { return link != nullptr && !link->feeds() ? &link->share : layer.get(); }
 };
 
-class ForwardPlan;
-class StepPlan;
-
 // The place of a cell in errors: "/layers/3" in a plain list, "/layers/0,1,0,2" in a grid.
 Steps steps_of(const GridSize& size, std::size_t index);
 
@@ -63,7 +60,7 @@ class Network {
   Result<std::size_t> index_of(const Address& address) const;
   Address address_of(std::size_t index) const;
   Result<void> place(const Address& address, LayerPtr layer);
-  // Like place(); returns the cell that was replaced. prepare() follows.
+  // Like place(); returns the cell that was replaced. Other plans follow.
   Cell exchange(std::size_t index, Cell cell);
   // Call this before a change of layers or links: ties end, and sessions of the plans made so far refuse to run.
   void edit();
@@ -98,13 +95,13 @@ class Network {
   // Like morph_all(), for one layer and all below it (morph_layer()).
   Result<void> morph(std::string_view path, DType dtype);
   void release_masters();
-  // Types, plans and what learns as they are. Until put_back() the network keeps its layers and values: an operation
+  // Types and what learns as they are. Until put_back() the network keeps its layers and values: an operation
   // that fails halfway leaves no trace.
   struct Kept;
   std::shared_ptr<const Kept> kept() const;
   void put_back(const Kept& kept);
-  // Adds every enabled adapter to its matrix's master and removes it (engine L-141). This is an edit, so prepare()
-  // follows. InvalidState for weights without values and those that are tied.
+  // Adds every enabled adapter to its matrix's master and removes it (engine L-141). This is an edit, so other
+  // plans follow. InvalidState for weights without values and those that are tied.
   Result<void> merge_adapters();
   // Shares the tables that `tied_to` asks for (engine L-102); settle() does so too. NotFound, LinkToEmpty, OutOfRange,
   // InvalidConfig when the target is no embedding, ShapeMismatch; the message begins with the layer's path.
@@ -112,20 +109,6 @@ class Network {
   // Shares tables and gives layers their random sites, which plans expect after an edit. Errors of resolve_ties().
   Result<void> settle();
   bool is_settled() const { return is_settled_; }
-
-  // settle(), and a ForwardPlan that new sessions take: plan(). Errors of both.
-  Result<void> prepare(const Shape& input);
-  // Like prepare(), for the step mesh: step_plan().
-  Result<void> prepare_steps(const Shape& input);
-  // The last plans that were made; null after an edit or an error.
-  const std::shared_ptr<const ForwardPlan>& plan() const { return plan_; }
-  const std::shared_ptr<const StepPlan>& step_plan() const { return step_plan_; }
-  // Returns whether shapes are known from one of the plans.
-  bool is_prepared() const { return plan_ != nullptr || step_plan_ != nullptr; }
-  const Shape& prepared_input() const;
-  const Shape& shape_after(std::size_t index) const;
-  // ForwardPlan::output_shape() of plan(); InvalidState without one.
-  Result<Shape> output_shape(const Shape& input, std::size_t begin, std::size_t end) const;
 
   // visit(3, "layers.3.sequential_layers.0", layer), ascending; a cell's link comes before the cell's own layer, at the
   // same path.
@@ -150,8 +133,6 @@ class Network {
   std::vector<Weight*> ties_;  // weights that share a table
   bool is_settled_ = false;
   std::uint64_t structure_ = next_number(), edits_ = structure_;
-  std::shared_ptr<const ForwardPlan> plan_;
-  std::shared_ptr<const StepPlan> step_plan_;
 };
 
 // Every matrix and typed vector of a layer and of those below it to another type (engine D-21), without a change of the

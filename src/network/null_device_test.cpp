@@ -23,7 +23,7 @@ void run_on(test::NullDevice& device, const GoldenLayer& layer, DType dtype, con
   NetworkSessionOptions options;
   options.threads = 2, options.backward = true, options.tween = pass.rules,
   options.carries_targets = pass.rules != nullptr, options.device = &device;
-  auto session = NetworkSession::create(*network, options);
+  auto session = NetworkSession::create(*network, Shape::create(layer.input).value(), options);
   ASSERT_TRUE(session) << session.error().text();
   const Element element = network->settings.activations;
   const auto on_device = [&](const Shape& shape) {

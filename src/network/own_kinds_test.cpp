@@ -42,8 +42,7 @@ std::vector<std::byte> bytes_of_view(const V& v) {
 
 Left run(Network& network, const Shape& input, const NetworkSessionOptions& options, const PassExtras& extras = {}) {
   Left left;
-  EXPECT_TRUE(network.prepare(input));
-  auto session = NetworkSession::create(network, options);
+  auto session = NetworkSession::create(network, input, options);
   EXPECT_TRUE(session) << session.error().text();
   const Element element = network.settings.activations;
   std::vector<std::byte> x, dy;
@@ -123,8 +122,7 @@ TEST(OwnKinds, every_op_has_one_result_on_any_threads_and_instruction_set) {
   // Without the gradient of the input, the gradients of weights have the same bits.
   options.input_gradient = false;  // work that only the input's gradient needs is left out
   const Left weights_alone = [&] {
-    EXPECT_TRUE(network.prepare(input));
-    auto session = NetworkSession::create(network, options).value();
+    auto session = NetworkSession::create(network, input, options).value();
     const auto x = seeded<float>("x", input.elements());
     const auto y = session->forward({x.data(), input, Element::f32}, extras);
     const auto dy = seeded<float>("dy", y->shape.elements());
@@ -146,8 +144,7 @@ TEST(OwnKinds, part_of_a_batch_has_the_bits_of_the_whole) {
   Network network = read(R"({"seed":3,"layers":[{"type":"own_everything","width":6}]})");
   const Shape whole = Shape::of({32, 3, 6}), part = Shape::of({16, 3, 6});
   const auto x = seeded<float>("x", whole.elements());
-  ASSERT_TRUE(network.prepare(whole));
-  auto session = NetworkSession::create(network, {1}).value();
+  auto session = NetworkSession::create(network, whole, {1}).value();
   PassExtras extras;
   extras.training = true;
   const auto y = session->forward({x.data(), whole, Element::f32}, extras);
@@ -173,11 +170,10 @@ TEST(OwnKinds, no_pass_asks_for_a_value) {
         test::NullDevice device;
         Network network = read(spec);
         const Shape input = Shape::of({3, 4, 8});
-        ASSERT_TRUE(network.prepare(input));
         NetworkSessionOptions options;
         options.threads = 2, options.backward = true, options.tween = rules;
         options.carries_targets = rules != nullptr, options.device = &device;
-        auto session = NetworkSession::create(network, options);
+        auto session = NetworkSession::create(network, input, options);
         ASSERT_TRUE(session) << session.error().text();
         const auto on_device = [&](const Shape& shape) {
           return ConstView{device.reserve(shape.elements() * 4), shape, Element::f32};
@@ -274,11 +270,11 @@ TEST(OwnKinds, errors_of_callbacks_name_the_layer) {
     Network network = read(R"({"layers":[{"type":"dense","input_height":4,"output_height":4},{"type":"own_errors"}]})");
     const auto expect = [&](Mode mode, std::size_t rows, Code code, std::string_view text) {
       g_mode = mode;
-      const auto prepared = network.prepare(Shape::of({rows, 4}));
-      ASSERT_FALSE(prepared);
-      EXPECT_EQ(prepared.error().code, code);
-      EXPECT_NE(prepared.error().text().find(text), std::string::npos) << prepared.error().text();
-      EXPECT_NE(prepared.error().text().find("/layers/1"), std::string::npos) << prepared.error().text();
+      const auto planned = ForwardPlan::create(network, Shape::of({rows, 4}));
+      ASSERT_FALSE(planned);
+      EXPECT_EQ(planned.error().code, code);
+      EXPECT_NE(planned.error().text().find(text), std::string::npos) << planned.error().text();
+      EXPECT_NE(planned.error().text().find("/layers/1"), std::string::npos) << planned.error().text();
     };
     expect(Mode::NoResult, 2, Code::InvalidState, "own_errors: forward: no tensor was named as the result");
     expect(Mode::WrongShape, 3, Code::ShapeMismatch, "tensors [3, 4] and [3, 1]");
@@ -286,10 +282,9 @@ TEST(OwnKinds, errors_of_callbacks_name_the_layer) {
     expect(Mode::JoinsSamples, 5, Code::InvalidArgument, "axis 0");
     expect(Mode::Takes, 6, Code::InvalidState, "backward alone");
     g_mode = Mode::NotAll;
-    ASSERT_TRUE(network.prepare(Shape::of({7, 4})));
     NetworkSessionOptions options;
     options.threads = 1, options.backward = true;
-    auto session = NetworkSession::create(network, options);
+    auto session = NetworkSession::create(network, Shape::of({7, 4}), options);
     const std::vector<float> x(28);
     const auto y = !session ? tl::make_unexpected(session.error())
                             : (*session)->forward({x.data(), Shape::of({7, 4}), Element::f32});
@@ -337,8 +332,7 @@ TEST(OwnKinds, a_host_that_changes_its_mind_is_found_out) {
     const std::vector<float> x(2000, 1.0F);
     NetworkSessionOptions options;
     options.threads = 1, options.backward = true;
-    ASSERT_TRUE(network.prepare(input));
-    auto first = NetworkSession::create(network, options).value();
+    auto first = NetworkSession::create(network, input, options).value();
     ASSERT_TRUE(first->forward({x.data(), input, Element::f32}));
     ops = 100;
     // Other shapes drive out what the layer remembers.

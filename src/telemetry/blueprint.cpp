@@ -35,7 +35,7 @@ std::pair<std::size_t, std::size_t> describe(const std::string& path, Layer& lay
 
 }  // namespace
 
-NetworkBlueprint blueprint(const Network& network) {
+NetworkBlueprint blueprint(const Network& network, const Plans& plans) {
   NetworkBlueprint out;
   out.id = network.settings.id, out.grid = network.size();
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
@@ -45,7 +45,7 @@ NetworkBlueprint blueprint(const Network& network) {
     const auto [p, b] = describe(Network::path(i), *cell.front(), network.address_of(i), 0, out.layers,
                                  cell.link ? cell.layer.get() : nullptr);
     out.parameters += p, out.bytes += b;
-    if (network.is_prepared()) out.layers[at].output = network.shape_after(i);
+    if (plans.know_shapes()) out.layers[at].output = plans.shape_after(i);
   }
   return out;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/json_fwd.h"
-#include "network/network.h"
+#include "network/plan/plans.h"
 
 namespace loom {
 
@@ -25,7 +25,7 @@ struct LayerTelemetry {
   std::size_t parameters = 0;                         // of its own weights, children and ties left out
   std::size_t bytes = 0;                              // that they take in memory now
   std::size_t total_parameters = 0, total_bytes = 0;  // children included
-  std::optional<Shape> output;                        // of a cell, once the network is prepared
+  std::optional<Shape> output;                        // of a cell, where the plans know it
 };
 
 struct NetworkBlueprint {
@@ -35,7 +35,7 @@ struct NetworkBlueprint {
   std::vector<LayerTelemetry> layers;  // cells ascending, a container before its children
 };
 
-NetworkBlueprint blueprint(const Network& network);
+NetworkBlueprint blueprint(const Network& network, const Plans& plans = {});
 Json to_json(const NetworkBlueprint& blueprint);
 
 }  // namespace loom

@@ -75,15 +75,13 @@ class Recorder final : public Observer {
 Network watched() {
   auto spec = network_from_json(std::string_view(kSpec));
   EXPECT_TRUE(spec) << (spec ? "" : spec.error().text());
-  Network n = std::move(spec->network);
-  EXPECT_TRUE(n.prepare(Shape::of({2, 4})));
-  return n;
+  return std::move(spec->network);
 }
 const std::vector<float> kX = {1, -2, 3, 0.5f, -1, 2, 0, 1};
 
 TEST(Telemetry, every_layer_that_ran_in_order_on_the_calling_thread) {  // E-40, G-88
   const Network network = watched();
-  const auto session = NetworkSession::create(network, {3, std::nullopt, true}).value();
+  const auto session = NetworkSession::create(network, Shape::of({2, 4}), {3, std::nullopt, true}).value();
   const auto plain = session->forward({kX.data(), Shape::of({2, 4})}).value();
   const std::vector<float> expected(plain.as(), plain.as() + 8);
   const auto hub = ObserverHub::create(network).value();
@@ -110,8 +108,7 @@ TEST(Telemetry, every_layer_that_ran_in_order_on_the_calling_thread) {  // E-40,
 
 TEST(Telemetry, ticks_of_the_step_mesh) {  // E-40
   Network network = watched();
-  ASSERT_TRUE(network.prepare_steps(Shape::of({2, 4})));
-  const auto mesh = StepMesh::create(network, {.threads = 4}).value();
+  const auto mesh = StepMesh::create(network, Shape::of({2, 4}), {.threads = 4}).value();
   StepState state = mesh->create_state().value(), unseen = mesh->create_state().value();
   const auto hub = ObserverHub::create(network).value();
   Seen seen;
@@ -146,7 +143,7 @@ class LinksSeen final : public Observer {
   std::vector<std::string>& paths_;
 };
 
-// The network was prepared for no pass: each session has a plan of its own.
+// Each session has a plan of its own.
 TEST(Telemetry, LinksAreThoseOfThePlanThatRuns) {
   const Network network = std::move(network_from_json(std::string_view(kSpec))->network);
   const Shape shape = Shape::of({2, 4});
@@ -154,16 +151,14 @@ TEST(Telemetry, LinksAreThoseOfThePlanThatRuns) {
   std::vector<std::string> paths;
   const auto hub = ObserverHub::create(network).value();
   hub->add("links", std::make_unique<LinksSeen>(paths));
-  const auto session =
-      NetworkSession::create(network, {.threads = 1, .backward = true}, ForwardPlan::create(network, shape).value())
-          .value();
+  const auto session = NetworkSession::create(network, shape, {.threads = 1, .backward = true}).value();
   session->observe(hub.get());
   ASSERT_TRUE(session->forward({kX.data(), shape}));
   EXPECT_EQ(paths, expected);
   paths.clear();
   ASSERT_TRUE(session->backward({kX.data(), shape}));
   EXPECT_EQ(paths, expected);
-  const auto mesh = StepMesh::create(network, {.threads = 1}, StepPlan::create(network, shape).value()).value();
+  const auto mesh = StepMesh::create(network, shape, {.threads = 1}).value();
   StepState state = mesh->create_state().value();
   ASSERT_TRUE(state.set_input({kX.data(), shape}));
   mesh->watch(hub.get());
@@ -174,7 +169,7 @@ TEST(Telemetry, LinksAreThoseOfThePlanThatRuns) {
 
 TEST(Telemetry, an_observer_that_fails_is_detached_and_reported) {  // E-40
   const Network network = watched();
-  const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
+  const auto session = NetworkSession::create(network, Shape::of({2, 4}), {1, std::nullopt, false}).value();
   const auto hub = ObserverHub::create(network).value();
   Seen bad, good;
   hub->add("bad", std::make_unique<Recorder>(bad, 3));
@@ -190,7 +185,7 @@ TEST(Telemetry, an_observer_that_fails_is_detached_and_reported) {  // E-40
 
 TEST(Telemetry, console_and_windows) {  // E-40
   const Network network = watched();
-  const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
+  const auto session = NetworkSession::create(network, Shape::of({2, 4}), {1, std::nullopt, false}).value();
   const auto hub = ObserverHub::create(network).value();
   std::FILE* file = std::tmpfile();
   ASSERT_NE(file, nullptr);
@@ -291,7 +286,7 @@ class Local {
 TEST(Telemetry, tanhi_lines) {  // E-44
   const Local local(SOCK_DGRAM);
   const Network network = watched();
-  const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+  const auto session = NetworkSession::create(network, Shape::of({2, 4}), {1, std::nullopt, true}).value();
   const auto hub = ObserverHub::create(network).value();
   std::int64_t now = 1000;
   auto made = TanhiObserver::create("127.0.0.1", local.port, [&] { return now += 10; }).value();
@@ -382,7 +377,8 @@ TEST(Telemetry, http_posts_and_gives_up_after_100_ms) {  // E-40
 
 TEST(Telemetry, blueprint_counts_nested_weights) {  // E-41
   const Network network = watched();
-  const NetworkBlueprint b = blueprint(network);
+  EXPECT_FALSE(blueprint(network).layers[0].output) << "no plan knows it";
+  const NetworkBlueprint b = blueprint(network, {ForwardPlan::create(network, Shape::of({2, 4})).value()});
   ASSERT_EQ(b.layers.size(), 7u);
   std::size_t weights = 0, bytes = 0;
   network.visit_weights(

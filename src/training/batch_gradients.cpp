@@ -54,17 +54,19 @@ Result<LossCall> StepMemory::loss_call(const Loss& loss, Device* device, const S
   return call;
 }
 
-Result<std::unique_ptr<BatchGradients>> BatchGradients::create(Network& network, const TrainerConfig& config,
-                                                               const Loss& loss, TrainedWeights& trained,
-                                                               const RestorePoint& measures, Arena& scratch) {
+Result<std::unique_ptr<BatchGradients>> BatchGradients::create(Network& network,
+                                                               const std::shared_ptr<const ForwardPlan>& plan,
+                                                               const TrainerConfig& config, const Loss& loss,
+                                                               TrainedWeights& trained, const RestorePoint& measures,
+                                                               Arena& scratch) {
   std::unique_ptr<BatchGradients> made(new BatchGradients(network, config, loss, trained, measures, scratch));
-  LOOM_TRY_VOID(made->create_workers());
+  LOOM_TRY_VOID(made->create_workers(plan));
   LOOM_TRY_VOID(made->check_parts());
   if (config.shards > 1) LOOM_TRY_VOID(made->shards_.allocate(config.shards, config.session.device));
   return made;
 }
 
-Result<void> BatchGradients::create_workers() {
+Result<void> BatchGradients::create_workers(const std::shared_ptr<const ForwardPlan>& plan) {
   const std::size_t shards = config_->shards, workers = config_->workers;
   if (shards == 0 || shards > 4096 || workers == 0 || workers > shards)
     return fail(Code::InvalidConfig, "{} shards on {} workers: 1 to 4096, and at most as many workers, expected",
@@ -85,7 +87,7 @@ Result<void> BatchGradients::create_workers() {
   }
   for (std::size_t w = 0; w < workers; ++w) {
     Worker& worker = workers_.emplace_back();
-    LOOM_TRY(worker.session, NetworkSession::create(*network_, options));
+    LOOM_TRY(worker.session, NetworkSession::create(*network_, plan, options));
     worker.arena = Arena(options.device);
     worker.memory.figures = Figures(options.device);
   }
@@ -141,7 +143,7 @@ Result<void> BatchGradients::check(const Samples& batch) {
 }
 
 Result<double> BatchGradients::joint_count(const Samples& batch) {
-  LOOM_TRY(const Shape shape, network_->output_shape(batch.inputs.shape, 0, network_->num_cells()));
+  LOOM_TRY(const Shape shape, session().output_shape(batch.inputs.shape));
   LOOM_TRY(const LossCall call, memory().loss_call(*loss_, device(), batch, {nullptr, shape, session().element()}));
   if (!call.classes.empty()) LOOM_TRY_VOID(loss_->check_classes(call));
   return loss_->count(call);

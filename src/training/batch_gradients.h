@@ -41,7 +41,9 @@ struct StepMemory {
 class BatchGradients {
  public:
   // `scratch` is the memory of updates. InvalidConfig, Unsupported for settings that the network cannot have.
-  static Result<std::unique_ptr<BatchGradients>> create(Network& network, const TrainerConfig& config, const Loss& loss,
+  static Result<std::unique_ptr<BatchGradients>> create(Network& network,
+                                                        const std::shared_ptr<const ForwardPlan>& plan,
+                                                        const TrainerConfig& config, const Loss& loss,
                                                         TrainedWeights& trained, const RestorePoint& measures,
                                                         Arena& scratch);
 
@@ -107,7 +109,7 @@ class BatchGradients {
         measures_(&measures),
         scratch_(&scratch),
         shards_(trained, network.settings.activations) {}
-  Result<void> create_workers();
+  Result<void> create_workers(const std::shared_ptr<const ForwardPlan>& plan);
   Result<void> check_parts();
   Result<void> begin(const Samples& batch, const StepCall& call);
   Result<double> joint_count(const Samples& batch);

@@ -14,7 +14,6 @@ using training_test::network_of;
 class Learner {
  public:
   Learner(const Json& layers, const Json& training) : network_(network_of({{"seed", 3}, {"layers", layers}})) {
-    EXPECT_TRUE(network_.prepare(input()));
     Json json = training;
     json["loss"] = "mse";
     const bool undo = json.value("undo", false);  // which is no key of a config
@@ -24,7 +23,7 @@ class Learner {
     TrainerConfig trainer = config->trainer;
     trainer.session.threads = 1;
     if (trainer.tween) trainer.tween->undo_velocities = undo;
-    auto made = Trainer::create(network_, trainer);
+    auto made = Trainer::create(network_, input(), trainer);
     EXPECT_TRUE(made) << (made ? "" : made.error().text());
     trainer_ = std::move(*made);
   }
@@ -37,7 +36,7 @@ class Learner {
     for (std::size_t i = 0; i < t.size(); ++i) t[i] = stream.uniform(x.size() + i) - 0.5f;
     return trainer_->step({{x.data(), input()}, {}, {t.data(), output()}}, cancel);
   }
-  Shape output() const { return *network_.output_shape(input(), 0, network_.num_cells()); }
+  Shape output() const { return *trainer_->session().output_shape(input()); }
   // Weights, running statistics, slots, states of layers, counters.
   std::string everything() {
     std::string out = to_hex(weight_hash(network_));

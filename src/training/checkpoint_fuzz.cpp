@@ -19,18 +19,17 @@ loom::Json spec() {
 void restore(loom::Checkpoint& checkpoint, int kind) {
   using namespace loom;
   Network network = checkpoint.network ? std::move(*checkpoint.network) : network_from_json(spec()).value().network;
-  if (!network.prepare(Shape::of({4, 2}))) return;
   TrainerConfig config;
   config.session.threads = 1;
   config.optimizer.name = "adam";
   if (kind == 1) config.lbfgs_history = 3;
   if (kind == 2) config.tween.emplace();
-  const auto trainer = Trainer::create(network, config);
+  const auto trainer = Trainer::create(network, Shape::of({4, 2}), config);
   if (!trainer) return;
   const auto position = restore_trainer(checkpoint, **trainer);
   if (!position) return;
   const std::vector<float> x(8, 0.5f);
-  const std::size_t outputs = network.output_shape(Shape::of({4, 2}), 0, network.num_cells()).value().elements();
+  const std::size_t outputs = (*trainer)->session().output_shape(Shape::of({4, 2})).value().elements();
   const std::vector<float> t(outputs, 0.25f);
   static_cast<void>((*trainer)->step({{x.data(), Shape::of({4, 2})}, {}, {t.data(), Shape::of({outputs})}}));
 }

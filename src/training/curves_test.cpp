@@ -52,11 +52,12 @@ class Model {
  public:
   explicit Model(const Json& json) : json_(json), shape_(numbers<std::size_t>(json["input"])) {}
 
+  Shape input() const { return *Shape::create(shape_); }
+
   Network network(Element element) const {
     Network network = Network::create({}).value();
     network.settings.activations = element;
     EXPECT_TRUE(network.place({}, layer_from_json(json_["layer"]).value()));
-    EXPECT_TRUE(network.prepare(*Shape::create(shape_)));
     EXPECT_TRUE(network.initialise());
     EXPECT_TRUE(network.morph_all(element == Element::f64 ? DType::float64 : DType::float32));
     std::uint64_t stream = 0;
@@ -151,7 +152,7 @@ double train(const Model& model, const Json& run, Element element, int threads) 
   const auto parts = static_cast<std::size_t>(number_or(run, "accumulate", 1));
   if (parts > 1) config.micro_batch = model.batch_size();
   config.session.threads = threads;
-  auto trainer = Trainer::create(network, config);
+  auto trainer = Trainer::create(network, model.input(), config);
   if (!trainer) return ADD_FAILURE() << trainer.error().text(), 1;
   const std::vector<double> want = numbers<double>(run[element == Element::f64 ? "f64" : "f32"]);
   double worst = 0;

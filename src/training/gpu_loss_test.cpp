@@ -118,11 +118,10 @@ TEST(GpuTrainingLoss, weights_of_a_lost_card_are_not_given_out) {
   Network network = network_of(losable_config()["network"]);
   ASSERT_TRUE(network.initialise());
   const Shape shape = Shape::of({16, 8});
-  ASSERT_TRUE(network.prepare(shape));
   TrainerConfig config;
   config.loss.kind = LossKind::SoftmaxCrossEntropy, config.session.device = card->device.get(),
   config.session.threads = 1;
-  const auto trainer = Trainer::create(network, config);
+  const auto trainer = Trainer::create(network, shape, config);
   ASSERT_TRUE(trainer) << trainer.error().text();
   const std::vector<float> x(shape.elements(), 0.5f);
   const std::vector<std::int32_t> classes(16, 1);

@@ -155,7 +155,7 @@ Trained trained(
     float (*alter)(std::uint32_t step, float x) = [](std::uint32_t, float x) { return x; }, bool frozen = false) {
   Trained out;
   Network network = training_test::network_of({{"seed", 7}, {"layers", layers}});
-  EXPECT_TRUE(network.prepare(input) && network.initialise());
+  EXPECT_TRUE(network.initialise());
   network.visit_weights([&](const std::string&, Weight& w, Layer&) {
     const bool is_typed = w.role() == WeightRole::Matrix || w.role() == WeightRole::TypedVector;
     EXPECT_TRUE(!is_typed || w.morph(encoding));
@@ -163,7 +163,7 @@ Trained trained(
   TrainerConfig config;
   config.loss.kind = LossKind::SoftmaxCrossEntropy, config.optimizer.name = "adam", config.frozen_scales = frozen;
   config.schedule.learning_rate = 0.01, config.session.threads = 2, config.session.device = device;
-  const auto trainer = Trainer::create(network, config);
+  const auto trainer = Trainer::create(network, input, config);
   EXPECT_TRUE(trainer) << trainer.error().text();
   out.bytes_read = ~std::uint64_t{0};
   std::vector<std::shared_ptr<const void>> held;
@@ -271,11 +271,11 @@ TEST(GpuTraining, workers_of_shards_run_one_after_the_other_to_the_weights_of_th
           {{{"type", "dense"}, {"input_height", 60}, {"output_height", 90}, {"activation", "tanh"}},
            {{"type", "dense"}, {"input_height", 90}, {"output_height", 5}, {"bias", true}}}}});
     const Shape input = Shape::of({67, 60});
-    EXPECT_TRUE(network.prepare(input) && network.initialise());
+    EXPECT_TRUE(network.initialise());
     TrainerConfig config;
     config.loss.kind = LossKind::Mse, config.optimizer.name = "adam", config.shards = 4, config.workers = workers;
     config.schedule.learning_rate = 0.01, config.session.threads = 3, config.session.device = where;
-    const auto trainer = Trainer::create(network, config);
+    const auto trainer = Trainer::create(network, input, config);
     EXPECT_TRUE(trainer) << trainer.error().text();
     const RandomStream random{.seed = 5};
     std::vector<float> x(input.elements()), t(67 * 5);
@@ -300,11 +300,11 @@ TEST(GpuTraining, a_step_that_is_skipped_names_the_layer_that_the_cpu_names) {
                                                   {{{"type", "dense"}, {"input_height", 6}, {"output_height", 9}},
                                                    {{"type", "dense"}, {"input_height", 9}, {"output_height", 5}}}}});
     const Shape input = Shape::of({20, 6});
-    EXPECT_TRUE(network.prepare(input) && network.initialise());
+    EXPECT_TRUE(network.initialise());
     TrainerConfig config;
     config.loss.kind = LossKind::Mse, config.micro_batch = 16, config.session.threads = 2,
     config.session.device = where;
-    const auto trainer = Trainer::create(network, config);
+    const auto trainer = Trainer::create(network, input, config);
     EXPECT_TRUE(trainer) << trainer.error().text();
     std::vector<float> x(120, 0.5f), t(100, 0);
     x[112] = value;
@@ -341,9 +341,8 @@ Ticked twenty_ticks(Device* device, const Json& layers, const Shape& input, Twee
   Network network = training_test::network_of({{"seed", 7}, {"layers", layers}});
   EXPECT_TRUE(network.initialise());
   const std::string before = to_hex(weight_hash(network));
-  EXPECT_TRUE(network.prepare_steps(input));
   auto mesh = StepMesh::create(
-      network,
+      network, input,
       {.threads = 2, .isa = {}, .history_capacity = 4, .backward = true, .keep_inputs = true, .device = device});
   EXPECT_TRUE(mesh);
   TweenConfig config;

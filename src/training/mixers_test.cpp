@@ -25,8 +25,7 @@ struct Volumes {
 };
 
 std::vector<std::uint32_t> bits_of(Network& network, const Volumes& volumes) {
-  EXPECT_TRUE(network.prepare(volumes.in));
-  const auto session = NetworkSession::create(network, {}).value();
+  const auto session = NetworkSession::create(network, volumes.in, {}).value();
   const auto y = session->forward(volumes.samples().inputs);
   if (!y) {
     ADD_FAILURE() << y.error().text();
@@ -44,13 +43,12 @@ TEST_P(Mixers, learn_and_come_back_from_a_file_to_the_bit) {  // F-04
   auto loaded = load_network(test::source_path("examples/networks/") + GetParam() + ".json");
   ASSERT_TRUE(loaded) << loaded.error().text();
   Network network = std::move(loaded->network);
-  ASSERT_TRUE(network.prepare(volumes.in));
   const Digest fresh = weight_hash(network);
   TrainerConfig config;
   config.loss.kind = LossKind::Mse;
   config.optimizer.name = "adam";
   config.schedule.learning_rate = 0.02;
-  auto trainer = Trainer::create(network, config);
+  auto trainer = Trainer::create(network, volumes.in, config);
   ASSERT_TRUE(trainer) << trainer.error().text();
   double first = 0, last = 0;
   for (int i = 0; i < 30; ++i) {
@@ -86,8 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Examples, Mixers, ::testing::Values("mixer_v1", "mixer_
 TEST(Mixers, tokens_replace_the_volume_s_half) {  // V-22
   const Volumes volumes;
   Network network = load_network(test::source_path("examples/networks/mixer_v2.json")).value().network;
-  ASSERT_TRUE(network.prepare(volumes.in));
-  const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+  const auto session = NetworkSession::create(network, volumes.in, {1, std::nullopt, true}).value();
   ASSERT_TRUE(session->forward(volumes.samples().inputs));
   session->gradients().clear();
   ASSERT_TRUE(session->backward({volumes.t.data(), volumes.out}));

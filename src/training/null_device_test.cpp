@@ -39,11 +39,9 @@ std::vector<Net> nets() {
 
 void three_steps(const Net& net, TrainerConfig config) {
   Network network = network_of({{"seed", 1}, {"layers", net.layers}});
-  auto ready = network.prepare(net.input);
-  ASSERT_TRUE(ready) << ready.error().message;
   test::NullDevice device;
   config.session.threads = 2, config.session.device = &device, config.loss.kind = LossKind::SoftmaxCrossEntropy;
-  auto trainer = Trainer::create(network, config);
+  auto trainer = Trainer::create(network, net.input, config);
   ASSERT_TRUE(trainer) << trainer.error().message;
   const std::vector<float> x(net.input.elements(), 1.0f);
   const std::vector<std::int32_t> classes(net.labels, 2);
@@ -104,11 +102,10 @@ TEST(NullDevice, three_steps_by_targets_ask_for_no_value) {
 
 TEST(NullDevice, what_a_device_does_not_run_is_said) {  // T-24, W-60
   Network network = network_of({{"seed", 1}, {"layers", nets()[0].layers}});
-  ASSERT_TRUE(network.prepare(nets()[0].input));
   test::NullDevice device;
   TrainerConfig config;
   config.session.device = &device, config.lbfgs_history = 10;
-  EXPECT_EQ(Trainer::create(network, config).error().code, Code::Unsupported);
+  EXPECT_EQ(Trainer::create(network, nets()[0].input, config).error().code, Code::Unsupported);
 }
 
 // Ticks of a step mesh, their backward passes and its learning.
@@ -120,11 +117,9 @@ TEST(NullDevice, ticks_of_a_mesh_ask_for_no_value) {  // M-10, M-11
   back["target_z"] = 0, back["target_y"] = 0, back["target_x"] = 0, back["target_l"] = 2;
   Network network = network_of({{"seed", 1}, {"layers", {dense, back, lstm}}});
   const Shape input = Shape::of({2, 3, 4});
-  const auto ready = network.prepare_steps(input);
-  ASSERT_TRUE(ready) << ready.error().message;
   test::NullDevice device;
   auto mesh = StepMesh::create(
-      network,
+      network, input,
       {.threads = 2, .isa = {}, .history_capacity = 4, .backward = true, .keep_inputs = true, .device = &device});
   ASSERT_TRUE(mesh) << mesh.error().message;
   auto a = (*mesh)->create_state(), b = (*mesh)->create_state();

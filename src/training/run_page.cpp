@@ -444,10 +444,9 @@ class Page {
 
   static void run_zeros(Network& network, const Shape& sample, ShapeWatch& watch) {
     const Shape input = Network::with_batch(sample, 1);
-    if (!network.prepare(input)) return;
     NetworkSessionOptions alone;
     alone.threads = 1;
-    auto session = NetworkSession::create(network, alone);
+    auto session = NetworkSession::create(network, input, alone);
     if (!session) return;
     const std::vector<double> zeros(input.elements());
     (*session)->watch(&watch);

@@ -40,14 +40,20 @@ class FiniteWatch final : public LayerWatch {
 
 }  // namespace
 
-Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const TrainerConfig& config) {
+Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const Shape& batch, const TrainerConfig& config) {
+  LOOM_TRY(const auto plan, ForwardPlan::create(network, batch));
+  return create(network, plan, config);
+}
+
+Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const std::shared_ptr<const ForwardPlan>& plan,
+                                                 const TrainerConfig& config) {
   LOOM_TRY(Loss loss, Loss::create(config.loss));
   LOOM_TRY(Optimizer optimizer, Optimizer::create(config.optimizer));
   LOOM_TRY(Schedule schedule, Schedule::create(config.schedule));
   if (config.session.mixed != Mixed::none && network.settings.activations == Element::f64)
     return fail(Code::Unsupported, "mixed precision: the network computes in f64");
   std::unique_ptr<Trainer> t(new Trainer(network, config, std::move(loss), std::move(optimizer), std::move(schedule)));
-  t->settle_device();
+  t->settle_device(plan);
   if (config.lbfgs_history) {
     // The search along a line compares losses with the slope of the true gradient.
     if (config.clip_norm != 0 || config.clip_value != 0)
@@ -59,7 +65,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(Network& network, const Trainer
   if (config.commit_meta && (config.lbfgs_history || t->config_.session.device != nullptr))
     return fail(Code::Unsupported, "commit_meta: neither with lbfgs, whose pairs are of one network, nor on a device");
   LOOM_TRY_VOID(t->collect_parameters());
-  LOOM_TRY_VOID(config.tween ? t->create_tween() : t->create_gradients());
+  LOOM_TRY_VOID(config.tween ? t->create_tween(plan) : t->create_gradients(plan));
   if (config.session.mixed == Mixed::f16) t->state_.loss_scale = kFirstLossScale;
   return t;
 }
@@ -82,13 +88,13 @@ Result<void> Trainer::check_effects() const {
 }
 
 // Keeps trainings that no device runs on the host.
-void Trainer::settle_device() {
+void Trainer::settle_device(const std::shared_ptr<const ForwardPlan>& plan) {
   NetworkSessionOptions& session = config_.session;
   const bool has_feedback = config_.tween && mode_of(*config_.tween) >= TweenMode::Mirror;
   if (config_.lbfgs_history || config_.commit_meta || has_feedback) session.choose_device = nullptr;
   NetworkSessionOptions learns = session;
   learns.backward = true;
-  loom::settle_device(*network_, learns);
+  loom::settle_device(*network_, plan, learns);
   session.device = learns.device, session.choose_device = nullptr;
 }
 
@@ -99,8 +105,8 @@ Result<void> Trainer::collect_parameters() {
   return optimizer_.prepare(std::move(found.parameters), device());
 }
 
-Result<void> Trainer::create_gradients() {
-  LOOM_TRY(gradients_, BatchGradients::create(*network_, config_, loss_, trained_, restore_point_, scratch_));
+Result<void> Trainer::create_gradients(const std::shared_ptr<const ForwardPlan>& plan) {
+  LOOM_TRY(gradients_, BatchGradients::create(*network_, plan, config_, loss_, trained_, restore_point_, scratch_));
   if (lbfgs_)
     rule_ = std::make_unique<LbfgsRule>(*gradients_, trained_, *lbfgs_);
   else
@@ -108,7 +114,7 @@ Result<void> Trainer::create_gradients() {
   return {};
 }
 
-Result<void> Trainer::create_tween() {
+Result<void> Trainer::create_tween(const std::shared_ptr<const ForwardPlan>& plan) {
   if (config_.lbfgs_history || config_.micro_batch != 0 || config_.tbptt_steps != 0 || config_.shards != 1 ||
       config_.workers != 1 || config_.clip_norm != 0 || config_.clip_value != 0 ||
       config_.session.mixed != Mixed::none || config_.session.checkpoint_every != 0)
@@ -121,7 +127,7 @@ Result<void> Trainer::create_tween() {
   NetworkSessionOptions options = config_.session;
   options.input_gradient = false;
   options.batches = true;
-  LOOM_TRY(tween_, TweenSession::create(*network_, config, options));
+  LOOM_TRY(tween_, TweenSession::create(*network_, plan, config, options));
   OptimizerConfig given = config_.optimizer;
   given.name = folded_name(given.name);
   if (tween_->optimizer() == nullptr && given != OptimizerConfig())
@@ -141,7 +147,7 @@ Result<Samples> Trainer::in_element(const Samples& batch) {
   if (batch.inputs.data == nullptr || batch.inputs.shape.rank() == 0)
     return fail(Code::InvalidArgument, "a batch without inputs");
   if (batch.inputs.shape.rank() == 1) {  // a number for each sample, or one sample's features
-    LOOM_TRY(const Shape y, network_->output_shape(batch.inputs.shape, 0, network_->num_cells()));
+    LOOM_TRY(const Shape y, session().output_shape(batch.inputs.shape));
     if (y.rank() < 2)
       return fail(Code::ShapeMismatch, "inputs of shape {} give {}: a batch has an axis of samples before all others",
                   batch.inputs.shape.text(), y.text());

@@ -33,11 +33,14 @@ struct TrainerState {
 
 class Trainer {
  public:
-  // Creates a trainer of a network that is prepared for some input of [batch, sample]; it must outlive the trainer, and
-  // nobody else may run it meanwhile. Layers with `trainable` false, and layers inside them, keep their weights (T-06).
+  // Creates a trainer of a plan for some input of [batch, sample]. The network must outlive the trainer, and nobody
+  // else may run it meanwhile. Layers with `trainable` false, and layers inside them, keep their weights (T-06).
   // InvalidConfig, UnknownName from losses, optimisers and schedules; InvalidArgument for a network without a weight to
   // train or without masters; Unsupported for mixed precision of a network that computes in f64.
-  static Result<std::unique_ptr<Trainer>> create(Network& network, const TrainerConfig& config);
+  static Result<std::unique_ptr<Trainer>> create(Network& network, const std::shared_ptr<const ForwardPlan>& plan,
+                                                 const TrainerConfig& config);
+  // Plans for this batch first: ForwardPlan::create() and its errors.
+  static Result<std::unique_ptr<Trainer>> create(Network& network, const Shape& batch, const TrainerConfig& config);
 
   // InvalidConfig at the key of a setting that nothing in this network reads: frozen scales where no type has scales, a
   // limit of masters where none is of a binary or ternary matrix.
@@ -60,8 +63,8 @@ class Trainer {
   // ShapeMismatch for gradients of another network.
   Result<StepReport> step_from(const Samples& batch, std::span<const ShardSum> sums);
   std::size_t gradient_bytes() const { return trained_.elements() * bytes_of(network_->settings.activations); }
-  // Takes over the network after it was given other layers and prepared for such batches, and after its sessions
-  // adopted it: collects the parameters again. State stays by path, but for weights below `fresh`.
+  // Takes over the network after it was given other layers, and after its sessions took a plan for such batches:
+  // collects the parameters again. State stays by path, but for weights below `fresh`.
   Result<void> use_new_plan(const Shape& batch, std::span<const std::string> fresh);
   // Inference (T-05): the output of [B, ...] and its loss. No weight changes; batches hand on states as in training,
   // see aside(). The view is valid until the next call. Setting `*cancel` from any thread ends it with Cancelled.
@@ -140,9 +143,9 @@ class Trainer {
         optimizer_(std::move(optimizer)),
         schedule_(std::move(schedule)) {}
   Result<void> collect_parameters();
-  Result<void> create_gradients();
-  Result<void> create_tween();
-  void settle_device();
+  Result<void> create_gradients(const std::shared_ptr<const ForwardPlan>& plan);
+  Result<void> create_tween(const std::shared_ptr<const ForwardPlan>& plan);
+  void settle_device(const std::shared_ptr<const ForwardPlan>& plan);
   Optimizer& optimizer() { return tween_ && tween_->optimizer() != nullptr ? *tween_->optimizer() : optimizer_; }
   // For work with whole gradients: a worker's own memory is planned only once it has had a sample.
   Exec exec() { return {session().pool(), session().kernels(), scratch_, nullptr, Activations::int16}; }

@@ -20,8 +20,7 @@ TrainerConfig on_one_thread(TrainerConfig config = {}) {
 
 struct Learner {
   Learner(const Json& spec, const Shape& input, TrainerConfig config) : network(network_of(spec)) {
-    EXPECT_TRUE(network.prepare(input));
-    auto made = Trainer::create(network, on_one_thread(std::move(config)));
+    auto made = Trainer::create(network, input, on_one_thread(std::move(config)));
     EXPECT_TRUE(made) << (made ? "" : made.error().text());
     if (made) trainer = std::move(*made);
   }
@@ -110,8 +109,9 @@ TEST(Trainer, a_batch_of_rows_is_not_taken_for_one_sequence_or_image) {  // V-12
         if (tween) config.tween.emplace().mode = TweenMode::Layerwise;
         const Json outer = nested ? Json{{"type", "sequential"}, {"sequential_layers", Json::array({layer})}} : layer;
         Network checked = network_of({{"seed", 1}, {"layers", {outer}}});
-        ASSERT_TRUE(checked.prepare(input)) << dump_json(layer);
-        const Shape y = checked.output_shape(input, 0, 1).value();
+        const auto plan = ForwardPlan::create(checked, input);
+        ASSERT_TRUE(plan) << dump_json(layer);
+        const Shape y = (*plan)->output_shape(input).value();
         Learner run({{"seed", 1}, {"layers", {outer}}}, input, config);
         const std::vector<float> x(input.elements(), 0.5f), t(y.elements(), 0.25f);
         const auto report = run.trainer->step({{x.data(), input}, {}, {t.data(), y}});
@@ -230,17 +230,15 @@ TEST(Trainer, parts_of_a_batch_are_refused_where_they_would_change_the_result) {
   const Json lstm{{"type", "lstm"}, {"input_height", 2}, {"output_height", 3}, {"stateful", true}};
   Network stateful = network_of({{"seed", 1}, {"layers", {lstm}}}),
           plain = network_of({{"seed", 1}, {"layers", {dense(4, 3)}}});
-  ASSERT_TRUE(stateful.prepare(Shape::of({4, 3, 2})));
-  ASSERT_TRUE(plain.prepare(Shape::of({4, 4})));
   TrainerConfig config = on_one_thread();
-  EXPECT_TRUE(Trainer::create(stateful, config));
+  EXPECT_TRUE(Trainer::create(stateful, Shape::of({4, 3, 2}), config));
   config.micro_batch = 2;
-  EXPECT_EQ(Trainer::create(stateful, config).error().code, Code::Unsupported);
-  EXPECT_TRUE(Trainer::create(plain, config));
+  EXPECT_EQ(Trainer::create(stateful, Shape::of({4, 3, 2}), config).error().code, Code::Unsupported);
+  EXPECT_TRUE(Trainer::create(plain, Shape::of({4, 4}), config));
   config.loss.kind = LossKind::Contrastive;  // holds each sample against the whole batch
-  EXPECT_EQ(Trainer::create(plain, config).error().code, Code::Unsupported);
+  EXPECT_EQ(Trainer::create(plain, Shape::of({4, 4}), config).error().code, Code::Unsupported);
   config.micro_batch = 0, config.shards = 2;
-  EXPECT_EQ(Trainer::create(plain, config).error().code, Code::Unsupported);
+  EXPECT_EQ(Trainer::create(plain, Shape::of({4, 4}), config).error().code, Code::Unsupported);
 }
 
 // Counts are summed before the loss looks at its call: that must not read beyond what was given.
@@ -308,12 +306,11 @@ TEST(Trainer, the_balance_of_gates_is_scaled_with_the_loss) {  // V-37, T-70
 
 TEST(Trainer, lbfgs_refuses_clipping_and_f16) {  // T-24
   Network network = network_of({{"seed", 1}, {"layers", Json::array({dense(4, 3)})}});
-  ASSERT_TRUE(network.prepare(Shape::of({2, 4})));
   const auto refused = [&](auto change, const char* named) {
     TrainerConfig config = on_one_thread();
     config.lbfgs_history = 5;
     change(config);
-    const auto made = Trainer::create(network, config);
+    const auto made = Trainer::create(network, Shape::of({2, 4}), config);
     ASSERT_FALSE(made) << named;
     EXPECT_EQ(made.error().code, Code::InvalidConfig);
     EXPECT_NE(made.error().text().find(named), std::string::npos) << made.error().text();
@@ -323,7 +320,7 @@ TEST(Trainer, lbfgs_refuses_clipping_and_f16) {  // T-24
   refused([](TrainerConfig& c) { c.session.mixed = Mixed::f16; }, "mixed f16");
   TrainerConfig config = on_one_thread();
   config.lbfgs_history = 5, config.session.mixed = Mixed::bf16;
-  EXPECT_TRUE(Trainer::create(network, config)) << "bf16 has no loss scale";
+  EXPECT_TRUE(Trainer::create(network, Shape::of({2, 4}), config)) << "bf16 has no loss scale";
 }
 
 // Counts the layers that ran backward.
@@ -371,12 +368,11 @@ TEST(Trainer, lbfgs_refuses_a_batch_that_does_not_fit) {  // T-24
 
 TEST(Trainer, targets_refuse_what_they_would_not_read) {  // W-63
   Network network = network_of({{"seed", 1}, {"layers", {dense(4, 3), dense(3, 2)}}});
-  ASSERT_TRUE(network.prepare(Shape::of({2, 4})));
   const auto made = [&](TweenMode mode, auto change) {
     TrainerConfig config = on_one_thread();
     config.tween.emplace().mode = mode;
     change(config);
-    const auto trainer = Trainer::create(network, config);
+    const auto trainer = Trainer::create(network, Shape::of({2, 4}), config);
     return trainer ? std::string() : trainer.error().text();
   };
   for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise}) {
@@ -542,8 +538,7 @@ TEST(Trainer, limits_of_lbfgs_of_zeros_and_of_checkpoints) {  // D-36
   config.lbfgs_history.reset(), config.schedule.learning_rate = 0.2;
   Network zeros = network_of({{"seed", 4}, {"layers", {dense(40, 3)}}, {"default_dtype", "ternary"}});
   ASSERT_TRUE(find_weight(*zeros.cell(0).layer, "weight")->set(std::span<const float>(std::vector<float>(120))));
-  ASSERT_TRUE(zeros.prepare(Shape::of({5, 40})));
-  const auto trainer = Trainer::create(zeros, on_one_thread(config));
+  const auto trainer = Trainer::create(zeros, Shape::of({5, 40}), on_one_thread(config));
   ASSERT_TRUE(trainer) << trainer.error().message;
   ASSERT_TRUE((*trainer)->step({{pulled.x.data(), Shape::of({5, 40})}, {}, {pulled.t.data(), Shape::of({5, 3})}}));
   EXPECT_NE(find_weight(*zeros.cell(0).layer, "weight")->master()[0], 0);

@@ -186,9 +186,9 @@ Result<void> TrainingRun::check_early_stop(const Shape& output) {
 }
 
 // Before the first batch, not in the middle of an epoch.
-Result<void> TrainingRun::check_output() {
+Result<void> TrainingRun::check_output(const ForwardPlan& plan) {
   const DatasetInfo& data = data_.training->info();
-  LOOM_TRY(const Shape output, network_->output_shape(Network::with_batch(sample_shape_, 1), 0, network_->num_cells()));
+  LOOM_TRY(const Shape output, plan.output_shape(Network::with_batch(sample_shape_, 1)));
   if (auto judges = check_early_stop(output); !judges) return at(config_.source, std::move(judges).error());
   const LossKind loss = config_.trainer.loss.kind;
   if (data.targets == TargetKind::values) {
@@ -238,11 +238,11 @@ Result<void> TrainingRun::start_trainer() {
   sample_shape_ = batches_->input_shape();
   if (const auto& wanted = network_->settings.input_shape; wanted && wanted->elements() == sample_shape_.elements())
     sample_shape_ = *wanted;
-  if (auto fits = network_->prepare(
-          Network::with_batch(sample_shape_, std::min<std::size_t>(config_.batch_size, data_.training_samples.size())));
-      !fits)
-    return of_network(std::move(fits).error());
-  LOOM_TRY_VOID(check_output());
+  const Shape batch =
+      Network::with_batch(sample_shape_, std::min<std::size_t>(config_.batch_size, data_.training_samples.size()));
+  const auto plan = ForwardPlan::create(*network_, batch);
+  if (!plan) return of_network(plan.error());
+  LOOM_TRY_VOID(check_output(**plan));
 
   TrainerConfig trainer = config_.trainer;
   trainer.session = options_.session;  // of which the config says these two
@@ -259,11 +259,11 @@ Result<void> TrainingRun::start_trainer() {
     return at(config_.source,
               {Code::Unsupported,
                "a mode of a GPU without a graphics card: expected a mode of the CPU, or cpu_fallback", Steps{"mode"}});
-  auto created = Trainer::create(*network_, trainer);
+  auto created = Trainer::create(*network_, *plan, trainer);
   const bool falls_back = !created && created.error().code == Code::Unsupported && wants_card && config_.cpu_fallback &&
                           trainer.session.device != nullptr;
   if (falls_back) why_on_host_ = created.error().text(), trainer.session.device = nullptr;
-  auto made = falls_back ? Trainer::create(*network_, trainer) : std::move(created);
+  auto made = falls_back ? Trainer::create(*network_, *plan, trainer) : std::move(created);
   if (!made) return at(config_.source, std::move(made).error());
   trainer_ = std::move(*made);
   if (options_.shards)
@@ -306,13 +306,14 @@ Result<void> TrainingRun::look_over_settings() {
   if (is_gpu(config_.mode) && trainer_->device() == nullptr)
     warnings_.push_back(fmt::format("a mode of a GPU is asked for, training runs on the CPU: {}", why_on_host_));
   const LossKind loss = config_.trainer.loss.kind;
+  const ForwardPlan& plan = *trainer_->session().plan();
   const std::size_t last = network_->num_cells();
   for (std::size_t i = last; i-- > 0;)
     if (network_->cell(i).runs()) {
-      if (loss == LossKind::SoftmaxCrossEntropy && network_->plan()->gives_distribution(i))
+      if (loss == LossKind::SoftmaxCrossEntropy && plan.gives_distribution(i))
         warnings_.push_back(
             "softmax_crossentropy takes logits: the network ends in a softmax, which is then applied twice");
-      if (loss == LossKind::CrossEntropy && network_->plan()->gives_distribution(i))
+      if (loss == LossKind::CrossEntropy && plan.gives_distribution(i))
         warnings_.push_back(
             "crossentropy after a softmax is differentiated through its Jacobian: softmax_crossentropy on logits is "
             "exact and faster");
@@ -662,8 +663,8 @@ Result<void> TrainingRun::take_over(Network& best) {
     (void)network_->exchange(i, best.exchange(i, {}));
   }
   const Shape batch = Network::with_batch(sample_shape_, config_.batch_size);
-  LOOM_TRY_VOID(network_->prepare(batch));
-  LOOM_TRY_VOID(trainer_->session().use_new_plan());
+  LOOM_TRY(auto plan, ForwardPlan::create(*network_, batch));
+  LOOM_TRY_VOID(trainer_->session().use_new_plan(std::move(plan)));
   return trainer_->use_new_plan(batch, cells);
 }
 

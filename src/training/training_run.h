@@ -140,7 +140,7 @@ class TrainingRun {
   tl::unexpected<Error> of_network(Error error) const;
   Result<void> open_network();
   Result<void> open_checkpoint();
-  Result<void> check_output();
+  Result<void> check_output(const ForwardPlan& plan);
   Result<void> check_early_stop(const Shape& output);
   Result<void> start_trainer();
   Result<void> check_effect();

@@ -316,7 +316,7 @@ TEST(Trainer, targets_by_segments_take_at_most_sixty_percent_of_the_memory) {  /
     TrainerConfig config;
     config.loss.kind = LossKind::Mse, config.optimizer.momentum = tween ? 0 : 0.9, config.tween = tween;
     config.session.threads = 1;
-    const auto trainer = Trainer::create(network, config);
+    const auto trainer = Trainer::create(network, Shape::of({1, 256}), config);
     EXPECT_TRUE(trainer) << (trainer ? "" : trainer.error().text());
     const std::vector<float> x(64 * 256, 0.5f), t(64 * 256, 0.25f);
     const auto step = (*trainer)->step({{x.data(), Shape::of({64, 256})}, {}, {t.data(), Shape::of({64, 256})}});
@@ -546,9 +546,8 @@ TEST(Training, int8_learns_ten_blobs_as_int16_does) {  // G-31, D-07, D-37
 struct Bench {
   explicit Bench(const Json& first = Json::object(), TrainerConfig config = {}, const Json& second = Json::object())
       : network(network_of(spec(first, second))) {
-    EXPECT_TRUE(network.prepare(Shape::of({4, 3})));
     config.session.threads = 1;
-    auto made = Trainer::create(network, config);
+    auto made = Trainer::create(network, Shape::of({4, 3}), config);
     EXPECT_TRUE(made) << (made ? "" : made.error().text());
     if (made) trainer = std::move(*made);
   }
@@ -667,8 +666,7 @@ TEST(Trainer, evaluating_changes_nothing) {  // T-05
                                   {{"type", "batchnorm"}, {"input_height", 6}},
                                   {{"type", "dropout"}, {"rate", 0.5}},
                                   {{"type", "dense"}, {"input_height", 6}, {"output_height", 2}}}}});
-  ASSERT_TRUE(network.prepare(Shape::of({4, 3})));
-  auto trainer = Trainer::create(network, {});
+  auto trainer = Trainer::create(network, Shape::of({4, 3}), {});
   ASSERT_TRUE(trainer) << trainer.error().text();
   const Bench bench;
   ASSERT_TRUE((*trainer)->step(bench.batch()));
@@ -766,8 +764,7 @@ Trained trained(const Json& spec, TrainerConfig config, const Sequences& data = 
   config.loss.kind = LossKind::SoftmaxCrossEntropy, config.optimizer.name = "adam";
   if (config.session.threads == 0) config.session.threads = 2;
   Network network = network_of(spec);
-  EXPECT_TRUE(network.prepare(Shape::of({data.samples, data.steps, 6})));
-  auto trainer = Trainer::create(network, config);
+  auto trainer = Trainer::create(network, Shape::of({data.samples, data.steps, 6}), config);
   EXPECT_TRUE(trainer) << (trainer ? "" : trainer.error().text());
   if (!trainer) return {};
   Trained out;
@@ -846,11 +843,10 @@ TEST(Trainer, stateful_layers_are_refused_with_shards_whatever_the_workers) {  /
   spec["layers"][1]["stateful"] = true;
   for (const std::size_t workers : {1u, 2u, 8u}) {
     Network network = network_of(spec);
-    ASSERT_TRUE(network.prepare(Shape::of({1, 10, 6})));
     TrainerConfig config;
     config.loss.kind = LossKind::SoftmaxCrossEntropy, config.session.threads = 1, config.shards = 8,
     config.workers = workers;
-    const auto made = Trainer::create(network, config);
+    const auto made = Trainer::create(network, Shape::of({1, 10, 6}), config);
     ASSERT_FALSE(made) << workers;
     EXPECT_EQ(made.error().code, Code::Unsupported);
     EXPECT_NE(made.error().text().find("stateful"), std::string::npos) << made.error().text();

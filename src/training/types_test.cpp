@@ -89,8 +89,7 @@ TEST(TypedTraining, Float64ValuesInAFloat32NetworkAreRefusedByTheKeyThatHelps) {
     const std::vector<double> values(w.elements(), 0.1);
     EXPECT_TRUE(w.set(std::span<const double>(values)));
   });
-  ASSERT_TRUE(network.prepare(Shape::of({2, 1})));
-  const auto trainer = Trainer::create(network, {});
+  const auto trainer = Trainer::create(network, Shape::of({2, 1}), {});
   ASSERT_FALSE(trainer);
   EXPECT_EQ(trainer.error().code, Code::Unsupported);
   EXPECT_NE(trainer.error().text().find("\"activations\": \"float64\""), std::string::npos) << trainer.error().text();

@@ -169,7 +169,8 @@ void watch_a_layer(Draw& draw, Json& network) {
 bool is_accepted(const Json& spec, const Shape& input, bool mesh) {
   auto read = network_from_json(spec);  // with its weights: some types refuse some scales
   if (!read) return false;
-  return static_cast<bool>(mesh ? read->network.prepare_steps(input) : read->network.prepare(input));
+  return mesh ? StepPlan::create(read->network, input).has_value()
+              : ForwardPlan::create(read->network, input).has_value();
 }
 
 }  // namespace loom

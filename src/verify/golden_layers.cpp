@@ -164,8 +164,6 @@ Result<Network> golden_network(const GoldenLayer& c, DType dtype) {
   network.visit_weights([](const std::string& path, Weight& w, const Layer&) {
     if (w.role() == WeightRole::Adapter) static_cast<void>(w.set(std::span<const float>(seeded(path, w.elements()))));
   });
-  LOOM_TRY(const Shape shape, Shape::create(c.input));
-  LOOM_TRY_VOID(network.prepare(shape));
   return network;
 }
 
@@ -180,9 +178,10 @@ std::vector<float> golden_input(const GoldenLayer& c) {
 Result<std::string> layer_golden_lines(const GoldenLayer& c, DType dtype, Isa isa, int threads, Device* device) {
   const std::string type = c.typed ? " " + std::string(name(dtype)) : "";
   LOOM_TRY(const Network network, golden_network(c, dtype));
-  LOOM_TRY(const auto session,
-           NetworkSession::create(network, {.threads = threads, .isa = isa, .backward = true, .device = device}));
   LOOM_TRY(const Shape shape, Shape::create(c.input));
+  LOOM_TRY(
+      const auto session,
+      NetworkSession::create(network, shape, {.threads = threads, .isa = isa, .backward = true, .device = device}));
   const std::vector<float> x = golden_input(c);
   PassExtras extras;
   extras.training = c.training, extras.step = 3;

@@ -12,8 +12,8 @@ Result<GoldenRun> run_in(const GoldenLayer& c, const Network& network, std::span
                          int threads, std::optional<Isa> isa, Device* device = nullptr) {
   NetworkSessionOptions options{threads, isa, backward};
   options.device = device;
-  LOOM_TRY(const auto session, NetworkSession::create(network, options));
   LOOM_TRY(const Shape shape, Shape::create(c.input));
+  LOOM_TRY(const auto session, NetworkSession::create(network, shape, options));
   const std::vector<T> x(input.begin(), input.end());
   PassExtras extras;
   extras.training = c.training, extras.step = 3;
@@ -59,8 +59,6 @@ Result<GoldenRun> run_golden_exact(const GoldenLayer& c, const Network& network,
       error = std::move(set.error().in_source(path));
   });
   if (error) return tl::make_unexpected(*std::move(error));
-  LOOM_TRY(const Shape shape, Shape::create(c.input));
-  LOOM_TRY_VOID(exact.prepare(shape));
   return run_in<double>(c, exact, input, backward, 1, std::nullopt);
 }
 

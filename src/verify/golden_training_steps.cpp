@@ -21,8 +21,7 @@ Result<std::string> training_steps_digest(std::optional<Isa> isa, int threads) {
   LOOM_TRY(TrainConfig config, read_step_config(json));
   config.trainer.session.isa = isa, config.trainer.session.threads = threads;
   const Shape shape = Shape::of({kSamples, kInputs}), rows = Shape::of({kSamples, kOutputs});
-  LOOM_TRY_VOID(spec.network.prepare(shape));
-  LOOM_TRY(const auto trainer, Trainer::create(spec.network, config.trainer));
+  LOOM_TRY(const auto trainer, Trainer::create(spec.network, shape, config.trainer));
   std::array<float, kSamples * kInputs> x;
   std::array<float, kSamples * kOutputs> target;
   for (std::size_t step = 0; step < kTrainingSteps; ++step) {

@@ -53,14 +53,13 @@ const std::vector<GoldenTraining>& golden_trainings() {
 
 namespace {
 
-Result<Network> network_of(const GoldenTraining& t, const Shape& input) {
+Result<Network> network_of(const GoldenTraining& t) {
   LOOM_TRY(Network network, Network::create({}));
   network.settings.seed = 5;
   if (t.dtype == DType::float64) network.settings.activations = Element::f64;
   LOOM_TRY(const Json spec, parse_json(t.layer));
   LOOM_TRY(LayerPtr layer, layer_from_json(spec));
   LOOM_TRY_VOID(network.place({}, std::move(layer)));
-  LOOM_TRY_VOID(network.prepare(input));
   LOOM_TRY_VOID(network.initialise());
   LOOM_TRY_VOID(network.morph_all(t.dtype));
   if (t.dtype != DType::float64) return network;
@@ -80,7 +79,7 @@ Result<std::string> training_digest(const GoldenTraining& t, const TrainingWay& 
   std::vector<std::size_t> extents = t.input;
   extents.insert(extents.begin(), t.batch);
   LOOM_TRY(const Shape shape, Shape::create(extents));
-  LOOM_TRY(Network network, network_of(t, shape));
+  LOOM_TRY(Network network, network_of(t));
   const bool sgd = t.optimizer == "sgd";
   TrainerConfig config;
   config.loss = t.loss;
@@ -94,7 +93,7 @@ Result<std::string> training_digest(const GoldenTraining& t, const TrainingWay& 
   }
   config.session = {.threads = way.threads, .isa = way.isa, .mixed = t.mixed};
   config.session.device = way.device;
-  LOOM_TRY(const auto trainer, Trainer::create(network, config));
+  LOOM_TRY(const auto trainer, Trainer::create(network, shape, config));
   std::vector<float> x(shape.elements());
   std::vector<std::int32_t> classes(t.batch * t.labels);
   for (std::size_t step = 0; step < t.steps; ++step) {

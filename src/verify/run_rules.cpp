@@ -14,8 +14,8 @@ namespace loom {
 Result<void> TrialRun::fused() {
   LOOM_TRY(Network net, network());
   LOOM_TRY(const TweenConfig config, tween_config_from_json(options_["tween"]));
-  const auto made =
-      TweenSession::create(net, config, {.threads = way_.threads, .isa = way_.isa, .device = way_.device});
+  const auto made = TweenSession::create(net, plans_.forward, config,
+                                         {.threads = way_.threads, .isa = way_.isa, .device = way_.device});
   if (!made) return answer(made.error());
   TweenSession& tween = **made;
   const bool in_three = flag_option(options_, "unfused") && way_.device == nullptr;
@@ -65,7 +65,7 @@ Result<void> TrialRun::call() {
   const std::size_t batch = input_[0], part = std::min(batch, number_option(options_, "part", batch));
   const bool goes_back = flag_option(options_, "backward");
   const auto session = NetworkSession::create(
-      net, {.threads = way_.threads, .isa = way_.isa, .backward = goes_back, .device = way_.device});
+      net, plans_.forward, {.threads = way_.threads, .isa = way_.isa, .backward = goes_back, .device = way_.device});
   if (!session) return answer(session.error());
   const std::vector<std::size_t> lengths = list_option(options_, "lengths"),
                                  external = list_option(options_, "external");

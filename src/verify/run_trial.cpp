@@ -95,16 +95,21 @@ Result<Network> TrialRun::network() {
   LOOM_TRY_VOID(stir(network));
   element_ = network.settings.activations;
   const bool steps = trial_.mode.starts_with("mesh");
-  LOOM_TRY_VOID(steps ? network.prepare_steps(input_) : network.prepare(input_));
+  if (steps) {
+    LOOM_TRY(plans_.steps, StepPlan::create(network, input_));
+  } else {
+    LOOM_TRY(plans_.forward, ForwardPlan::create(network, input_));
+  }
   return network;
 }
 
 // Calls on one batch each, whole or in parts.
 Result<void> TrialRun::forward_calls(const Network& network, std::string_view label, std::size_t calls) {
-  LOOM_TRY(const auto session, NetworkSession::create(network, {.threads = way_.threads,
-                                                                .isa = way_.isa,
-                                                                .mixed = mixed_named(text_option(options_, "mixed")),
-                                                                .device = way_.device}));
+  LOOM_TRY(const auto session, NetworkSession::create(network, plans_.forward,
+                                                      {.threads = way_.threads,
+                                                       .isa = way_.isa,
+                                                       .mixed = mixed_named(text_option(options_, "mixed")),
+                                                       .device = way_.device}));
   const std::size_t batch = input_[0], part = std::min(batch, number_option(options_, "part", batch));
   for (std::size_t call = 0; call < calls; ++call) {
     const ConstView x = view(inputs(fmt::format("x{}", call)), input_);
@@ -142,7 +147,7 @@ Result<void> TrialRun::backward() {
                                 .mixed = mixed_named(text_option(options_, "mixed")),
                                 .device = way_.device};
   options.checkpoint_every = number_option(options_, "checkpoint_every");
-  const auto session = NetworkSession::create(net, options);
+  const auto session = NetworkSession::create(net, plans_.forward, options);
   if (!session) return answer(session.error());
   for (std::size_t call = 0; call < number_option(options_, "calls", 1); ++call) {
     PassExtras extras;
@@ -177,8 +182,7 @@ Result<std::unique_ptr<TrialRun::Training>> TrialRun::resumed(Training& from, co
   auto checkpoint = read_checkpoint(file);
   if (!checkpoint) return tl::make_unexpected(checkpoint.error());
   auto next = std::make_unique<Training>(Training{std::move(*checkpoint->network), nullptr});
-  LOOM_TRY_VOID(next->network.prepare(input_));
-  LOOM_TRY(next->trainer, Trainer::create(next->network, config));
+  LOOM_TRY(next->trainer, Trainer::create(next->network, input_, config));
   checkpoint->network.emplace(Network::create({}).value());  // restore_trainer() asks whether there was one
   LOOM_TRY_VOID(restore_trainer(*checkpoint, *next->trainer).map([](const RunPosition&) {}));
   return next;
@@ -196,7 +200,7 @@ Result<void> TrialRun::train() {
   LOOM_TRY(Network net, network());
   if (input_.rank() < 2)
     return fail(Code::ShapeMismatch, "trial: an input of {} is no batch of samples", input_.text());
-  LOOM_TRY(const Shape output, net.output_shape(input_, 0, net.num_cells()));
+  LOOM_TRY(const Shape output, plans_.forward->output_shape(input_));
   if (config.dtype) {
     if (const auto done = net.morph_all(*config.dtype); !done) {  // some types refuse some scales
       show_text("refused: " + done.error().text(), {});
@@ -204,7 +208,7 @@ Result<void> TrialRun::train() {
     }
   }
   auto training = std::make_unique<Training>(Training{std::move(net), nullptr});
-  auto trainer = Trainer::create(training->network, config.trainer);
+  auto trainer = Trainer::create(training->network, plans_.forward, config.trainer);
   if (!trainer && trainer.error().code == Code::InvalidArgument) {  // nothing to train
     show_text("refused: " + trainer.error().text(), {});
     return {};
@@ -274,7 +278,9 @@ Result<void> TrialRun::files() {
   } else if (through == "clone") {
     LOOM_TRY(net, clone_network(net));
   }
-  if (!through.empty()) LOOM_TRY_VOID(net.prepare(input_));
+  if (!through.empty()) {
+    LOOM_TRY(plans_.forward, ForwardPlan::create(net, input_));
+  }
   LOOM_TRY(const std::vector<std::byte> entity, network_to_entity(net));
   show("entity", entity);
   return forward_calls(net, "output", 1);
@@ -292,7 +298,6 @@ Result<void> TrialRun::morph() {
   }
   if (flag_option(options_, "trim"))
     net.visit_weights([](const std::string&, Weight& w, Layer&) { w.trim_versions(); });
-  LOOM_TRY_VOID(net.prepare(input_));
   LOOM_TRY_VOID(forward_calls(net, "output", 1));
   net.release_masters();
   return forward_calls(net, "without masters", 1);
@@ -307,7 +312,7 @@ Result<void> TrialRun::mesh() {
                                .history_capacity = std::max<std::size_t>(1, back),
                                .backward = back > 0,
                                .device = way_.device};
-  const auto made = StepMesh::create(net, mesh_options);
+  const auto made = StepMesh::create(net, plans_.steps, mesh_options);
   if (!made) return answer(made.error());
   StepMesh& mesh = **made;
   LOOM_TRY(StepState state, mesh.create_state());
@@ -359,12 +364,13 @@ Result<void> TrialRun::mesh_tween() {
   LOOM_TRY(Network net, network());
   const std::size_t history = number_option(options_, "history"), back = number_option(options_, "backward");
   const StepOptions ticks{.capture = history > 0 || back > 0};
-  const auto made = StepMesh::create(net, {.threads = way_.threads,
-                                           .isa = way_.isa,
-                                           .history_capacity = std::max<std::size_t>(1, std::max(history, back)),
-                                           .backward = back > 0,
-                                           .keep_inputs = true,
-                                           .device = way_.device});
+  const auto made = StepMesh::create(net, plans_.steps,
+                                     {.threads = way_.threads,
+                                      .isa = way_.isa,
+                                      .history_capacity = std::max<std::size_t>(1, std::max(history, back)),
+                                      .backward = back > 0,
+                                      .keep_inputs = true,
+                                      .device = way_.device});
   if (!made) return answer(made.error());
   StepMesh& mesh = **made;
   LOOM_TRY(const TweenConfig config, tween_config_from_json(options_["tween"]));
@@ -417,7 +423,7 @@ Result<void> TrialRun::evolve() {
   }
   LOOM_TRY(const SpliceConfig::Mode mode, splice_mode_from_name(text_option(options_, "splice", "blend")));
   LOOM_TRY(Network child, splice(a, b, {.mode = mode, .seed = trial_.data}));
-  LOOM_TRY_VOID(child.prepare(input_));
+  LOOM_TRY(plans_.forward, ForwardPlan::create(child, input_));
   show_digest("child", network_digest(child, spec_digest(child)));
   return forward_calls(child, "output", 1);
 }
@@ -437,8 +443,8 @@ Result<void> TrialRun::population() {
   const ConstView x = view(inputs("x"), input_);
   const bool several = flag_option(options_, "several_objectives");
   config.objectives = several ? 2 : 1;
-  const FitnessFunction fitness = [&](Runner& runner, const Network& network) -> Result<Fitness> {
-    runner.use(network);
+  const FitnessFunction fitness = [&](Runner& runner, const Candidate& candidate) -> Result<Fitness> {
+    runner.use(candidate);
     const auto y = runner.forward(x);
     constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
     if (!y) return Fitness{several ? std::vector<double>{kNaN, 0} : std::vector<double>{kNaN}, {0, 0}};

@@ -48,7 +48,7 @@ std::vector<std::string> rule_combinations();
 Json trial_to_json(const Trial& trial);
 Result<Trial> trial_from_json(const Json& json);
 
-// The network of a trial as every run of it begins, prepared, and what a call reads ("x0" is the first).
+// The network of a trial as every run of it begins, and what a call reads ("x0" is the first).
 Result<Network> trial_network(const Trial& trial);
 std::vector<double> trial_input(const Trial& trial, std::string_view call);
 

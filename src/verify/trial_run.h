@@ -3,6 +3,7 @@
 
 #include <deque>
 
+#include "network/plan/plans.h"
 #include "network/session/network_session.h"
 #include "network/mesh/step_mesh.h"
 #include "training/trainer.h"
@@ -92,6 +93,7 @@ class TrialRun {
   Result<void> answer(const Result<void>& done) { return done ? done : answer(done.error()); }
 
   Result<void> stir(Network& network);
+  // By the plan of plans_.
   Result<void> forward_calls(const Network& network, std::string_view label, std::size_t calls);
   Result<void> forward();
   Result<void> backward();
@@ -117,6 +119,7 @@ class TrialRun {
   const TrialWay way_;
   Json options_;
   Shape input_;
+  Plans plans_;  // of the network that was made last, for input_
   Element element_ = Element::f32;
   std::deque<std::vector<float>> kept_;
   std::deque<std::vector<double>> kept64_;

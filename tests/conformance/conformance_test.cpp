@@ -33,7 +33,7 @@ Result1 run(const GoldenLayer& c, const Network& network, int threads, std::size
   std::vector<std::size_t> extents = c.input;
   extents[0] = count;
   const Shape shape = Shape::create(extents).value();
-  const auto session = NetworkSession::create(network, {threads, std::nullopt, true}).value();
+  const auto session = NetworkSession::create(network, shape, {threads, std::nullopt, true}).value();
   const auto y = session->forward({all.data() + first * size, shape});
   if (!y) {
     ADD_FAILURE() << y.error().text();
@@ -66,7 +66,8 @@ Result1 run_wide(const GoldenLayer& c, const Network& network, int threads) {
   const std::vector<float> once = golden_input(c);
   const std::size_t size = once.size() / c.input[0];
   const Shape shape = Shape::create(c.input).value();
-  const std::size_t outputs = network.output_shape(shape, 0, network.num_cells()).value().elements() / c.input[0],
+  const std::size_t outputs = ForwardPlan::create(network, shape).value()->output_shape(shape).value().elements() /
+                              c.input[0],
                     least = std::min(size, outputs);
   const std::size_t count = (32768 + least - 1) / least;
   std::vector<float> all;
@@ -155,7 +156,8 @@ TEST(Conformance, gradients_of_micro_batches_equal_those_of_the_batch) {  // N-0
   each_kind_and_type([](const GoldenLayer& c, const Network& network, DType dtype) {
     if (!c.typed || c.input[0] <= 16 || dtype > DType::int8) return;
     const Result1 whole = run(c, network, 1, 0, c.input[0]);
-    const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+    const Shape shape = Shape::create(c.input).value();
+    const auto session = NetworkSession::create(network, shape, {1, std::nullopt, true}).value();
     const std::vector<float> x = golden_input(c);
     const std::size_t x_size = x.size() / c.input[0], y_size = whole.y.size() / c.input[0];
     for (std::size_t first = 0; first < c.input[0]; first += 16) {
@@ -183,14 +185,12 @@ TEST(Conformance, saved_and_loaded_networks_compute_the_same_bits) {  // F-04, F
     ASSERT_TRUE(bytes) << bytes.error().text();
     auto loaded = network_from_entity(*bytes);
     ASSERT_TRUE(loaded) << loaded.error().text();
-    ASSERT_TRUE(loaded->network.prepare(Shape::create(c.input).value()));
     EXPECT_EQ(run(c, loaded->network, 1, 0, c.input[0]), expected);
     EXPECT_EQ(network_to_entity(loaded->network).value(), *bytes);
     const auto text = network_to_checkpoint(network);
     ASSERT_TRUE(text) << text.error().text();
     auto parsed = network_from_json(*text);
     ASSERT_TRUE(parsed) << parsed.error().text();
-    ASSERT_TRUE(parsed->network.prepare(Shape::create(c.input).value()));
     EXPECT_EQ(run(c, parsed->network, 1, 0, c.input[0]).y, expected.y);
   });
 }

@@ -78,7 +78,7 @@ void set_keys(Json& spec, const Json& keys) {
 }
 
 std::vector<float> outcome(const GoldenLayer& c, const Network& network, const NetworkSessionOptions& options) {
-  const auto session = NetworkSession::create(network, options);
+  const auto session = NetworkSession::create(network, *Shape::create(c.input), options);
   if (!session) return ADD_FAILURE() << session.error().message, std::vector<float>();
   const std::vector<float> x = golden_input(c);
   PassExtras extras;

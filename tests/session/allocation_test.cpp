@@ -108,10 +108,10 @@ TEST(AllocationMesh, no_heap_memory_in_a_hundred_thousand_ticks) {  // V-13, M-0
     {"z":0,"y":0,"x":0,"l":3,"type":"swiglu","input_height":4,"output_height":5}]})"));
   ASSERT_TRUE(spec) << spec.error().text();
   Network network = std::move(const_cast<SpecResult&>(*spec).network);
-  const auto prepared = network.prepare_steps(Shape::of({2, 6}));
-  ASSERT_TRUE(prepared) << prepared.error().text();
   for (const int threads : {1, 2}) {
-    const auto mesh = StepMesh::create(network, {.threads = threads, .history_capacity = 8, .backward = true}).value();
+    const auto mesh =
+        StepMesh::create(network, Shape::of({2, 6}), {.threads = threads, .history_capacity = 8, .backward = true})
+            .value();
     StepState a = mesh->create_state().value(), b = mesh->create_state().value();
     StepState* const both[] = {&a, &b};
     const std::vector<float> x(12, 0.5f), dy(8, 0.25f);
@@ -152,10 +152,9 @@ TEST(MeshAllocation, learning_ticks_take_no_heap_memory) {  // V-13, M-11
         Network network = std::move(network_from_json(network_to_json(spec->network))->network);
         ASSERT_TRUE(network.initialise());
         const Shape shape = Shape::of({2, 3, 6}), out = Shape::of({2, 3, 4});
-        const auto prepared = network.prepare_steps(shape);
-        ASSERT_TRUE(prepared) << prepared.error().text();
         const auto mesh =
-            StepMesh::create(network, {.threads = threads, .history_capacity = through, .keep_inputs = true}).value();
+            StepMesh::create(network, shape, {.threads = threads, .history_capacity = through, .keep_inputs = true})
+                .value();
         TweenConfig config;
         config.mode = mode;
         const auto tween = MeshTween::create(network, *mesh, config, {.ticks = through}).value();
@@ -187,11 +186,12 @@ TEST(SessionAllocation, forward_and_backward_take_no_heap_memory_after_the_first
       if (!c.typed && dtype != DType::float32) continue;
       const auto network = golden_network(c, dtype);
       ASSERT_TRUE(network) << c.name;
-      const std::vector<float> x = golden_input(c), dy(network->shape_after(0).elements(), 0.5f);
       const Shape shape = Shape::create(c.input).value();
+      const auto plan = ForwardPlan::create(*network, shape).value();
+      const std::vector<float> x = golden_input(c), dy(plan->shape_after(0).elements(), 0.5f);
       for (const bool backward : {false, true})
         for (const int threads : {1, 2}) {
-          const auto session = NetworkSession::create(*network, {threads, std::nullopt, backward}).value();
+          const auto session = NetworkSession::create(*network, plan, {threads, std::nullopt, backward}).value();
           bool ok = true;
           const auto call = [&] {
             const auto y = session->forward({x.data(), shape}, {.training = c.training});
@@ -226,8 +226,7 @@ TEST(SessionAllocation, one_row_through_packed_weights_is_faster_than_through_fl
         R"({{"default_dtype":"{}","layers":[{{"type":"dense","input_height":4096,"output_height":2048}}]}})", dtype));
     ASSERT_TRUE(spec) << dtype;
     Timed timed{std::make_unique<Network>(std::move(spec->network)), nullptr};
-    ASSERT_TRUE(timed.network->prepare(shape));
-    timed.session = NetworkSession::create(*timed.network, {.threads = 1}).value();
+    timed.session = NetworkSession::create(*timed.network, shape, {.threads = 1}).value();
     all.push_back(std::move(timed));
   }
   // Interleaved, so that other processes slow all of them.

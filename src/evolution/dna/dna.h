@@ -37,7 +37,7 @@ struct DnaOptions {
   std::size_t max_values = std::size_t{1} << 28;  // of all signatures
 };
 
-// Works on a network before prepare() too: links are followed by address. InvalidState for a weight without values;
+// Works on a network without a plan too: links are followed by address. InvalidState for a weight without values;
 // LimitExceeded.
 Result<Dna> extract_dna(const Network& network, const DnaOptions& options = {});
 

@@ -105,7 +105,7 @@ Result<EnsembleReport> best_ensemble(const Islands& islands, const Task& task, R
   for (const Population& p : islands.populations())
     for (const Member& m : p.members()) {
       ++members;
-      auto mask = task.right(runner, m.network);
+      auto mask = task.right(runner, m.candidate());
       const Network* const one[] = {&m.network};
       const auto joined = mask ? ensemble_network(one) : tl::make_unexpected(mask.error());
       if (!joined) {
@@ -120,8 +120,8 @@ Result<EnsembleReport> best_ensemble(const Islands& islands, const Task& task, R
   const ComplementaryMatch& match = matches.front();
   const Network* const pair[] = {networks[match.a], networks[match.b]};
   LOOM_TRY(Network joined, ensemble_network(pair));
-  LOOM_TRY_VOID(joined.prepare(task.input()));
-  LOOM_TRY(const std::vector<bool> mask, task.right(runner, joined));
+  LOOM_TRY(const auto plan, ForwardPlan::create(joined, task.input()));
+  LOOM_TRY(const std::vector<bool> mask, task.right(runner, {joined, *plan}));
   return EnsembleReport{{models[match.a].model, models[match.b].model},
                         match.coverage,
                         match.overlap,

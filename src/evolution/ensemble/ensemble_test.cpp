@@ -79,7 +79,7 @@ TEST(Ensemble, of_a_population_beside_its_best_member) {  // E-31
   };
   std::vector<std::vector<bool>> masks;
   const auto members = islands.populations()[0].members();
-  for (const Member& m : members) masks.push_back(task->right(workers.runner(0), m.network).value());
+  for (const Member& m : members) masks.push_back(task->right(workers.runner(0), m.candidate()).value());
   std::pair<std::size_t, std::size_t> best;
   double coverage = -1, overlap = 0;
   for (std::size_t a = 0; a < masks.size(); ++a)
@@ -96,8 +96,8 @@ TEST(Ensemble, of_a_population_beside_its_best_member) {  // E-31
   EXPECT_DOUBLE_EQ(report->best_member, std::max(share(masks[best.first]), share(masks[best.second])));
   const Network* const pair[] = {&members[best.first].network, &members[best.second].network};
   Network joined = ensemble_network(pair).value();
-  ASSERT_TRUE(joined.prepare(task->input()));
-  EXPECT_DOUBLE_EQ(report->combined, share(task->right(workers.runner(0), joined).value()));
+  const auto plan = ForwardPlan::create(joined, task->input()).value();
+  EXPECT_DOUBLE_EQ(report->combined, share(task->right(workers.runner(0), {joined, *plan}).value()));
   EXPECT_GT(coverage, report->best_member);  // the pair does complete each other
 }
 

@@ -24,8 +24,8 @@ Result<LayerPtr> dense_between(std::size_t in, std::size_t out, const MutationCo
 Result<LayerPtr> branch_to(const Editor& editor, std::size_t from, std::size_t to, const MutationConfig& config,
                            std::uint64_t seed) {
   const Network& network = editor.network();
-  const Wiring& wiring = network.plan()->wiring();
-  const Shape in = editor.before(from), out = network.shape_after(from);
+  const Wiring& wiring = editor.plan()->wiring();
+  const Shape in = editor.before(from), out = editor.plan()->shape_after(from);
   if (network.cell(to).is_fed()) return fail(Code::Unsupported, "{} reads another cell", network.place_text(to));
   const Layer& target = *network.cell(to).operation();
   // The input shape of the target itself: `in` where its operation accepts it as it stands, else the shape it reads in

@@ -10,7 +10,7 @@ namespace loom {
 namespace {
 
 // Number of layers that a forward pass runs. Links to links double it with every step, so each cell is counted once.
-// The network is prepared: no cycles.
+// The network is planned: no cycles.
 class Operations {
  public:
   explicit Operations(const Network& network) : network_(network), known_(network.num_cells()) {}
@@ -41,21 +41,27 @@ class Operations {
 
 Result<Editor> Editor::create(Network& network, const Shape& input, std::size_t max_operations) {
   Editor editor(network, input);
-  LOOM_TRY_VOID(network.prepare(input));
+  LOOM_TRY(editor.plan_, ForwardPlan::create(network, input));
   editor.max_operations_ = std::max(max_operations, Operations(network).all());
-  if (network.num_cells() != 0) editor.output_ = network.shape_after(network.num_cells() - 1);
+  if (network.num_cells() != 0) editor.output_ = editor.plan_->shape_after(network.num_cells() - 1);
   return editor;
+}
+
+bool Editor::replan() {
+  auto plan = ForwardPlan::create(*network_, input_);
+  if (plan) plan_ = *std::move(plan);
+  return plan_->is_of(*network_);
 }
 
 bool Editor::fits(Layer* parent) {
   if (parent != nullptr && !parent->build()) return false;
-  return network_->prepare(input_) && network_->shape_after(network_->num_cells() - 1) == output_ &&
+  return replan() && plan_->shape_after(network_->num_cells() - 1) == output_ &&
          Operations(*network_).all() <= max_operations_;
 }
 
 // Cannot fail: the layers that it restores fitted before.
 void Editor::restore(Layer* parent) {
-  const bool whole = (parent == nullptr || parent->build()) && network_->prepare(input_);
+  const bool whole = (parent == nullptr || parent->build()) && replan();
   LOOM_ASSERT(whole);
 }
 

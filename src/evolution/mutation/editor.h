@@ -28,21 +28,23 @@ struct LayerPlace {
 
 class Editor {
  public:
-  // Prepares the network, whose output shape no later edit changes.
+  // Plans the network, whose output shape no later edit changes.
   static Result<Editor> create(Network& network, const Shape& input, std::size_t max_operations);
 
   Network& network() const { return *network_; }
+  // The plan of the network as it is now, for `input`.
+  const std::shared_ptr<const ForwardPlan>& plan() const { return plan_; }
   // Returns a layer; in a cell that has a link, that link's share, which has neither weights nor children: a mutation
   // does not change the target of a link.
   Layer* at(const LayerPlace& place) const {
     return place.slot != nullptr ? place.slot->get() : network_->cell(place.cell).front();
   }
   // Shape in front of a cell.
-  Shape before(std::size_t cell) const { return cell == 0 ? input_ : network_->shape_after(cell - 1); }
+  Shape before(std::size_t cell) const { return cell == 0 ? input_ : plan_->shape_after(cell - 1); }
 
   // Layers that run in one forward pass, each use of a shared one counted, stay within max_operations or what the
-  // network began with. The network is prepared after each of these, changed or not; false: the change did not fit and
-  // was taken back. A null layer empties a cell.
+  // network began with. The network is planned again after each of these, changed or not; false: the change did not fit
+  // and was taken back. A null layer empties a cell.
   bool replace(const LayerPlace& place, LayerPtr layer);
   bool toggle(const LayerPlace& place);
   bool append(Layer& container, std::vector<LayerPtr>& children, LayerPtr child);
@@ -54,9 +56,11 @@ class Editor {
 
  private:
   Editor(Network& network, const Shape& input) : network_(&network), input_(input), output_(input) {}
+  bool replan();
   bool fits(Layer* parent);
   void restore(Layer* parent);
   Network* network_;
+  std::shared_ptr<const ForwardPlan> plan_;
   Shape input_, output_;
   std::size_t max_operations_ = 0;
 };

@@ -27,7 +27,7 @@ class Mutator {
   Result<void> run() {
     for (std::size_t i = 0; i < network().num_cells(); ++i)
       if (!network().cell(i).is_empty()) {
-        const Shape out = network().shape_after(i);
+        const Shape out = editor_.plan()->shape_after(i);
         LOOM_TRY_VOID(layer({i, Network::path(i)}, editor_.before(i),
                             network().cell(i).runs() ? std::optional(out) : std::nullopt));
       }
@@ -77,10 +77,10 @@ class Mutator {
       // A disabled layer does not run in a forward pass, so it has no output shape.
       std::optional<Shape> mine = is_sequence || is_parallel ? in : std::nullopt, out;
       if (mine && !slot->common.is_disabled)
-        if (auto shape = slot->wired_shape(&network().plan()->wiring(), *mine)) out = *shape;
+        if (auto shape = slot->wired_shape(&editor_.plan()->wiring(), *mine)) out = *shape;
       done = layer(place.child(below, parent, slot), mine, out);
       if (is_sequence && in && !slot->common.is_disabled) {
-        const auto next = slot->wired_shape(&network().plan()->wiring(), *in);
+        const auto next = slot->wired_shape(&editor_.plan()->wiring(), *in);
         in = next ? std::optional(*next) : std::nullopt;
       }
     });
@@ -224,12 +224,13 @@ class Mutator {
 
 std::string_view name(Mutation mutation) { return kNames[static_cast<std::size_t>(mutation)]; }
 
-Result<void> mutate(Network& network, const Shape& input, const MutationConfig& config, const MutationKey& key,
-                    MutationReport* report) {
+Result<std::shared_ptr<const ForwardPlan>> mutate(Network& network, const Shape& input, const MutationConfig& config,
+                                                  const MutationKey& key, MutationReport* report) {
   if (config.activations.empty()) return fail(Code::InvalidConfig, "mutation: the list of activations is empty");
   MutationReport unread;
   LOOM_TRY(Editor editor, Editor::create(network, input, config.max_operations));
-  return Mutator(editor, config, key, report != nullptr ? *report : unread).run();
+  LOOM_TRY_VOID(Mutator(editor, config, key, report != nullptr ? *report : unread).run());
+  return editor.plan();
 }
 
 }  // namespace loom

@@ -1,7 +1,7 @@
 #pragma once
 // Random changes of a network (engine 9.3, after Stanley & Miikkulainen 2002): weights, activations, kinds, cells
 // switched on and off, new paths through other cells; grown and pruned cells and numeric types where asked for. Every
-// child passes prepare() with the input it is bred for and keeps the shape of its output. Draws are domain 6 keyed by
+// child can be planned for the input it is bred for and keeps the shape of its output. Draws are domain 6 keyed by
 // (seed, generation, individual, path).
 
 #include <array>
@@ -12,7 +12,7 @@
 
 #include "core/config_visitor.h"
 #include "layers/activation_fields.h"
-#include "network/network.h"
+#include "network/plan/forward_plan.h"
 
 namespace loom {
 
@@ -102,10 +102,10 @@ struct MutationKey {
   std::uint32_t generation = 0, individual = 0;
 };
 
-// Changes the network, which comes out prepared for `input` (with its batch). Errors only of networks that cannot be
-// prepared as they are.
-Result<void> mutate(Network& network, const Shape& input, const MutationConfig& config, const MutationKey& key,
-                    MutationReport* report = nullptr);
+// Changes the network and returns its plan for `input` (with its batch). Errors only of networks that cannot be planned
+// as they are.
+Result<std::shared_ptr<const ForwardPlan>> mutate(Network& network, const Shape& input, const MutationConfig& config,
+                                                  const MutationKey& key, MutationReport* report = nullptr);
 
 // A layer of that kind from shape `in` to shape `out`, wrapped in a Sequential with a reshape and a Dense where it
 // cannot be alone (engine E-22); weights are drawn from `seed`. Unsupported, LimitExceeded and what shapes report when

@@ -179,9 +179,10 @@ TEST(Mutation, every_kind_fits_every_place) {  // E-22
       ASSERT_TRUE(layer) << kind << " " << in.text() << " " << out.text() << ": " << layer.error().text();
       Network n = Network::create({}).value();
       ASSERT_TRUE(n.place({}, std::move(*layer)));
-      ASSERT_TRUE(n.prepare(in));
-      EXPECT_EQ(n.shape_after(0).text(), out.text()) << kind;
-      runner->use(n);
+      const auto plan = ForwardPlan::create(n, in);
+      ASSERT_TRUE(plan) << kind << ": " << plan.error().text();
+      EXPECT_EQ((*plan)->shape_after(0).text(), out.text()) << kind;
+      runner->use({n, **plan});
       const std::vector<float> x(in.elements(), 0.25f);
       const auto y = runner->forward({x.data(), in});
       ASSERT_TRUE(y) << kind << ": " << y.error().text();
@@ -317,7 +318,7 @@ TEST(Mutation, a_pick_that_would_share_in_a_circle_is_taken_back) {  // E-23
   const Shape input = Shape::of({1, 3});
   for (std::uint32_t g = 0; g < 40; ++g) {
     changed(n, input, only(&MutationConfig::connection_add_rate), {g, 1});
-    ASSERT_TRUE(n.prepare(input));  // both cells through each other would be a circle
+    ASSERT_TRUE(ForwardPlan::create(n, input));  // both cells through each other would be a circle
   }
 }
 
@@ -392,7 +393,8 @@ TEST(Mutation, random_mutations_all_prepare_and_run) {  // E-24, G-86
       c.seed = line;
       const auto done = mutate(n, input, c, {generation, line}, &total);
       ASSERT_TRUE(done) << line << " " << generation << ": " << done.error().text() << "\n" << text(n);
-      runner->use(n);
+      EXPECT_TRUE((*done)->is_of(n));
+      runner->use({n, **done});
       const auto y = runner->forward({x.data(), input});
       ASSERT_TRUE(y) << line << " " << generation << ": " << y.error().text() << "\n" << text(n);
     }

@@ -18,7 +18,6 @@ Network ready(const std::string& spec, std::uint64_t seed) {
   network.settings.seed = seed;
   EXPECT_TRUE(network.initialise());
   network.settings.seed = 0;
-  EXPECT_TRUE(network.prepare(kInput));
   return network;
 }
 
@@ -44,13 +43,11 @@ TEST(Genes, children_in_dead_networks_are_those_of_splice_and_mutate) {  // E-10
     Network child = (splices ? splice(a, b, splicing) : clone_network(a)).value();
     // A dead network shares versions with a living one, or has its own.
     Network living = ready(spec, 3), dead = key % 2 == 0 ? clone_network(living).value() : ready(spec, 4);
-    ASSERT_TRUE(dead.prepare(kInput));
     Genes genes(dead);
     ASSERT_TRUE(genes.take(from_a, splices ? &from_b : nullptr, splicing));
     MutationReport report, wanted;
     const bool is_done = genes.move(config, {9, key}, report);
     ASSERT_TRUE(genes.commit(*pool));
-    ASSERT_TRUE(child.prepare(kInput));
     if (!is_done) {
       EXPECT_EQ(digest(dead), digest(child)) << key;
       ASSERT_TRUE(mutate(dead, kInput, config, {9, key}, &report));

@@ -34,9 +34,7 @@ class Islands {
     std::size_t island = 0, member = 0;
   };
   std::vector<Place> ask() const;
-  const Network& network(const Place& place) const {
-    return populations_[place.island].members()[place.member].network;
-  }
+  const Member& member(const Place& place) const { return populations_[place.island].members()[place.member]; }
   Result<Report> tell(std::span<const Fitness> told, Workers& workers,
                       const std::function<void(const Member&)>& seen = nullptr);
 

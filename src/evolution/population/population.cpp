@@ -104,9 +104,9 @@ Result<Population> Population::create(std::uint64_t seed, const PopulationConfig
   std::vector<std::optional<Member>> made(config.size);
   LOOM_TRY_VOID(workers.each(config.size, [&](std::size_t i, Runner&) -> Result<void> {
     LOOM_TRY(Network network, clone_network(base));
-    Member m{std::move(network), {island, 0, static_cast<std::uint32_t>(i)}, {}, {}, {}, std::nullopt};
+    Member m{std::move(network), nullptr, {island, 0, static_cast<std::uint32_t>(i)}, {}, {}, {}, std::nullopt};
     MutationReport report;
-    LOOM_TRY_VOID(mutate(m.network, input, p.config_.mutation, {0, static_cast<std::uint32_t>(i)}, &report));
+    LOOM_TRY(m.plan, mutate(m.network, input, p.config_.mutation, {0, static_cast<std::uint32_t>(i)}, &report));
     m.operations = text_of(report, false), m.structure = spec_digest(m.network);
     made[i] = std::move(m);
     return {};
@@ -153,7 +153,7 @@ Result<void> Population::judge(std::span<const std::size_t> open, const FitnessF
   return workers.each((open.size() + kPerPart - 1) / kPerPart, [&](std::size_t part, Runner& runner) -> Result<void> {
     for (std::size_t i = part * kPerPart; i < std::min(open.size(), (part + 1) * kPerPart); ++i) {
       Member& m = members_[open[i]];
-      auto judged = fitness(runner, m.network);
+      auto judged = fitness(runner, m.candidate());
       if (!judged) return at("member " + m.id.text(), std::move(judged).error());
       LOOM_TRY_VOID(check(m, *judged));
       m.fitness = std::move(*judged);
@@ -205,8 +205,9 @@ Result<GenerationReport> Population::advance(std::size_t judged, Workers& worker
   if (!std::isnan(report.best) && (!best_ || report.best > best_->fitness->score())) {
     const Member& m = members_[report.best_index];
     LOOM_TRY(Network copy, clone_network(m.network));
-    LOOM_TRY_VOID(copy.prepare(input_));
-    best_ = Member{std::move(copy), m.id, m.parents, m.operations, m.structure, m.fitness, m.species};
+    LOOM_TRY(auto planned, ForwardPlan::create(copy, input_));
+    best_ =
+        Member{std::move(copy), std::move(planned), m.id, m.parents, m.operations, m.structure, m.fitness, m.species};
   }
   if (config_.novelty_weight > 0) add_novelty();
   if (config_.species_distance > 0) {
@@ -318,7 +319,7 @@ Result<void> Population::reuse(Member& dead, const Plan& plan, std::uint32_t pla
   LOOM_TRY_VOID(dead.genes.commit(runner.pool()));
   if (!is_done) {
     dead.genes = {};
-    LOOM_TRY_VOID(mutate(dead.network, input_, config_.mutation, {generation_, place}, &report));
+    LOOM_TRY(dead.plan, mutate(dead.network, input_, config_.mutation, {generation_, place}, &report));
   }
   born(dead, plan, place, report);
   return {};
@@ -328,9 +329,9 @@ Result<Member> Population::child(const Plan& plan, std::uint32_t place) const {
   const Member &a = members_[plan.a], &b = members_[plan.b];
   LOOM_TRY(Network network,
            plan.splices ? splice(a.network, b.network, splicing(plan, place)) : clone_network(a.network));
-  Member m{std::move(network), {}, {}, {}, a.structure, std::nullopt};
+  Member m{std::move(network), nullptr, {}, {}, {}, a.structure, std::nullopt};
   MutationReport report;
-  LOOM_TRY_VOID(mutate(m.network, input_, config_.mutation, {generation_, place}, &report));
+  LOOM_TRY(m.plan, mutate(m.network, input_, config_.mutation, {generation_, place}, &report));
   born(m, plan, place, report);
   return m;
 }
@@ -348,8 +349,9 @@ void Population::born(Member& m, const Plan& plan, std::uint32_t place, const Mu
 Result<Member> Population::emigrant() const {
   const Member& best = members_.front();
   LOOM_TRY(Network copy, clone_network(best.network));
-  LOOM_TRY_VOID(copy.prepare(input_));
-  return Member{std::move(copy), best.id, best.parents, best.operations, best.structure, best.fitness};
+  LOOM_TRY(auto planned, ForwardPlan::create(copy, input_));
+  return Member{std::move(copy), std::move(planned), best.id,     best.parents,
+                best.operations, best.structure,     best.fitness};
 }
 
 // Mean distance to the nearest behaviours, of this generation and of those that were most novel before (Lehman &

@@ -28,7 +28,7 @@ struct Fitness {
 
 // Called from several threads, each with a runner of its own; Runner::use() comes first. An error ends the run; what
 // only this network cannot do is a score of NaN, which ranks last; so do infinities.
-using FitnessFunction = std::function<Result<Fitness>(Runner& runner, const Network& network)>;
+using FitnessFunction = std::function<Result<Fitness>(Runner& runner, const Candidate& candidate)>;
 
 struct PopulationConfig {
   std::size_t size = 64;
@@ -54,6 +54,7 @@ struct MemberId {
 
 struct Member {
   Network network;
+  std::shared_ptr<const ForwardPlan> plan;  // for the input of the task
   MemberId id;
   std::vector<MemberId> parents;
   std::string operations;          // "splice perturb:2 type:1"
@@ -62,6 +63,8 @@ struct Member {
   std::size_t species = 0;
   std::optional<Digest> digest = {};  // network_digest(), once a generation has been judged
   Genes genes = {};                   // likewise
+
+  Candidate candidate() const { return {network, *plan}; }
 };
 
 struct GenerationReport {
@@ -75,7 +78,7 @@ struct GenerationReport {
 
 class Population {
  public:
-  // Members are mutations of `base`, which is prepared for `input`, a batch. InvalidConfig.
+  // Members are mutations of `base`, which can be planned for `input`, a batch. InvalidConfig.
   static Result<Population> create(std::uint64_t seed, const PopulationConfig& config, const Network& base,
                                    const Shape& input, Workers& workers, std::uint32_t island = 0);
 
@@ -85,7 +88,7 @@ class Population {
                                   const std::function<void(const Member&)>& seen = nullptr);
 
   // Breeds a generation in two calls, for fitness that the caller computes. ask() gives the places of the members that
-  // have none yet, whose networks are prepared and stay where they are until tell(); `told` has their fitness in that
+  // have none yet, whose networks stay where they are until tell(); `told` has their fitness in that
   // order. With the numbers of a fitness function it breeds the same bits. InvalidArgument for another number of them
   // or of objectives, with everything as it was.
   std::vector<std::size_t> ask() const;

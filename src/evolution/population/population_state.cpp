@@ -99,8 +99,8 @@ Result<Member> member_from(const Json& json, const Shape& input, Lengths& length
   if (base64 == nullptr) return bad("a network in Base64");
   LOOM_TRY(const auto bytes, base64_decode(*base64));
   LOOM_TRY(SpecResult loaded, network_from_entity(bytes));
-  Member m{std::move(loaded.network), {}, {}, {}, {}, std::nullopt};
-  LOOM_TRY_VOID(m.network.prepare(input));
+  Member m{std::move(loaded.network), nullptr, {}, {}, {}, {}, std::nullopt};
+  LOOM_TRY(m.plan, ForwardPlan::create(m.network, input));
   LOOM_TRY(const Json* id, member_of(json, "id"));
   LOOM_TRY(m.id, id_of(*id));
   LOOM_TRY(const Json* parents, member_of(json, "parents"));

@@ -124,7 +124,7 @@ TEST(Population, nan_ranks_last_and_spoils_nothing) {  // E-30
   Population p = made(weights_only(8), workers, *task);
   std::size_t calls = 0;
   const auto r = p.evolve(
-      [&](Runner&, const Network&) -> Result<Fitness> {
+      [&](Runner&, const Candidate&) -> Result<Fitness> {
         return Fitness{{calls++ % 2 == 0 ? std::nan("") : static_cast<double>(calls)}, {}};
       },
       workers);
@@ -135,7 +135,7 @@ TEST(Population, nan_ranks_last_and_spoils_nothing) {  // E-30
   EXPECT_EQ(p.fitness_of(0)->score(), 8);
   Population none = made(weights_only(4), workers, *task);
   const auto nothing =
-      none.evolve([](Runner&, const Network&) -> Result<Fitness> { return Fitness{{std::nan("")}, {}}; }, workers);
+      none.evolve([](Runner&, const Candidate&) -> Result<Fitness> { return Fitness{{std::nan("")}, {}}; }, workers);
   ASSERT_TRUE(nothing);
   EXPECT_TRUE(std::isnan(nothing->best));
   EXPECT_EQ(none.best(), nullptr);
@@ -168,7 +168,7 @@ TEST(Population, fewer_bytes_win_where_scores_are_equal) {  // E-26
   const auto network = read(base);
   Population p = Population::create(3, c, network, task->input(), workers).value();
   const FitnessFunction bytes = fitness_of(*task, {"score", "bytes"}).value(),
-                        flat = [&](Runner& r, const Network& n) -> Result<Fitness> {
+                        flat = [&](Runner& r, const Candidate& n) -> Result<Fitness> {
                           LOOM_TRY(Fitness f, bytes(r, n));
                           f.objectives[0] = 0;
                           return f;
@@ -180,8 +180,8 @@ TEST(Population, fewer_bytes_win_where_scores_are_equal) {  // E-26
       EXPECT_GE(p.fitness_of(0)->objectives[1], p.fitness_of(i)->objectives[1]);
     }
   Network judged = clone_network(network).value();
-  ASSERT_TRUE(judged.prepare(task->input()));
-  EXPECT_EQ(multiply_adds(judged, task->input()), 2 * 64 + 64);
+  const auto plan = ForwardPlan::create(judged, task->input()).value();
+  EXPECT_EQ(multiply_adds({judged, *plan}), 2 * 64 + 64);
 }
 
 std::vector<std::string> hashes(int threads, std::optional<Isa> isa, const EvolutionConfig& config,
@@ -255,9 +255,9 @@ std::vector<Fitness> judged_outside(const Islands& islands, const Task& task) {
   std::vector<Fitness> told;
   for (const Islands::Place& place : islands.ask()) {
     auto runner = Runner::create().value();
-    const Network& network = islands.network(place);
-    EXPECT_TRUE(network.is_prepared());
-    told.push_back(fitness(*runner, network).value());
+    const Member& member = islands.member(place);
+    EXPECT_TRUE(member.plan->is_of(member.network));
+    told.push_back(fitness(*runner, member.candidate()).value());
   }
   return told;
 }
@@ -370,7 +370,7 @@ TEST(Population, a_fitness_of_another_number_of_objectives_ends_the_run) {  // E
   auto workers = Workers::create(1).value();
   const auto task = xor_task();
   Population p = made(weights_only(4), workers, *task);
-  const auto r = p.evolve([](Runner&, const Network&) -> Result<Fitness> { return Fitness{{1, 2}, {}}; }, workers);
+  const auto r = p.evolve([](Runner&, const Candidate&) -> Result<Fitness> { return Fitness{{1, 2}, {}}; }, workers);
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().text(), "member 0.0.0: a fitness of 2 objectives, 1 expected");
 }
@@ -412,7 +412,7 @@ TEST(Population, scores_beyond_all_numbers_rank_last_whatever_breeds) {  // E-30
       config.population.objectives = (way & 8) != 0 ? 2 : 1;
       config.population.mutation.node_rate = 0.5;
       std::size_t calls = 0;
-      const FitnessFunction fitness = [&](Runner&, const Network&) -> Result<Fitness> {
+      const FitnessFunction fitness = [&](Runner&, const Candidate&) -> Result<Fitness> {
         const double score = scores[calls++ % scores.size()];
         return (way & 8) != 0 ? Fitness{{score, static_cast<double>(calls % 3)}, {score, 1}}
                               : Fitness{{score}, {score, 1}};
@@ -490,7 +490,7 @@ TEST(Population, errors_of_the_fitness_end_the_generation) {  // E-30
   const auto task = xor_task();
   Population p = made(weights_only(8), workers, *task);
   const auto r =
-      p.evolve([](Runner&, const Network&) -> Result<Fitness> { return fail(Code::Cancelled, "enough"); }, workers);
+      p.evolve([](Runner&, const Candidate&) -> Result<Fitness> { return fail(Code::Cancelled, "enough"); }, workers);
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().code, Code::Cancelled);
 }

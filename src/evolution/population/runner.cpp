@@ -6,7 +6,6 @@
 #include "backend/rehearsal.h"
 #include "backend/travel.h"
 #include "core/fp_environment.h"
-#include "network/plan/forward_plan.h"
 #include "network/session/network_session.h"
 #include "ops/all.h"
 
@@ -21,11 +20,12 @@ Result<std::unique_ptr<Runner>> Runner::create(std::optional<Isa> isa, Device* d
   return r;
 }
 
-void Runner::use(const Network& network) {
-  network_ = &network, host_.planned.reset(), device_.planned.reset();
+void Runner::use(const Candidate& candidate) {
+  const Network& network = candidate.network;
+  network_ = &network, plan_ = &candidate.plan, host_.planned.reset(), device_.planned.reset();
   runs_on_device_ = device_.device != nullptr && check_device(network, device_.device);
   is_chain_ = chain_.read(network);
-  if (!is_chain_ || runs_on_device_) cells_.assign(network.plan()->num_sources(), {});
+  if (!is_chain_ || runs_on_device_) cells_.assign(plan_->num_sources(), {});
 }
 
 Run Runner::run_on(const Exec& exec) {
@@ -36,11 +36,9 @@ Run Runner::run_on(const Exec& exec) {
 
 Result<void> Runner::plan(Place& place, const Shape& input) {
   place.planned.reset();
-  LOOM_TRY_VOID(network_->plan()->output_shape(input));
+  LOOM_TRY_VOID(plan_->output_shape(input));
   const ConstView nothing{rehearsal_input(), input, network_->settings.activations};
-  const auto pass = [&](const Exec& exec) {
-    network_->plan()->forward(run_on(exec), nothing, 0, network_->num_cells());
-  };
+  const auto pass = [&](const Exec& exec) { plan_->forward(run_on(exec), nothing, 0, network_->num_cells()); };
   LOOM_TRY(const Arena::Mark needed, rehearse(exec(place), pass));
   if (!place.arena.holds(needed)) {
     LOOM_TRY(place.arena, Arena::create({2 * needed.tensors, 2 * needed.notes}, place.device));
@@ -55,7 +53,7 @@ Result<ConstView> Runner::forward_at(Place& place, const ConstView& x) {
   }
   place.arena.clear();
   const Exec now = exec(place);
-  const ConstView y = network_->plan()->forward(run_on(now), x, 0, network_->num_cells());
+  const ConstView y = plan_->forward(run_on(now), x, 0, network_->num_cells());
   if (now.status) return error_of_pass(now);
   return y;
 }
@@ -69,7 +67,7 @@ Result<ConstView> Runner::forward_on_device(const ConstView& x) {
 
 Result<ConstView> Runner::forward_on_host(const ConstView& x) {
   if (is_chain_ && chain_.takes(x.shape)) return chain_.forward(*kernels_, x);
-  if (is_chain_) cells_.assign(network_->plan()->num_sources(), {});  // the general way says what is wrong
+  if (is_chain_) cells_.assign(plan_->num_sources(), {});  // the general way says what is wrong
   return forward_at(host_, x);
 }
 

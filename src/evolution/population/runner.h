@@ -8,8 +8,15 @@
 #include <vector>
 
 #include "evolution/population/dense_chain.h"
+#include "network/plan/forward_plan.h"
 
 namespace loom {
+
+// A network and its plan, as whoever judges it gets them.
+struct Candidate {
+  const Network& network;
+  const ForwardPlan& plan;
+};
 
 class Runner {
  public:
@@ -17,8 +24,8 @@ class Runner {
   // outlives them; null: the host.
   static Result<std::unique_ptr<Runner>> create(std::optional<Isa> isa = std::nullopt, Device* device = nullptr);
 
-  // Sets the network that forward() runs: prepared, and unchanged while it runs.
-  void use(const Network& network);
+  // Sets the network that forward() runs; it stays as it is while it runs, and its plan outlives that.
+  void use(const Candidate& candidate);
   // x in the network's element type, in memory of the host; so is the result, which is valid until the next call.
   // ShapeMismatch; errors of layers.
   Result<ConstView> forward(const ConstView& x);
@@ -45,6 +52,7 @@ class Runner {
   Memory input_;   // on the device
   Buffer output_;  // read from the device
   const Network* network_ = nullptr;
+  const ForwardPlan* plan_ = nullptr;
   bool runs_on_device_ = false;  // the network
   DenseChain chain_;
   bool is_chain_ = false;

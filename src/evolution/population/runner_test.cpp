@@ -18,26 +18,26 @@ std::vector<float> noise(std::uint32_t site, std::size_t n) {
   return x;
 }
 
-Network ready(const std::string& spec, const Shape& input) {
+Network ready(const std::string& spec) {
   Network network = read(spec);
   EXPECT_TRUE(network.initialise());
   network.visit_weights([](const std::string& path, Weight& w, Layer&) {
     if (w.role() != WeightRole::Vector) return;
     EXPECT_TRUE(w.set(std::span<const float>(noise(random_site(path), w.elements()))));
   });
-  const auto prepared = network.prepare(input);
-  EXPECT_TRUE(prepared) << spec << (prepared ? "" : prepared.error().text());
   return network;
 }
 
 // A runner that just ran `before` must give the same result for x as a fresh session.
 void expect_same(Runner& runner, const Network& network, Isa isa, const Shape& shape, const std::string& what) {
   const std::vector<float> x = noise(random_site(what), shape.elements());
-  const auto session = NetworkSession::create(network, {1, isa, false});
+  const auto plan = ForwardPlan::create(network, shape);
+  ASSERT_TRUE(plan) << what << plan.error().text();
+  const auto session = NetworkSession::create(network, *plan, {1, isa, false});
   ASSERT_TRUE(session);
   const auto wanted = (*session)->forward({x.data(), shape});
   ASSERT_TRUE(wanted) << what << wanted.error().text();
-  runner.use(network);
+  runner.use({network, **plan});
   for (int again = 0; again < 2; ++again) {
     const auto y = runner.forward({x.data(), shape});
     ASSERT_TRUE(y) << what << y.error().text();
@@ -73,7 +73,7 @@ TEST(Runner, chains_of_dense_cells_give_the_bits_of_a_session_on_every_target) {
     }
     const std::string spec = row_of(layers, fmt::format(R"("seed":{},)", seed));
     for (const Shape& shape : {Shape::of({rows, first}), Shape::of({2, rows, first})}) {
-      const Network network = ready(spec, shape);
+      const Network network = ready(spec);
       for (std::size_t i = 0; i < runners.size(); ++i)
         expect_same(*runners[i], network, usable_isas()[i], shape, fmt::format("{} {}", seed, spec));
     }
@@ -91,20 +91,21 @@ TEST(Runner, networks_that_are_no_chains_run_as_before) {  // E-30
       R"({"type":"dense","input_height":8,"output_height":4,"is_remote_link":true,"link_mode":"feed","link_merge":"concat"})",
       R"({"is_remote_link":true})"};
   for (const std::string& other : others) {
-    const Network network = ready(row_of({dense(4, 4), other, dense(4, 2)}, R"("seed":1,)"), shape);
+    const Network network = ready(row_of({dense(4, 4), other, dense(4, 2)}, R"("seed":1,)"));
     expect_same(*runner, network, best_isa(), shape, other);
   }
 }
 
 TEST(Runner, errors_are_those_of_the_network) {  // E-30
   const auto runner = Runner::create().value();
-  const Network network = ready(row_of({dense(4, 3), dense(3, 2)}), Shape::of({3, 4}));
-  runner->use(network);
+  const Network network = ready(row_of({dense(4, 3), dense(3, 2)}));
+  const auto plan = ForwardPlan::create(network, Shape::of({3, 4})).value();
+  runner->use({network, *plan});
   const std::vector<float> x(15);
   const auto wrong = runner->forward({x.data(), Shape::of({3, 5})});
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().code, Code::ShapeMismatch);
-  EXPECT_EQ(wrong.error().text(), network.output_shape(Shape::of({3, 5}), 0, 2).error().text());
+  EXPECT_EQ(wrong.error().text(), plan->output_shape(Shape::of({3, 5})).error().text());
   EXPECT_TRUE(runner->forward({x.data(), Shape::of({3, 4})}));
 }
 
@@ -123,14 +124,14 @@ TEST(GpuRunner, networks_of_every_sort_have_the_bits_of_a_session_of_the_cpu) {
   for (const std::string& other : others)
     for (const std::size_t rows : {67u, 3u}) {
       const Shape shape = Shape::of({rows, 40});
-      const Network network = ready(row_of({dense(40, 40), other, dense(40, 2)}, R"("seed":1,)"), shape);
+      const Network network = ready(row_of({dense(40, 40), other, dense(40, 2)}, R"("seed":1,)"));
       const std::uint64_t before = device->counters().dispatches;
       expect_same(*runner, network, best_isa(), shape, other);
       EXPECT_EQ(device->counters().dispatches > before + 2, other != others.back()) << other;
     }
-  const Network wide = ready(row_of({dense(40, 2)}, R"("seed":1,"activations":"float64","default_dtype":"float64",)"),
-                             Shape::of({3, 40}));
-  runner->use(wide);
+  const Network wide = ready(row_of({dense(40, 2)}, R"("seed":1,"activations":"float64","default_dtype":"float64",)"));
+  const auto plan = ForwardPlan::create(wide, Shape::of({3, 40})).value();
+  runner->use({wide, *plan});
   const std::vector<double> x(120, 0.25);
   const auto y = runner->forward({x.data(), Shape::of({3, 40}), Element::f64});
   ASSERT_TRUE(y) << y.error().text();

@@ -167,10 +167,10 @@ TEST(Tasks, targets_scores_and_samples_that_do_not_fit) {
   Network n = evolution_test::read(evolution_test::row_of({evolution_test::dense(2, 1, R"("bias":true)")}));
   evolution_test::fill(n, 0, {0, 0, 0.5});
   const auto task = xor_task();
-  ASSERT_TRUE(n.prepare(task->input()));
-  EXPECT_DOUBLE_EQ(task->judge(*runner, n)->score(), 0.75);
+  const auto plan = ForwardPlan::create(n, task->input()).value();
+  EXPECT_DOUBLE_EQ(task->judge(*runner, {n, *plan})->score(), 0.75);
   evolution_test::fill(n, 0, {1, 1, 0});
-  EXPECT_EQ(*task->right(*runner, n), (std::vector<bool>{true, true, true, false}));
+  EXPECT_EQ(*task->right(*runner, {n, *plan}), (std::vector<bool>{true, true, true, false}));
   TaskSamples s;
   s.input = Shape::of({2}), s.inputs = {1, 2, 3}, s.values = {1};
   EXPECT_FALSE(sample_task(TaskKind::Csv, s, Score::SquaredError, 1));
@@ -184,8 +184,8 @@ TEST(Tasks, cross_entropy_of_equal_scores_is_the_logarithm_of_the_classes) {
   TaskSamples s;
   s.inputs = {1, 2}, s.labels = {0, 3}, s.classes = 4;
   const auto task = sample_task(TaskKind::Csv, s, Score::CrossEntropy, 0).value();
-  ASSERT_TRUE(n.prepare(task->input()));
-  EXPECT_NEAR(task->judge(*runner, n)->score(), -1.3862943611198906, 1e-12);
+  const auto plan = ForwardPlan::create(n, task->input()).value();
+  EXPECT_NEAR(task->judge(*runner, {n, *plan})->score(), -1.3862943611198906, 1e-12);
 }
 
 }  // namespace

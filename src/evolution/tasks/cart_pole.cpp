@@ -53,9 +53,9 @@ class CartPole final : public Task {
                 config_.episodes, width);
   }
 
-  Result<Fitness> judge(Runner& runner, const Network& network) const override {
+  Result<Fitness> judge(Runner& runner, const Candidate& candidate) const override {
     Fitness f;
-    const auto carts = run(runner, network);
+    const auto carts = run(runner, candidate);
     const double all = static_cast<double>(config_.steps);
     for (std::size_t e = 0; e < config_.episodes; ++e) {
       f.behaviour.push_back(carts ? (*carts)[e].x : 0);
@@ -68,8 +68,8 @@ class CartPole final : public Task {
     return f;
   }
 
-  Result<std::vector<bool>> right(Runner& runner, const Network& network) const override {
-    LOOM_TRY(const std::vector<Cart> carts, run(runner, network));
+  Result<std::vector<bool>> right(Runner& runner, const Candidate& candidate) const override {
+    LOOM_TRY(const std::vector<Cart> carts, run(runner, candidate));
     std::vector<bool> mask;
     mask.reserve(carts.size());
     for (const Cart& c : carts) mask.push_back(c.steps == config_.steps);
@@ -78,9 +78,10 @@ class CartPole final : public Task {
 
  private:
   // All episodes go on together, one row each, until the last has ended.
-  Result<std::vector<Cart>> run(Runner& runner, const Network& network) const {
-    const bool wide = network.settings.activations == Element::f64;
-    runner.use(network);
+  Result<std::vector<Cart>> run(Runner& runner, const Candidate& candidate) const {
+    const Element element = candidate.network.settings.activations;
+    const bool wide = element == Element::f64;
+    runner.use(candidate);
     std::vector<Cart> carts = starts_;
     std::vector<double> seen(4 * carts.size());
     std::vector<float> narrow(seen.size());
@@ -94,8 +95,8 @@ class CartPole final : public Task {
       }
       if (!any) break;
       if (!wide) narrow.assign(seen.begin(), seen.end());
-      LOOM_TRY(const ConstView y, runner.forward({wide ? static_cast<const void*>(seen.data()) : narrow.data(), shape,
-                                                  network.settings.activations}));
+      LOOM_TRY(const ConstView y,
+               runner.forward({wide ? static_cast<const void*>(seen.data()) : narrow.data(), shape, element}));
       LOOM_TRY_VOID(check_output(y.shape));
       const std::size_t width = y.shape.elements() / carts.size();
       const auto out = [&](std::size_t i) { return wide ? y.as<double>()[i] : static_cast<double>(y.as<float>()[i]); };
@@ -109,20 +110,21 @@ class CartPole final : public Task {
 };
 
 // Matrices of a layer for an input of that shape.
-double multiply_adds(const Network& network, Layer& layer, const Shape& in, bool always = false) {
+double multiply_adds(const Candidate& candidate, Layer& layer, const Shape& in, bool always = false) {
+  const auto& [network, plan] = candidate;
   if (layer.common.is_disabled && !always) return 0;
   if (const Share* share = layer_as<Share>(layer)) {
     Layer* const operation = network.cell(*network.target_of(*share)).operation();
-    return operation == nullptr ? 0 : multiply_adds(network, *operation, in, true);
+    return operation == nullptr ? 0 : multiply_adds(candidate, *operation, in, true);
   }
-  const auto out = layer.wired_shape(&network.plan()->wiring(), in);
+  const auto out = layer.wired_shape(&plan.wiring(), in);
   double sum = 0;
   Shape shape = in;
   const bool is_sequence = layer.kind_row().inside == Inside::Chain;
   layer.visit_children([&](const std::string&, Layer& child) {
-    sum += multiply_adds(network, child, shape);
+    sum += multiply_adds(candidate, child, shape);
     if (!is_sequence || child.common.is_disabled) return;
-    if (const auto next = child.wired_shape(&network.plan()->wiring(), shape)) shape = *next;
+    if (const auto next = child.wired_shape(&plan.wiring(), shape)) shape = *next;
   });
   const MatrixUse use = layer.kind_row().matrix;
   if (use == MatrixUse::Lookup || !out) return sum;
@@ -141,12 +143,13 @@ double multiply_adds(const Network& network, Layer& layer, const Shape& in, bool
 
 std::unique_ptr<Task> cart_pole_task(const CartPoleConfig& config) { return std::make_unique<CartPole>(config); }
 
-double multiply_adds(const Network& network, const Shape& input) {
+double multiply_adds(const Candidate& candidate) {
+  const auto& [network, plan] = candidate;
   double sum = 0;
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
     const Cell& cell = network.cell(i);
     if (!cell.runs() || cell.operation() == nullptr) continue;
-    sum += multiply_adds(network, *cell.operation(), i == 0 ? input : network.shape_after(i - 1));
+    sum += multiply_adds(candidate, *cell.operation(), i == 0 ? plan.input() : plan.shape_after(i - 1));
   }
   return sum;
 }
@@ -162,11 +165,12 @@ Result<FitnessFunction> fitness_of(const Task& task, const std::vector<std::stri
   }
   if (objectives.empty() || objectives[0] != Objective::Score)
     return fail(Code::InvalidConfig, "the first objective is \"score\"");
-  return FitnessFunction([&task, objectives](Runner& runner, const Network& network) -> Result<Fitness> {
-    LOOM_TRY(Fitness f, task.judge(runner, network));
+  return FitnessFunction([&task, objectives](Runner& runner, const Candidate& candidate) -> Result<Fitness> {
+    LOOM_TRY(Fitness f, task.judge(runner, candidate));
     for (std::size_t i = 1; i < objectives.size(); ++i)
-      f.objectives.push_back(objectives[i] == Objective::Bytes ? -static_cast<double>(network.resident_bytes())
-                                                               : -multiply_adds(network, task.input()));
+      f.objectives.push_back(objectives[i] == Objective::Bytes
+                                 ? -static_cast<double>(candidate.network.resident_bytes())
+                                 : -multiply_adds(candidate));
     return f;
   });
 }

@@ -49,9 +49,9 @@ class SampleTask final : public Task {
                 samples_.classes, takes_one ? "1, " : "", std::max<std::size_t>(samples_.classes, 2));
   }
 
-  Result<Fitness> judge(Runner& runner, const Network& network) const override {
+  Result<Fitness> judge(Runner& runner, const Candidate& candidate) const override {
     Fitness f;
-    const auto out = outputs(runner, network);
+    const auto out = outputs(runner, candidate);
     f.objectives.assign(1, std::numeric_limits<double>::quiet_NaN());
     const std::size_t shown = std::min(kMaxBehaviour, count_);
     if (!out) {
@@ -64,19 +64,20 @@ class SampleTask final : public Task {
     return f;
   }
 
-  Result<std::vector<bool>> right(Runner& runner, const Network& network) const override {
-    LOOM_TRY(const Outputs out, outputs(runner, network));
+  Result<std::vector<bool>> right(Runner& runner, const Candidate& candidate) const override {
+    LOOM_TRY(const Outputs out, outputs(runner, candidate));
     std::vector<bool> mask(count_);
     for (std::size_t i = 0; i < count_; ++i) mask[i] = is_right(out, i);
     return mask;
   }
 
  private:
-  Result<Outputs> outputs(Runner& runner, const Network& network) const {
-    const bool wide = network.settings.activations == Element::f64;
-    runner.use(network);
-    LOOM_TRY(const ConstView y, runner.forward({wide ? static_cast<const void*>(wide_.data()) : samples_.inputs.data(),
-                                                batch_, network.settings.activations}));
+  Result<Outputs> outputs(Runner& runner, const Candidate& candidate) const {
+    const Element element = candidate.network.settings.activations;
+    const bool wide = element == Element::f64;
+    runner.use(candidate);
+    LOOM_TRY(const ConstView y,
+             runner.forward({wide ? static_cast<const void*>(wide_.data()) : samples_.inputs.data(), batch_, element}));
     LOOM_TRY_VOID(check_output(y.shape));
     return Outputs{y, y.shape.elements() / count_};
   }

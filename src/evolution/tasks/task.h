@@ -22,16 +22,16 @@ class Task {
  public:
   virtual ~Task() = default;
   virtual TaskKind kind() const = 0;
-  // Shape of a call's input, [samples of a call, one sample]: networks are prepared for it.
+  // Shape of a call's input, [samples of a call, one sample]: networks are planned for it.
   virtual Shape input() const = 0;
   // The score at which the task counts as solved.
   virtual double target() const = 0;
   // ShapeMismatch for outputs that judge() could give no score but NaN.
   virtual Result<void> check_output(const Shape& output) const = 0;
   // The score of a network; NaN when it gives no finite numbers or cannot run.
-  virtual Result<Fitness> judge(Runner& runner, const Network& network) const = 0;
+  virtual Result<Fitness> judge(Runner& runner, const Candidate& candidate) const = 0;
   // Returns for each case, a sample or an episode, whether the network gets it right. Ensembles are matched by it.
-  virtual Result<std::vector<bool>> right(Runner& runner, const Network& network) const = 0;
+  virtual Result<std::vector<bool>> right(Runner& runner, const Candidate& candidate) const = 0;
 };
 
 // TaskSamples with targets. One output and two classes: right means on the same side of 0.5. More outputs than one: the
@@ -67,9 +67,8 @@ struct CartPoleConfig {
 };
 std::unique_ptr<Task> cart_pole_task(const CartPoleConfig& config = {});
 
-// Multiply-adds of the matrices that one sample meets in a network prepared for `input`, embeddings left out; links
-// count what they run.
-double multiply_adds(const Network& network, const Shape& input);
+// Multiply-adds of the matrices that one sample meets, embeddings left out; links count what they run.
+double multiply_adds(const Candidate& candidate);
 
 // Objectives of a run: the score of its task, resident bytes (fewer is better), multiply-adds (fewer is better).
 enum class Objective : std::uint8_t { Score, Bytes, MultiplyAdds };

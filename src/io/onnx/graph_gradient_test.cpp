@@ -26,10 +26,9 @@ struct Passed {
 
 Passed pass(Network& network, const Json& golden, int threads = 1) {
   const GoldenTensor x = golden_tensor(golden["x"]), dy = golden_tensor(golden["dy"]);
-  const auto prepared = network.prepare(x.shape);
-  EXPECT_TRUE(prepared) << prepared.error().text();
   const std::vector<float> in(x.values.begin(), x.values.end()), out(dy.values.begin(), dy.values.end());
-  const auto session = NetworkSession::create(network, {.threads = threads, .backward = true, .batches = true}).value();
+  const auto session =
+      NetworkSession::create(network, x.shape, {.threads = threads, .backward = true, .batches = true}).value();
   const auto y = session->forward({in.data(), x.shape});
   EXPECT_TRUE(y) << y.error().text();
   if (!y) return {};

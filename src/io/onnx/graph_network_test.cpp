@@ -38,9 +38,7 @@ std::vector<float> drawn(const Shape& shape, std::uint64_t whole) {
 }
 
 std::vector<float> output_of(Network& network, const std::vector<float>& x, const Shape& shape, int threads = 1) {
-  const auto prepared = network.prepare(shape);
-  EXPECT_TRUE(prepared) << prepared.error().text();
-  const auto session = NetworkSession::create(network, {.threads = threads});
+  const auto session = NetworkSession::create(network, shape, {.threads = threads});
   EXPECT_TRUE(session) << session.error().text();
   const auto y = (*session)->forward({x.data(), shape});
   EXPECT_TRUE(y) << y.error().text();
@@ -115,7 +113,7 @@ TEST(GraphNetwork, a_spec_names_a_graph_in_its_folder) {  // L-171
   ASSERT_TRUE(features) << features.error().text();
   const Shape shape = Shape::of({2, 3, 48, 96});
   EXPECT_EQ(output_of(features->network, drawn(shape, 0), shape).size(), 4u);
-  EXPECT_EQ(features->network.shape_after(0), Shape::of({2, 200}));
+  EXPECT_EQ(features->plans.shape_after(0), Shape::of({1, 200}));
   // The written network does not depend on the file.
   ASSERT_TRUE(save_network((folder / "net.entity").string(), features->network));
   std::filesystem::remove(folder / "m.onnx");
@@ -163,8 +161,8 @@ TEST(GraphNetwork, changed_files_end_with_an_answer_or_an_error) {  // F-01
           static_cast<char>(stream.below(8 * n + 2 * k + 1, 256));
     if (n % 10 == 9) changed.resize(changed.size() / 2);
     auto loaded = load_network(ByteSource::memory("changed", test::bytes_of(changed)));
-    if (!loaded || !loaded->network.prepare(shape)) continue;
-    const auto session = NetworkSession::create(loaded->network, {.threads = 1});
+    if (!loaded) continue;
+    const auto session = NetworkSession::create(loaded->network, shape, {.threads = 1});
     if (session && (*session)->forward({x.data(), shape})) ++ran;
   }
   EXPECT_GT(ran, 10u);  // most bytes are weights

@@ -113,7 +113,7 @@ class GraphLayer final : public Layer {
   std::vector<graph::Type> weight_types_;
   std::map<std::string, graph::Value> brought_;  // of weights, until build()
 
-  // Made while a network is prepared, and again when weights change. Sessions share it.
+  // Made while a network is planned, and again when weights change. Sessions share it.
   std::shared_ptr<const graph::Program> shapes_;  // weights are inputs, so that no shape follows from one
   mutable Mutex lock_;
   mutable std::vector<KnownShape> known_;

@@ -26,11 +26,10 @@ std::string cell(int l, std::string layer) { return layer.insert(1, fmt::format(
 std::string one(const std::string& layer) { return grid(cell(0, layer), 1); }
 
 std::vector<double> run(Network& network, const Shape& shape, const std::vector<double>& x) {
-  const auto prepared = network.prepare(shape);
-  EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
-  if (!prepared) return {};
-  const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
-  const auto y = session->forward({x.data(), shape, Element::f64});
+  const auto session = NetworkSession::create(network, shape, {1, std::nullopt, false});
+  EXPECT_TRUE(session) << (session ? "" : session.error().text());
+  if (!session) return {};
+  const auto y = (*session)->forward({x.data(), shape, Element::f64});
   EXPECT_TRUE(y) << (y ? "" : y.error().text());
   return y ? std::vector<double>(y->as<double>(), y->as<double>() + y->shape.elements()) : std::vector<double>();
 }
@@ -100,8 +99,7 @@ TEST(Adapters, freeze_base_leaves_gradients_to_the_adapters) {  // L-141
   for (const bool frozen : {true, false}) {
     Network network = read(one(fmt::format(R"({{"type":"lora","freeze_base":{},"base_layer":{}}})", frozen, kDense)));
     const Shape shape = Shape::of({3, 7});
-    ASSERT_TRUE(network.prepare(shape));
-    const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+    const auto session = NetworkSession::create(network, shape, {1, std::nullopt, true}).value();
     network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
       EXPECT_EQ(session->gradients().of(w) == nullptr, frozen && w.role() != WeightRole::Adapter) << path;
     });
@@ -139,13 +137,12 @@ TEST(Adapters, a_packed_base_stays_packed) {  // L-140, D-26
       1, "");
   Network network = read(spec);
   network.release_masters();
-  ASSERT_TRUE(network.prepare(Shape::of({2, 64})));
   network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
     const bool adapter = w.role() == WeightRole::Adapter;
     EXPECT_EQ(w.plain() != nullptr, adapter) << path;  // plain floats in memory
     EXPECT_EQ(w.has_master(), false) << path;
   });
-  const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+  const auto session = NetworkSession::create(network, Shape::of({2, 64}), {1, std::nullopt, true}).value();
   const std::vector<float> x(128, 0.5f), dy(64, 1.0f);
   ASSERT_TRUE(session->forward({x.data(), Shape::of({2, 64})}));
   ASSERT_TRUE(session->backward({dy.data(), Shape::of({2, 32})}));
@@ -199,7 +196,7 @@ TEST(Ties, a_tied_head_is_the_table_and_both_gradients_add_up) {  // L-102
   EXPECT_EQ(run(tied, shape, ids), run(apart, shape, ids));
   EXPECT_EQ(run(by_address, shape, ids), run(apart, shape, ids));
   const auto gradients = [&](Network& n) {
-    const auto session = NetworkSession::create(n, {1, std::nullopt, true}).value();
+    const auto session = NetworkSession::create(n, shape, {1, std::nullopt, true}).value();
     EXPECT_TRUE(session->forward({ids.data(), shape, Element::f64}));
     EXPECT_TRUE(session->backward({dy.data(), Shape::of({4, 5}), Element::f64}));
     std::vector<double> sum(15);
@@ -264,8 +261,9 @@ TEST(Spec, an_arch_config_fills_every_cell_with_blocks) {  // J-03
   EXPECT_EQ(matrices, 4u * 7u);
   EXPECT_LE(largest, 0.05);
   EXPECT_GT(largest, 0.04);
-  ASSERT_TRUE(network.prepare(Shape::of({2, 3, 8})));
-  EXPECT_EQ(network.shape_after(3).text(), "[2, 3, 8]");
+  const auto plan = ForwardPlan::create(network, Shape::of({2, 3, 8}));
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_EQ((*plan)->shape_after(3).text(), "[2, 3, 8]");
   EXPECT_TRUE(build_from_arch(*find(arch, "arch_config")));
   const std::pair<const char*, Code> bad[] = {
       {R"({"numHeads":2})", Code::InvalidConfig},
@@ -326,8 +324,7 @@ TEST(Session, the_external_skip_gets_its_gradient) {  // V-31, L-110
     {"type":"residual","skip_from":"external"}]})";
   Network network = read(one(inner));
   const Shape shape = Shape::of({2, 4});
-  ASSERT_TRUE(network.prepare(shape));
-  const auto session = NetworkSession::create(network, {1, std::nullopt, true}).value();
+  const auto session = NetworkSession::create(network, shape, {1, std::nullopt, true}).value();
   const std::vector<double> x = seeded<double>("x", 8), dy = seeded<double>("dy", 8);
   std::vector<double> e = seeded<double>("external", 8), de(8, 2.0);  // added to
   const ConstView external{e.data(), shape, Element::f64};

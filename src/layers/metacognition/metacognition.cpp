@@ -194,7 +194,7 @@ void Metacognition::forward(const Run& run, const ConstView& x, const View& y) c
   const ConstView said = source(run, state, now, x, y0);
   ConstView m = said;
   if (!network_->common.is_disabled) {
-    const View to = run.view(*network_->wired_shape(run.wiring, said.shape), x.element);  // checked at prepare()
+    const View to = run.view(*network_->wired_shape(run.wiring, said.shape), x.element);  // checked by the plan
     run_forward(*network_, run, said, to);
     if (run.exec.status) return;
     m = to;

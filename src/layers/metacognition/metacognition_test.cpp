@@ -52,9 +52,7 @@ Watched watch(const std::string& spec, const Shape& shape = Shape::of({2, 4})) {
   if (!result) return w;
   w.network = std::make_unique<Network>(std::move(result->network));
   w.shape = shape;
-  const auto prepared = w.network->prepare(shape);
-  EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
-  w.session = NetworkSession::create(*w.network, {1, std::nullopt, true}).value();
+  w.session = NetworkSession::create(*w.network, shape, {1, std::nullopt, true}).value();
   return w;
 }
 
@@ -101,7 +99,7 @@ TEST(Metacognition, an_effect_of_the_activations_is_the_same_with_and_without_a_
                 effect),
             R"({"type":"activation"})")));
     Watched keeps = watch(spec), plain = watch(spec);
-    plain.session = NetworkSession::create(*plain.network, {.threads = 1}).value();
+    plain.session = NetworkSession::create(*plain.network, plain.shape, {.threads = 1}).value();
     const std::vector<float> x = {1, 0.5f, 0.25f, 2, 0.75f, -1, 3, 4};
     EXPECT_EQ(plain.forward(x), keeps.forward(x)) << effect;
   }
@@ -172,7 +170,7 @@ TEST(Metacognition, history_ends_with_the_session_and_commands_outside_the_list_
   const std::vector<float> x(8, 1.0f);
   for (int i = 0; i < 130; ++i) w.forward(x);
   EXPECT_EQ(w.session->metas()[0].remembered(), 100u);
-  const auto other = NetworkSession::create(*w.network, {1, std::nullopt, false}).value();
+  const auto other = NetworkSession::create(*w.network, w.shape, {1, std::nullopt, false}).value();
   EXPECT_EQ(other->metas()[0].remembered(), 0u);
   EXPECT_FALSE(other->metas()[0].queued.any());
   for (const char* command : {"71", "\"System\"", "\"autonomous_command\"", "-1", "0", "null"}) {
@@ -376,9 +374,8 @@ struct WatchedMesh {
     EXPECT_TRUE(read) << (read ? "" : read.error().text());
     network = std::make_unique<Network>(std::move(read->network));
     EXPECT_TRUE(network->initialise());
-    const auto prepared = network->prepare_steps(Shape::of({2, 4}));
-    EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
-    mesh = StepMesh::create(*network, {.threads = threads, .history_capacity = 4, .backward = true}).value();
+    mesh = StepMesh::create(*network, Shape::of({2, 4}), {.threads = threads, .history_capacity = 4, .backward = true})
+               .value();
     for (int n = 0; n < members; ++n) states.push_back(mesh->create_state().value());
     for (std::size_t n = 0; n < states.size(); ++n) {
       const std::vector<float> x = {1, -2, 3, -4, 5, 6, 7, static_cast<float>(n)};

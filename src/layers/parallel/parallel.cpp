@@ -246,7 +246,7 @@ void Parallel::forward(const Run& run, const ConstView& x, const View& y) const 
   ConstView sum;  // of the branches so far; what a branch wrote itself stays as it is for its backward run
   for (std::size_t i = 0; i < branches_.size() && !run.exec.status; ++i) {
     if (!is_enabled(i) && !pieces) continue;
-    const Shape shape = *branches_[i]->wired_shape(run.wiring, x.shape);  // checked at prepare()
+    const Shape shape = *branches_[i]->wired_shape(run.wiring, x.shape);  // checked by the plan
     if (config_.combine_mode == Combine::Concat && joins_steps(config_, shape) && refuses_lengths(run, kind())) return;
     const Piece p = pieces ? piece(i, shape, y.shape, position) : Piece{};
     if (!is_enabled(i)) continue;

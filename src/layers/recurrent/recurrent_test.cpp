@@ -16,6 +16,7 @@ namespace {
 
 struct Running {
   Network network = Network::create({}).value();
+  Shape input;
   std::unique_ptr<NetworkSession> session;
 };
 
@@ -25,11 +26,11 @@ Running running(const std::string& spec, const Shape& input) {
   EXPECT_TRUE(layer) << layer.error().text();
   EXPECT_TRUE(r.network.place({}, std::move(*layer)));
   EXPECT_TRUE(r.network.initialise());
-  EXPECT_TRUE(r.network.prepare(input));
+  r.input = input;
   return r;
 }
 NetworkSession& start(Running& r, int threads = 1) {
-  r.session = NetworkSession::create(r.network, {threads, std::nullopt, false}).value();
+  r.session = NetworkSession::create(r.network, r.input, {threads, std::nullopt, false}).value();
   return *r.session;
 }
 

@@ -103,7 +103,7 @@ void Sequential::forward(const Run& run, const ConstView& x, const View& y) cons
     const auto source = skip_of(i);
     // The last child writes y itself, unless its output must be kept beside the sum with the residual.
     const bool last = --left == 0 && !(residual_ && !run.may_replace());
-    // checked at prepare()
+    // checked by the plan
     const View next =
         last ? y : run.view(source ? current.shape : *child->wired_shape(run.wiring, current.shape), x.element);
     if (source) {

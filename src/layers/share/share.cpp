@@ -21,7 +21,7 @@ void visit_running(const Wiring& wiring, Layer& layer, const std::function<void(
 }
 namespace {
 
-constexpr std::string_view kUnresolved = "link: its target is not at hand; Network::prepare() resolves links";
+constexpr std::string_view kUnresolved = "link: its target is not at hand; a plan resolves links";
 
 }  // namespace
 

@@ -50,7 +50,7 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
   LOOM_TRY_VOID(core.set_rules());
   if (core.has_feedback() || config.recompute_every > 0)
     return fail(Code::Unsupported, "tween: a step mesh takes the modes chain and layerwise, with recompute_every 0");
-  LOOM_TRY_VOID(core.trained_.collect(network, mesh.plan().wiring(), config, true, mesh.device()));
+  LOOM_TRY_VOID(core.trained_.collect(network, mesh.plan()->wiring(), config, true, mesh.device()));
   LOOM_TRY(core.mse_, Loss::create({.kind = LossKind::Mse}));
   // A weight may be met in several ticks and states: all move at the end of a step.
   for (auto& weight : core.trained_.weights) {
@@ -68,7 +68,7 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
   core.trained_.executed.clear();
   for (std::size_t i = 0; i < network.num_cells(); ++i) {
     position_.push_back(core.trained_.executed.size());
-    if (network.cell(i).runs()) core.trained_.executed.push_back(mesh.plan().cells()[i].operation);
+    if (network.cell(i).runs()) core.trained_.executed.push_back(mesh.plan()->cells()[i].operation);
   }
   return mesh.prepare_carry(core.by_derivatives() ? nullptr : &core.rules_, core.mesh_gradients_);
 }

@@ -31,7 +31,7 @@ class MeshTween {
  public:
   // The mesh runs this network and was created with keep_inputs; both outlive the driver, one per mesh. Errors of
   // TweenSession::create; Unsupported for the modes mirror and dtp and for recompute_every; InvalidState where the
-  // network is not prepared by prepare_steps() or the mesh could not adopt it.
+  // network was edited and the mesh has not taken a new plan.
   static Result<std::unique_ptr<MeshTween>> create(Network& network, StepMesh& mesh, const TweenConfig& config,
                                                    const MeshTweenOptions& options = {});
   ~MeshTween();

@@ -50,9 +50,7 @@ struct Ticking {
   Ticking(const std::string& spec, const Shape& shape, const TweenConfig& config,
           const StepMeshOptions& options = {.threads = 1, .keep_inputs = true}, std::size_t ticks = 0)
       : network(read(spec)), input(shape) {
-    const auto prepared = network.prepare_steps(shape);
-    EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
-    mesh = StepMesh::create(network, options).value();
+    mesh = StepMesh::create(network, shape, options).value();
     auto made = MeshTween::create(network, *mesh, config, {.ticks = ticks});
     EXPECT_TRUE(made) << (made ? "" : made.error().text());
     tween = std::move(*made);
@@ -79,8 +77,7 @@ void expect_the_bits_of_a_session(const std::string& spec, const Shape& shape, c
                                   const std::string& what) {
   SCOPED_TRACE(what);
   Network network = read(spec);
-  LOOM_OK(network.prepare(shape));
-  const auto session = TweenSession::create(network, config, on_threads(1)).value();
+  const auto session = TweenSession::create(network, shape, config, on_threads(1)).value();
   Ticking m(spec, shape, config);
   const auto x = values<T>("x", shape.elements());
   m.set(x);
@@ -230,7 +227,7 @@ TEST(MeshTween, inputs_are_kept_without_capture_and_calls_out_of_order_are_error
     EXPECT_EQ(MeshTween::create(m.network, *m.mesh, by_feedback).error().code, Code::Unsupported);
   }
   EXPECT_EQ(MeshTween::create(same.network, *m.mesh, {}).error().code, Code::InvalidArgument);
-  const auto bare = StepMesh::create(m.network, {.threads = 1}).value();
+  const auto bare = StepMesh::create(m.network, m.mesh->plan(), {.threads = 1}).value();
   EXPECT_EQ(MeshTween::create(m.network, *bare, {}).error().code, Code::InvalidState);
   Ticking through(spec, shape, layerwise(), {.threads = 1, .keep_inputs = true}, 4);
   through.set(x), through.tick(3);
@@ -242,13 +239,14 @@ TEST(MeshTween, inputs_are_kept_without_capture_and_calls_out_of_order_are_error
 TEST(MeshTween, a_network_or_a_mesh_that_is_not_ready_is_an_error) {  // M-11
   Ticking m(spec_of({dense(4, 4), dense(4, 4)}), Shape::of({2, 4}), {});
   Gradients& gradients = m.mesh->gradients();
-  LOOM_OK(m.network.prepare(Shape::of({2, 4})));
+  LOOM_OK(ForwardPlan::create(m.network, Shape::of({2, 4})));
   EXPECT_TRUE(MeshTween::create(m.network, *m.mesh, {})) << "a plan of forward passes leaves the mesh as it is";
   m.network.edit();
   EXPECT_EQ(MeshTween::create(m.network, *m.mesh, {}).error().code, Code::InvalidState);
   EXPECT_EQ(m.mesh->prepare_carry(nullptr, gradients).error().code, Code::InvalidState);
-  LOOM_OK(m.network.prepare_steps(Shape::of({64, 4})));
-  ASSERT_FALSE(m.mesh->use_new_plan({}));
+  const auto wider = StepPlan::create(m.network, Shape::of({64, 4}));
+  LOOM_OK(wider);
+  ASSERT_FALSE(m.mesh->use_new_plan(*wider, {}));
   EXPECT_EQ(MeshTween::create(m.network, *m.mesh, {}).error().code, Code::InvalidState);
   EXPECT_EQ(m.mesh->prepare_carry(nullptr, gradients).error().code, Code::InvalidState);
 }
@@ -472,10 +470,9 @@ TEST(MeshTween, BackwardAfterCreateGivesTheGradientOfAMeshWithoutIt) {
         SCOPED_TRACE(fmt::format("{} {}", cell, name(mode)));
         Network network = read(spec_of({cell, dense(4, 4)}));
         const Shape shape = Shape::of({samples, 4});
-        LOOM_OK(network.prepare_steps(shape));
         const StepMeshOptions options{.threads = 1, .history_capacity = 3, .backward = true, .keep_inputs = true};
         const auto gradients = [&](bool tweens) {
-          const auto mesh = StepMesh::create(network, options).value();
+          const auto mesh = StepMesh::create(network, shape, options).value();
           StepState state = mesh->create_state().value();
           TweenConfig config;
           config.mode = mode;

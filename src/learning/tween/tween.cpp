@@ -71,15 +71,17 @@ Result<void> TweenSession::set_rules() {
   return {};
 }
 
-Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network, const TweenConfig& config,
+Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network,
+                                                           const std::shared_ptr<const ForwardPlan>& plan,
+                                                           const TweenConfig& config,
                                                            const NetworkSessionOptions& options) {
   std::unique_ptr<TweenSession> s(new TweenSession);
   s->network_ = &network, s->config_ = config, s->device_ = options.device, s->arena_ = Arena(options.device),
   s->records_.figures = Figures(options.device);
   LOOM_TRY_VOID(s->set_rules());
-  if (network.plan() == nullptr)
-    return fail(Code::InvalidState, "tween: the network has no plan of forward passes: call prepare()");
-  LOOM_TRY_VOID(s->trained_.collect(network, network.plan()->wiring(), config, !s->has_feedback(), options.device));
+  if (!plan->is_of(network))
+    return fail(Code::InvalidState, "tween: the network was edited after its forward passes were planned");
+  LOOM_TRY_VOID(s->trained_.collect(network, plan->wiring(), config, !s->has_feedback(), options.device));
   LOOM_TRY(s->mse_, Loss::create({.kind = LossKind::Mse}));
   s->watch_ = std::make_unique<Watch>(*s);
   NetworkSessionOptions inner = options;
@@ -92,15 +94,22 @@ Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network, con
     LOOM_TRY_VOID(s->prepare_feedback());
     inner.targets = s->feedback(), inner.shared_gradients = false;
   }
-  LOOM_TRY(s->session_, NetworkSession::create(network, inner));
+  LOOM_TRY(s->session_, NetworkSession::create(network, plan, inner));
   return s;
+}
+
+Result<std::unique_ptr<TweenSession>> TweenSession::create(Network& network, const Shape& input,
+                                                           const TweenConfig& config,
+                                                           const NetworkSessionOptions& options) {
+  LOOM_TRY(const auto plan, ForwardPlan::create(network, input));
+  return create(network, plan, config, options);
 }
 
 Result<void> TweenSession::use_new_plan() {
   stage_ = Stage::None;
   records_.uses.clear(), records_.metrics.clear(), records_.order.clear(), records_.moves.clear();
   trained_ = {};
-  LOOM_TRY_VOID(trained_.collect(*network_, session_->plan().wiring(), config_, !has_feedback(), device_));
+  LOOM_TRY_VOID(trained_.collect(*network_, session_->plan()->wiring(), config_, !has_feedback(), device_));
   return has_feedback() ? prepare_feedback() : Result<void>();
 }
 

@@ -123,11 +123,15 @@ class TweenFeedback;
 
 class TweenSession {
  public:
-  // Creates a session of a network that is prepared and initialised and that outlives the session; no other session
-  // runs it during apply() and step(). InvalidConfig for a setting outside its range; Unsupported as of
-  // checkpoint_every. With a device, it runs passes, targets and feedback phases
-  // of mirror and dtp; the optimiser moves their weights on the host and sends them to the device.
-  static Result<std::unique_ptr<TweenSession>> create(Network& network, const TweenConfig& config,
+  // Creates a session of a plan; its network is initialised and outlives the session; no other session runs it during
+  // apply() and step(). InvalidConfig for a setting outside its range; Unsupported as of checkpoint_every; errors of
+  // NetworkSession::create(). With a device, it runs passes, targets and feedback phases of mirror and dtp; the
+  // optimiser moves their weights on the host and sends them to the device.
+  static Result<std::unique_ptr<TweenSession>> create(Network& network, const std::shared_ptr<const ForwardPlan>& plan,
+                                                      const TweenConfig& config,
+                                                      const NetworkSessionOptions& options = {});
+  // Plans for this input first: ForwardPlan::create() and its errors.
+  static Result<std::unique_ptr<TweenSession>> create(Network& network, const Shape& input, const TweenConfig& config,
                                                       const NetworkSessionOptions& options = {});
   ~TweenSession();
 

@@ -42,7 +42,8 @@ class TweenGolden : public testing::TestWithParam<std::size_t> {
   void check(double bound) {
     SCOPED_TRACE(as_string(c_["name"])->c_str());
     constexpr Element element = element_of<T>;
-    Network network = network_of({c_["layer"].dump()}, x_.shape, 1, element, sizeof(T) == 8 ? "float64" : "float32");
+    TestNetwork network =
+        network_of({c_["layer"].dump()}, x_.shape, 1, element, sizeof(T) == 8 ? "float64" : "float32");
     std::size_t known = 0;
     network.visit_weights([&](const std::string& name, Weight& w, Layer&) {
       if (w.role() == WeightRole::Statistic) return;
@@ -57,7 +58,7 @@ class TweenGolden : public testing::TestWithParam<std::size_t> {
     settings["mode"] = "layerwise", settings["momentum"] = 0, settings["budget_threshold"] = 0;
     const auto config = tween_config_from_json(settings);
     LOOM_OK(config);
-    const auto session = TweenSession::create(network, *config, on_threads(1)).value();
+    const auto session = TweenSession::create(network, network.plan, *config, on_threads(1)).value();
     const std::vector<T> x(x_.values.begin(), x_.values.end()), target(target_.values.begin(), target_.values.end());
     const auto y =
         session->forward({x.data(), Shape::create(x_.shape).value(), element}, at_step(0, *as_bool(c_["training"])));

@@ -74,14 +74,14 @@ std::vector<double> noisy(const NetworkSession& session, const TweenConfig& conf
 
 // One feedback phase moves V and c down the slope of the error, measured by differences.
 void expect_descent(const Case& c) {
-  Network network = network_of({c.cell}, c.input, 1, Element::f64, "float64");
+  TestNetwork network = network_of({c.cell}, c.input, 1, Element::f64, "float64");
   network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
     ASSERT_TRUE(w.set(std::span<const double>(numbers(path, w.elements(), c.size))));
   });
   TweenConfig config;
   config.mode = TweenMode::Dtp, config.feedback_noise = 0.5, config.feedback_learning_rate = 0.3;
-  const auto session = TweenSession::create(network, config, on_threads(1)).value();
-  const auto plain = NetworkSession::create(network, {1}).value();
+  const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
+  const auto plain = NetworkSession::create(network, network.plan, {1}).value();
   const Shape shape = Shape::create(c.input).value();
   const std::vector<double> x = numbers("x", shape.elements());
   const std::vector<double> xn = noisy(session->session(), config, network.cell(0).layer->site, x);
@@ -148,7 +148,7 @@ TEST(Tween, a_feedback_phase_descends_the_error_of_reconstruction) {  // W-60, W
 // G of a linear layer becomes its inverse, and the target of the input the one of Gauss and Newton: x + W^-1 e.
 TEST(Tween, feedback_of_an_invertible_layer_becomes_its_inverse_and_targets_those_of_gauss_newton) {  // W-60, W-62
   constexpr std::size_t kWidth = 4, kRows = 16;
-  Network network = network_of({dense(kWidth, kWidth)}, {kRows, kWidth}, 1, Element::f64, "float64");
+  TestNetwork network = network_of({dense(kWidth, kWidth)}, {kRows, kWidth}, 1, Element::f64, "float64");
   std::vector<double> w = numbers("w", kWidth * kWidth, 0.3);
   for (std::size_t i = 0; i < kWidth; ++i) w[i * kWidth + i] += 1;
   network.visit_weights([&](const std::string&, Weight& weight, Layer&) {
@@ -158,7 +158,7 @@ TEST(Tween, feedback_of_an_invertible_layer_becomes_its_inverse_and_targets_thos
   TweenConfig config;
   config.mode = TweenMode::Dtp, config.feedback_noise = 1, config.feedback_learning_rate = 0.3,
   config.feedback_steps = 20;
-  const auto session = TweenSession::create(network, config, on_threads(1)).value();
+  const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
   const Shape shape = Shape::of({kRows, kWidth});
   const std::vector<double> x = numbers("x", kRows * kWidth), t = numbers("t", kRows * kWidth);
   std::vector<double> gap;  // e = (t - y) / outputs of a row, for the loss mse and an output_step of 1/2
@@ -191,13 +191,13 @@ TEST(Tween, feedback_of_an_invertible_layer_becomes_its_inverse_and_targets_thos
 // A cell alone descends the loss itself; the one before it aims at its output + G(t) - G(y).
 TEST(Tween, weights_descend_the_distance_to_the_difference_target) {  // W-62
   const std::vector<std::string> cells = {dense(3, 4, "tanh"), dense(4, 2, "tanh")};
-  Network network = network_of(cells, {2, 3}, 1, Element::f64, "float64"),
-          first = network_of({cells[0]}, {2, 3}, 1, Element::f64, "float64");
+  TestNetwork network = network_of(cells, {2, 3}, 1, Element::f64, "float64"),
+              first = network_of({cells[0]}, {2, 3}, 1, Element::f64, "float64");
   TweenConfig config;
   config.mode = TweenMode::Dtp, config.budget_threshold = 0, config.activation_clamp = 0;
-  const auto session = TweenSession::create(network, config, on_threads(1)).value();
+  const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
   const std::vector<double> x = numbers("x", 6), t = numbers("t", 4);
-  const auto hidden = NetworkSession::create(first, {1}).value();
+  const auto hidden = NetworkSession::create(first, first.plan, {1}).value();
   const auto h = hidden->forward({x.data(), Shape::of({2, 3}), Element::f64});
   LOOM_OK(h);
   std::vector<double> target(h->as<double>(), h->as<double>() + 8);
@@ -217,7 +217,7 @@ TEST(Tween, weights_descend_the_distance_to_the_difference_target) {  // W-62
   // The first cell by itself: sgd at 0.1 down the mean over rows of |f(x) - target|^2, four times the mean over
   // elements.
   config.output_step = 2;
-  const auto alone = TweenSession::create(first, config, on_threads(1, false)).value();
+  const auto alone = TweenSession::create(first, first.plan, config, on_threads(1, false)).value();
   LOOM_OK(alone->forward({x.data(), Shape::of({2, 3}), Element::f64}, at_step(0)));
   LOOM_OK(alone->step({.values = {target.data(), Shape::of({2, 4}), Element::f64}}, 0.1));
   std::vector<double> together, apart;
@@ -231,10 +231,10 @@ TEST(Tween, weights_descend_the_distance_to_the_difference_target) {  // W-62
 
 // A gap of 0 stays 0: feedback learns, the weights rest.
 TEST(Tween, an_output_at_its_target_moves_no_weight) {  // W-21, W-62
-  Network network = network_of({dense(5, 8, "relu"), dense(8, 6, "tanh"), dense(6, 3)}, {4, 5});
+  TestNetwork network = network_of({dense(5, 8, "relu"), dense(8, 6, "tanh"), dense(6, 3)}, {4, 5});
   TweenConfig config;
   config.mode = TweenMode::Dtp;
-  const auto session = TweenSession::create(network, config, on_threads(2)).value();
+  const auto session = TweenSession::create(network, network.plan, config, on_threads(2)).value();
   const std::vector<float> x = random_values("x", 20);
   const auto y = session->forward({x.data(), Shape::of({4, 5})}, at_step(0));
   LOOM_OK(y);

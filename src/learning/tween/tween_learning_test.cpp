@@ -76,13 +76,13 @@ std::vector<Kind> kinds() {
 template <class T>
 std::pair<double, double> one_update(const Kind& kind, std::uint64_t seed, const TweenConfig& config) {
   constexpr Element element = element_of<T>;
-  Network network = network_of({kind.spec}, kind.input, seed, element, sizeof(T) == 8 ? "float64" : "float32");
+  TestNetwork network = network_of({kind.spec}, kind.input, seed, element, sizeof(T) == 8 ? "float64" : "float32");
   network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
     if (w.role() == WeightRole::Statistic || w.role() == WeightRole::TypedVector) return;
     std::vector<float> values = random_values(path + std::to_string(seed), w.elements(), 0.7);
     ASSERT_TRUE(w.set(std::span<const float>(values)));
   });
-  const auto session = TweenSession::create(network, config, on_threads(1)).value();
+  const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
   const Shape shape = Shape::create(kind.input).value();
   const RandomStream stream{seed, RandomDomain::Noise, 0, random_site(kind.spec)};
   std::vector<T> x(shape.elements());
@@ -131,10 +131,10 @@ TEST(Tween, sequences_of_nine_steps_in_batches_of_four) {  // G-73, W-04
         R"({"type":"gru","input_height":8,"output_height":8})", R"({"type":"mha","d_model":8,"num_heads":2})"})
     for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise}) {
       SCOPED_TRACE(fmt::format("{} {}", kind, name(mode)));
-      Network network = network_of({kind, dense(8, 8)}, {4, 9, 8});
+      TestNetwork network = network_of({kind, dense(8, 8)}, {4, 9, 8});
       TweenConfig config;
       config.mode = mode;
-      const auto session = TweenSession::create(network, config, on_threads(1)).value();
+      const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
       const std::vector<float> x = random_values("x", 288), t = random_values("t", 288, 0.3);
       double first = 0, last = 0;
       for (int i = 0; i < 300; ++i) {
@@ -159,18 +159,18 @@ TEST(Tween, a_layer_alone_learns_sequences) {  // G-73, L-64, L-65, L-77
   for (const auto& kind : kinds)
     for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise}) {
       SCOPED_TRACE(fmt::format("{} {}", kind.spec, name(mode)));
-      Network network = network_of({kind.spec}, {4, 9, 8}), teacher = network_of({kind.spec}, {4, 9, 8}, 9);
+      TestNetwork network = network_of({kind.spec}, {4, 9, 8}), teacher = network_of({kind.spec}, {4, 9, 8}, 9);
       teacher.visit_weights([](const std::string& path, Weight& w, Layer&) {
         const std::vector<float> v = random_values(path, w.elements(), 0.7);
         ASSERT_TRUE(w.set(std::span<const float>(v)));
       });
       const std::vector<float> x = random_values("x", 288);
       const Shape shape = Shape::of({4, 9, 8});
-      const auto taught = NetworkSession::create(teacher, on_threads(1)).value();
+      const auto taught = NetworkSession::create(teacher, teacher.plan, on_threads(1)).value();
       const ConstView target = taught->forward({x.data(), shape}).value();
       TweenConfig config;
       config.mode = mode;
-      const auto session = TweenSession::create(network, config, on_threads(1)).value();
+      const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
       double first = 0, last = 0;
       for (int i = 0; i < 500; ++i) {
         LOOM_OK(session->forward({x.data(), shape}));
@@ -185,11 +185,11 @@ TEST(Tween, children_of_a_sequential_in_a_parallel_move) {  // G-74, W-30
   const std::string chain =
       R"({"type":"sequential","sequential_layers":[)" + dense(4, 6, "tanh") + "," + dense(6, 3) + "]}";
   for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise}) {
-    Network network =
+    TestNetwork network =
         network_of({R"({"type":"parallel","parallel_branches":[)" + chain + "," + chain + "]}", dense(6, 2)}, {3, 4});
     TweenConfig config;
     config.mode = mode, config.budget_threshold = 0;
-    const auto session = TweenSession::create(network, config, on_threads(1)).value();
+    const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
     std::map<std::string, std::vector<float>> before;
     network.visit_weights(
         [&](const std::string& path, Weight& w, Layer&) { before[path].assign(w.master().begin(), w.master().end()); });
@@ -213,13 +213,13 @@ TEST(Tween, children_of_a_sequential_in_a_parallel_move) {  // G-74, W-30
 
 // Two uses of one cell: the velocity is the sum of theirs, and moves the weight once.
 TEST(Tween, a_shared_target_sums_its_uses_and_moves_once) {  // W-31
-  Network network = network_of(
+  TestNetwork network = network_of(
       {dense(3, 3, "tanh"),
        R"({"type":"dense","is_remote_link":true,"target_z":0,"target_y":0,"target_x":0,"target_l":0,"link_mode":"share"})"},
       {2, 3});
   TweenConfig config = layerwise();
   config.budget_threshold = 0;
-  const auto session = TweenSession::create(network, config, on_threads(1)).value();
+  const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
   const std::vector<float> x = random_values("x", 6), t = random_values("t", 6);
   LOOM_OK(session->forward({x.data(), Shape::of({2, 3})}));
   LOOM_OK(session->step({.values = {t.data(), Shape::of({2, 3})}}, 0.1));
@@ -237,13 +237,12 @@ TEST(Tween, a_network_prepared_for_the_mesh_before_learns_the_same) {  // W-31
                        dense(3, 3, "tanh").substr(1));
   };
   const auto learned = [&](bool steps_first) -> std::vector<float> {
-    Network network =
+    TestNetwork network =
         network_of({dense(3, 3, "tanh"), dense(3, 3, "tanh"), linked("auto"), linked("feed"), dense(3, 2)}, {4, 3});
     if (steps_first) {
-      EXPECT_TRUE(network.prepare_steps(Shape::of({4, 3})));
+      EXPECT_TRUE(StepPlan::create(network, Shape::of({4, 3})));
     }
-    EXPECT_TRUE(network.prepare(Shape::of({4, 3})));
-    const auto session = TweenSession::create(network, layerwise(), on_threads(1)).value();
+    const auto session = TweenSession::create(network, Shape::of({4, 3}), layerwise(), on_threads(1)).value();
     const std::vector<float> x = random_values("x", 12), t = random_values("t", 8, 2);
     EXPECT_TRUE(session->forward({x.data(), Shape::of({4, 3})}));
     EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({4, 2})}}, 0.5));
@@ -259,8 +258,8 @@ TEST(Tween, a_network_prepared_for_the_mesh_before_learns_the_same) {  // W-31
 TEST(Tween, disabled_cells_copy_targets) {  // W-31
   std::string off = dense(4, 4);
   off.insert(1, R"("is_disabled":true,)");
-  Network with = network_of({dense(3, 4, "tanh"), off, dense(4, 2)}, {2, 3}, 5);
-  const auto session = TweenSession::create(with, layerwise(), on_threads(1)).value();
+  TestNetwork with = network_of({dense(3, 4, "tanh"), off, dense(4, 2)}, {2, 3}, 5);
+  const auto session = TweenSession::create(with, with.plan, layerwise(), on_threads(1)).value();
   const std::vector<float> x = random_values("x", 6), t = random_values("t", 4);
   LOOM_OK(session->forward({x.data(), Shape::of({2, 3})}));
   LOOM_OK(session->step({.values = {t.data(), Shape::of({2, 2})}}, 0.1));
@@ -269,12 +268,12 @@ TEST(Tween, disabled_cells_copy_targets) {  // W-31
 }
 
 double xor_right(TweenMode mode, std::uint64_t seed) {
-  Network network = network_of({dense(2, 16, "tanh"), dense(16, 1)}, {4, 2}, seed);
+  TestNetwork network = network_of({dense(2, 16, "tanh"), dense(16, 1)}, {4, 2}, seed);
   TweenConfig config;
   config.mode = mode;
   const bool learns_feedback = mode >= TweenMode::Mirror;
   if (learns_feedback) config.optimizer.name = "adam";
-  const auto session = TweenSession::create(network, config, on_threads(1)).value();
+  const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
   const std::vector<float> x = {-1, -1, -1, 1, 1, -1, 1, 1}, t = {-1, 1, 1, -1};
   double right = 0;
   for (std::uint32_t i = 0; i < 1500 && (i % 100 != 0 || right < 4); ++i) {
@@ -295,11 +294,11 @@ TEST(Tween, xor_is_learned_in_every_mode_and_seed) {  // G-77, W-60, W-62
 // Ten clusters in 64 dimensions, 64-64-10.
 double blobs(const std::string& dtype, TweenMode mode) {
   constexpr std::size_t kClasses = 10, kWidth = 64, kBatch = 50;
-  Network network =
+  TestNetwork network =
       network_of({dense(kWidth, 64, "tanh"), dense(64, kClasses)}, {kBatch, kWidth}, 3, Element::f32, dtype);
   TweenConfig config;
   config.mode = mode;
-  const auto session = TweenSession::create(network, config, on_threads(1)).value();
+  const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
   const Loss loss = Loss::create({.kind = LossKind::SoftmaxCrossEntropy}).value();
   const std::vector<float> centers = random_values("centers", kClasses * kWidth);
   const auto batch = [&](std::uint32_t step, std::vector<float>& x, std::vector<std::int64_t>& labels) {
@@ -340,8 +339,8 @@ TEST(Tween, a_low_bit_network_sees_its_update) {  // G-72, D-22
   for (std::size_t type = 0; type < kNumTypes; ++type) {
     const std::string dtype(name(static_cast<DType>(type)));
     SCOPED_TRACE(dtype);
-    Network network = network_of({dense(16, 8)}, {4, 16}, 3, Element::f32, dtype);
-    const auto session = TweenSession::create(network, layerwise(), on_threads(1)).value();
+    TestNetwork network = network_of({dense(16, 8)}, {4, 16}, 3, Element::f32, dtype);
+    const auto session = TweenSession::create(network, network.plan, layerwise(), on_threads(1)).value();
     const std::vector<float> x = random_values("x", 64), t = random_values("t", 32, 2);
     auto y = session->forward({x.data(), Shape::of({4, 16})});
     LOOM_OK(y);
@@ -366,10 +365,10 @@ TEST(Tween, recomputed_segments_give_the_same_bits_in_less_memory) {  // T-80, W
     std::string bits;
     std::size_t most = 0;
     for (const std::size_t every : {0, 1, 3, 50}) {
-      Network network = network_of(cells, {64, 32});
+      TestNetwork network = network_of(cells, {64, 32});
       TweenConfig config;
       config.mode = mode, config.recompute_every = every;
-      const auto session = TweenSession::create(network, config, on_threads(2, false)).value();
+      const auto session = TweenSession::create(network, network.plan, config, on_threads(2, false)).value();
       const std::vector<float> x = random_values("x", 2048), t = random_values("t", 2048);
       std::string now;
       for (std::uint32_t step = 0; step < 3; ++step) {
@@ -397,7 +396,7 @@ double cosine(std::span<const float> a, std::span<const float> b) {
 TEST(Tween, feedback_weights_learn_and_stay_out_of_the_network) {  // W-60, W-61, W-63
   for (const TweenMode mode : {TweenMode::Mirror, TweenMode::Dtp}) {
     SCOPED_TRACE(name(mode));
-    Network network = network_of(
+    TestNetwork network = network_of(
         {R"({"type":"cnn1","input_channels":2,"filters":3,"kernel_size":3,"stride":2,"padding":1,"activation":"tanh","bias":true})",
          R"({"type":"reshape","shape":[-1]})", dense(9, 6, "tanh"), dense(6, 2)},
         {8, 2, 6});
@@ -405,7 +404,7 @@ TEST(Tween, feedback_weights_learn_and_stay_out_of_the_network) {  // W-60, W-61
     network.visit_weights([&](const std::string&, Weight&, Layer&) { ++weights; });
     TweenConfig config;
     config.mode = mode, config.feedback_learning_rate = 0.05, config.feedback_steps = 2;
-    const auto session = TweenSession::create(network, config, on_threads(1)).value();
+    const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
     const std::vector<float> x = random_values("x", 96), t = random_values("t", 16);
     double first = 0, last = 0;
     for (std::uint32_t step = 0; step < 200; ++step) {
@@ -428,13 +427,13 @@ TEST(Tween, feedback_weights_learn_and_stay_out_of_the_network) {  // W-60, W-61
 // W-61: feedback drawn apart from the forward weights becomes their model, of low-bit ones too.
 TEST(Tween, feedback_weights_become_a_model_of_the_forward_ones) {  // W-61
   for (const std::string dtype : {"float32", "int8", "ternary", "binary"}) {
-    Network network = network_of(
+    TestNetwork network = network_of(
         {R"({"type":"cnn1","input_channels":4,"filters":6,"kernel_size":3,"stride":2,"padding":1,"activation":"relu","bias":true})",
          R"({"type":"reshape","shape":[-1]})", dense(24, 20, "sign"), dense(20, 2)},
         {16, 4, 8}, 1, Element::f32, dtype);
     TweenConfig config;
     config.mode = TweenMode::Mirror;
-    const auto session = TweenSession::create(network, config, on_threads(1)).value();
+    const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
     const std::vector<float> x = random_values("x", 512), t = random_values("t", 32);
     std::map<std::string, double> first, last;
     for (std::uint32_t step = 0; step < 200; ++step) {
@@ -467,10 +466,10 @@ TEST(Tween, a_step_that_is_not_finite_is_rolled_back) {  // L-07
   for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp})
     for (const bool undo : {false, true}) {
       SCOPED_TRACE(std::string(name(mode)) + (undo ? " undo" : ""));
-      Network network = network_of({dense(6, 8), dense(8, 8, "tanh"), dense(8, 4)}, {5, 6});
+      TestNetwork network = network_of({dense(6, 8), dense(8, 8, "tanh"), dense(8, 4)}, {5, 6});
       TweenConfig config;
       config.mode = mode, config.undo_velocities = undo, config.budget_threshold = 0, config.optimizer.name = "adam";
-      const auto session = TweenSession::create(network, config, on_threads(1)).value();
+      const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
       std::vector<float> x = random_values("x", 30), t = random_values("t", 20, 1000);
       const auto step = [&](std::uint32_t i) {
         EXPECT_TRUE(session->forward({x.data(), Shape::of({5, 6})}, at_step(i)));
@@ -515,10 +514,10 @@ TEST(Tween, a_step_that_is_not_finite_is_rolled_back) {  // L-07
 TEST(Tween, an_update_beyond_the_largest_float_is_rolled_back) {  // L-07, W-62
   for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp}) {
     SCOPED_TRACE(name(mode));
-    Network network = network_of({dense(6, 8, "tanh"), dense(8, 4)}, {5, 6});
+    TestNetwork network = network_of({dense(6, 8, "tanh"), dense(8, 4)}, {5, 6});
     TweenConfig config;
     config.mode = mode, config.budget_threshold = 0;
-    const auto session = TweenSession::create(network, config, on_threads(1)).value();
+    const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
     const std::vector<float> x = random_values("x", 30), t = random_values("t", 20, 1e30);
     const std::string weights = hash_of(network);
     LOOM_OK(session->forward({x.data(), Shape::of({5, 6})}, at_step(0)));
@@ -533,10 +532,10 @@ TEST(Tween, masters_of_few_values_stay_within_one_and_a_half_of_their_largest_st
   for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp})
     for (const std::string dtype : {"binary", "ternary"}) {
       SCOPED_TRACE(fmt::format("{} {}", name(mode), dtype));
-      Network network = network_of({dense(6, 8), dense(8, 4)}, {5, 6}, 1, Element::f32, dtype);
+      TestNetwork network = network_of({dense(6, 8), dense(8, 4)}, {5, 6}, 1, Element::f32, dtype);
       TweenConfig config;
       config.mode = mode, config.budget_threshold = 0;
-      const auto session = TweenSession::create(network, config, on_threads(1)).value();
+      const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
       const auto largest = [&] {
         std::map<std::string, double> out;
         network.visit_weights([&](const std::string& path, const Weight& w, const Layer&) {
@@ -565,7 +564,7 @@ TEST(Tween, every_setting_changes_the_result) {  // G-75
     std::size_t bytes = 0;
   };
   const auto run = [](const Json& settings, const std::string& optimizer = "sgd") {
-    Network network = network_of({dense(6, 8, "tanh"), dense(8, 8, "silu"), dense(8, 4)}, {5, 6});
+    TestNetwork network = network_of({dense(6, 8, "tanh"), dense(8, 8, "silu"), dense(8, 4)}, {5, 6});
     network.visit_weights([](const std::string& path, Weight& w, Layer&) {
       if (path != "layers.1.weight") return;
       std::vector<float> v(w.master().begin(), w.master().end());
@@ -574,7 +573,7 @@ TEST(Tween, every_setting_changes_the_result) {  // G-75
     });
     TweenConfig config = tween_config_from_json(settings).value();
     config.optimizer.name = optimizer;
-    const auto session = TweenSession::create(network, config, on_threads(1)).value();
+    const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
     const std::vector<float> x = random_values("x", 30), t = random_values("t", 20, 3);
     for (std::uint32_t i = 0; i < 3; ++i) {
       EXPECT_TRUE(session->forward({x.data(), Shape::of({5, 6})}, at_step(i)));
@@ -638,7 +637,7 @@ TEST(Tween, every_setting_changes_the_result) {  // G-75
 TEST(Tween, rates_and_trainable_of_containers_reach_their_children) {  // T-06
   for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp}) {
     const auto moves = [&](const std::string& outer, const std::string& inner) {
-      Network network =
+      TestNetwork network =
           network_of({R"({"type":"sequential")" + outer + R"(,"sequential_layers":[{"type":"sequential")" + inner +
                           R"(,"sequential_layers":[)" + dense(5, 4, "tanh") + "]}]}",
                       dense(4, 3)},
@@ -649,7 +648,7 @@ TEST(Tween, rates_and_trainable_of_containers_reach_their_children) {  // T-06
       });
       TweenConfig config;
       config.mode = mode, config.budget_threshold = 0;
-      const auto session = TweenSession::create(network, config, on_threads(1)).value();
+      const auto session = TweenSession::create(network, network.plan, config, on_threads(1)).value();
       const std::vector<float> x = random_values("x", 30), t = random_values("t", 18, 2);
       EXPECT_TRUE(session->forward({x.data(), Shape::of({6, 5})}));
       EXPECT_TRUE(session->step({.values = {t.data(), Shape::of({6, 3})}}, 0.5));

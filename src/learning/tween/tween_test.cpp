@@ -23,7 +23,8 @@ struct Step {
 // A step of a golden layer towards random values.
 Result<Step> golden_step(const GoldenLayer& c, const Network& network) {
   LOOM_TRY(const Shape shape, Shape::create(c.input));
-  LOOM_TRY(const Shape out, network.output_shape(shape, 0, network.num_cells()));
+  LOOM_TRY(const auto plan, ForwardPlan::create(network, shape));
+  LOOM_TRY(const Shape out, plan->output_shape(shape));
   return Step{golden_input(c), random_values(std::string(c.name) + "/t", out.elements()), shape};
 }
 
@@ -34,8 +35,8 @@ PassExtras extras_of(const GoldenLayer& c) {
 }
 
 TEST(Tween, calls_out_of_order_and_bad_targets_are_errors) {  // W-03
-  Network network = network_of({dense(3, 2)}, {4, 3});
-  const auto session = TweenSession::create(network, {}, with(1)).value();
+  TestNetwork network = network_of({dense(3, 2)}, {4, 3});
+  const auto session = TweenSession::create(network, network.plan, {}, with(1)).value();
   const std::vector<float> x = random_values("x", 12), t = random_values("t", 8);
   const TweenTarget target{.values = {t.data(), Shape::of({4, 2})}};
   EXPECT_EQ(session->backward(target).error().code, Code::InvalidState);
@@ -53,11 +54,11 @@ TEST(Tween, calls_out_of_order_and_bad_targets_are_errors) {  // W-03
 }
 
 TEST(Tween, settings_outside_their_range_and_unknown_names_are_errors) {  // W-01
-  Network network = network_of({dense(3, 2)}, {4, 3});
+  TestNetwork network = network_of({dense(3, 2)}, {4, 3});
   const auto code = [&](auto&& change) {
     TweenConfig config;
     change(config);
-    const auto session = TweenSession::create(network, config, with(1));
+    const auto session = TweenSession::create(network, network.plan, config, with(1));
     return session ? std::optional<Code>() : std::optional<Code>(session.error().code);
   };
   EXPECT_EQ(code([](TweenConfig& c) { c.momentum = 1.5; }), Code::InvalidConfig);
@@ -115,13 +116,13 @@ TEST(Tween, settings_from_json) {  // W-01
 
 // W[o, i] += lr (0.5 + 0.5 budget) (1 - momentum) mean_r x e, with x, e and the budget by hand.
 TEST(Tween, update_of_a_dense_cell_by_hand) {  // G-71, L-21
-  Network network = network_of({dense(3, 5, "linear", false)}, {2, 3});
+  TestNetwork network = network_of({dense(3, 5, "linear", false)}, {2, 3});
   Weight* weight = nullptr;
   network.visit_weights([&](const std::string&, Weight& w, Layer&) { weight = &w; });
   const std::vector<float> before(weight->master().begin(), weight->master().end());
   TweenConfig config = layerwise();
   config.momentum = 0, config.budget_threshold = 0;
-  const auto session = TweenSession::create(network, config, with(1)).value();
+  const auto session = TweenSession::create(network, network.plan, config, with(1)).value();
   const std::vector<float> x = random_values("x", 6), t = random_values("t", 10);
   const auto y = session->forward({x.data(), Shape::of({2, 3})});
   LOOM_OK(y);
@@ -152,7 +153,7 @@ TEST(Tween, the_target_of_an_input_by_hand) {  // W-20, W-21, W-22
     for (const TweenEstimate estimate : {TweenEstimate::Difference, TweenEstimate::Average}) {
       SCOPED_TRACE(fmt::format("{} {}", kTweenScales[static_cast<std::size_t>(scale)],
                                kTweenEstimates[static_cast<std::size_t>(estimate)]));
-      Network network = network_of({dense(3, 5, "linear", false)}, {2, 3});
+      TestNetwork network = network_of({dense(3, 5, "linear", false)}, {2, 3});
       Weight* weight = nullptr;
       network.visit_weights([&](const std::string&, Weight& w, Layer&) { weight = &w; });
       std::vector<float> w(weight->master().begin(), weight->master().end());
@@ -160,7 +161,7 @@ TEST(Tween, the_target_of_an_input_by_hand) {  // W-20, W-21, W-22
       LOOM_OK(weight->set(std::span<const float>(w)));
       TweenConfig config = layerwise();
       config.target_scale = scale, config.estimate = estimate;
-      const auto session = TweenSession::create(network, config, with(1)).value();
+      const auto session = TweenSession::create(network, network.plan, config, with(1)).value();
       const std::vector<float> x = random_values("x", 6), t = random_values("t", 10);
       const auto y = session->forward({x.data(), Shape::of({2, 3})});
       LOOM_OK(y);
@@ -192,13 +193,13 @@ TEST(Tween, a_path_of_exactly_the_threshold_is_weak) {  // W-22
       {R"({"type":"layernorm","input_height":4})", {0.5f, -0.5f, 0.5f, above}}};
   for (const auto& [cell, values] : cells) {
     SCOPED_TRACE(cell);
-    Network network = network_of({cell}, {2, 4});
+    TestNetwork network = network_of({cell}, {2, 4});
     network.visit_weights([&](const std::string& path, Weight& w, Layer&) {
       if (!path.ends_with("bias") && !path.ends_with("beta")) LOOM_OK(w.set(std::span<const float>(values)));
     });
     TweenConfig config = layerwise();
     config.weight_threshold = 0.5;
-    const auto session = TweenSession::create(network, config, with(1)).value();
+    const auto session = TweenSession::create(network, network.plan, config, with(1)).value();
     const std::vector<float> x = random_values("x", 8);
     const auto y = session->forward({x.data(), Shape::of({2, 4})});
     LOOM_OK(y);
@@ -212,8 +213,8 @@ TEST(Tween, a_path_of_exactly_the_threshold_is_weak) {  // W-22
 TEST(Tween, secant_slope_of_a_cell_by_hand) {  // L-06
   for (const std::string activation : {"tanh", "relu", "sign", "silu"}) {
     SCOPED_TRACE(activation);
-    Network network = network_of({R"({"type":"activation","activation":")" + activation + "\"}"}, {2, 3});
-    const auto session = TweenSession::create(network, layerwise(), with(1)).value();
+    TestNetwork network = network_of({R"({"type":"activation","activation":")" + activation + "\"}"}, {2, 3});
+    const auto session = TweenSession::create(network, network.plan, layerwise(), with(1)).value();
     const std::vector<float> x = random_values("x", 6), t = random_values("t", 6);
     const auto y = session->forward({x.data(), Shape::of({2, 3})});
     LOOM_OK(y);
@@ -238,8 +239,8 @@ TEST(Tween, sign_slopes_keep_targets_in_range_and_turn_where_the_activation_fall
   config.slope = TweenSlope::Sign;
   const std::vector<float> x = {0.5f, -0.25f, -3.0f, 2.0f}, t = {5, -5, 5, 0.5f};
   const auto gap = [&](const std::string& activation) {
-    Network network = network_of({R"({"type":"activation","activation":")" + activation + "\"}"}, {1, 4});
-    const auto session = TweenSession::create(network, config, with(1)).value();
+    TestNetwork network = network_of({R"({"type":"activation","activation":")" + activation + "\"}"}, {1, 4});
+    const auto session = TweenSession::create(network, network.plan, config, with(1)).value();
     EXPECT_TRUE(session->forward({x.data(), Shape::of({1, 4})}));
     EXPECT_TRUE(session->backward({.values = {t.data(), Shape::of({1, 4})}}));
     return std::vector<float>(session->input_gap().as(), session->input_gap().as() + 4);
@@ -269,13 +270,13 @@ TEST(Tween, budgets_of_zeros) {  // W-40, G-76
   EXPECT_NEAR(budget({1, -1}, {-2, 2}), 0, 1e-7);
   EXPECT_EQ(budget({1, -1}, {1, -1}), 1.0f);
   // A dead cell moves again: its budget is a half, above the threshold.
-  Network network = network_of({dense(3, 2, "relu")}, {4, 3});
+  TestNetwork network = network_of({dense(3, 2, "relu")}, {4, 3});
   network.visit_weights([](const std::string&, Weight& w, Layer&) {
     std::vector<float> v(w.elements(), 0.0f);
     ASSERT_TRUE(w.set(std::span<const float>(v)));
   });
   TweenConfig config = layerwise();
-  const auto session = TweenSession::create(network, config, with(1)).value();
+  const auto session = TweenSession::create(network, network.plan, config, with(1)).value();
   const std::vector<float> x(12, 1.0f), t(8, 1.0f);
   double first = 0, last = 0;
   for (int i = 0; i < 200; ++i) {
@@ -301,11 +302,11 @@ TEST(Tween, UsesAreCompleteOrNotListed) {
               R"({{"type":"metacognition","meta_effect":"{}","meta_observed_layer":{},"meta_network":{}}})", effect,
               inner, meta_network);
         };
-        Network network =
+        TestNetwork network =
             network_of({dense(4, 4), nested ? watched(watched(observed)) : watched(observed), dense(4, 2)}, {3, 4});
         TweenConfig config;
         config.mode = mode;
-        const auto session = TweenSession::create(network, config, with(1)).value();
+        const auto session = TweenSession::create(network, network.plan, config, with(1)).value();
         const std::vector<float> x = random_values("x", 12), t = random_values("t", 6);
         ASSERT_TRUE(session->forward({x.data(), Shape::of({3, 4})}));
         LOOM_OK(session->step({.values = {t.data(), Shape::of({3, 2})}}, 0.1));
@@ -324,8 +325,8 @@ TEST(Tween, UsesAreCompleteOrNotListed) {
 
 // A step that was cancelled before every layer had its target lists nothing.
 TEST(Tween, UsesAreEmptyAfterACancelledStep) {
-  Network network = network_of({dense(4, 4), dense(4, 4), dense(4, 2)}, {3, 4});
-  const auto session = TweenSession::create(network, {}, with(1)).value();
+  TestNetwork network = network_of({dense(4, 4), dense(4, 4), dense(4, 2)}, {3, 4});
+  const auto session = TweenSession::create(network, network.plan, {}, with(1)).value();
   const std::vector<float> x = random_values("x", 12), t = random_values("t", 6);
   ASSERT_TRUE(session->forward({x.data(), Shape::of({3, 4})}));
   const std::atomic<bool> cancel{true};
@@ -336,11 +337,11 @@ TEST(Tween, UsesAreEmptyAfterACancelledStep) {
 }
 
 TEST(Tween, a_cell_below_the_threshold_rests_and_depth_counts_up_to_eight) {  // W-11
-  Network network = network_of({dense(4, 4), dense(4, 4), dense(4, 4)}, {5, 4});
+  TestNetwork network = network_of({dense(4, 4), dense(4, 4), dense(4, 4)}, {5, 4});
   const std::vector<float> x = random_values("x", 20);
   const auto norms = [&](TweenConfig config, bool opposite) {
-    Network copy = network_of({dense(4, 4), dense(4, 4), dense(4, 4)}, {5, 4});
-    const auto session = TweenSession::create(copy, config, with(1)).value();
+    TestNetwork copy = network_of({dense(4, 4), dense(4, 4), dense(4, 4)}, {5, 4});
+    const auto session = TweenSession::create(copy, copy.plan, config, with(1)).value();
     const auto y = session->forward({x.data(), Shape::of({5, 4})});
     std::vector<float> t(y->as(), y->as() + 20);
     for (float& v : t) v *= opposite ? -1.0f : 1.5f;
@@ -381,8 +382,8 @@ TEST(Tween, every_kind_moves_and_rests_alike_in_one_call_and_four) {  // W-03, W
       config.budget_threshold = 0;
       Network one = golden_network(c, DType::float32).value(), four = golden_network(c, DType::float32).value();
       const Step step = golden_step(c, one).value();
-      const auto fused = TweenSession::create(one, config, with(1)).value(),
-                 calls = TweenSession::create(four, config, with(1)).value();
+      const auto fused = TweenSession::create(one, step.shape, config, with(1)).value(),
+                 calls = TweenSession::create(four, step.shape, config, with(1)).value();
       const std::string fresh = hash_of(one);
       auto y = fused->forward({step.x.data(), step.shape}, extras_of(c));
       LOOM_OK(y);
@@ -429,7 +430,7 @@ TEST(Tween, the_same_bits_for_every_isa_and_number_of_threads) {  // N-01
             if (isa != best_isa() && threads != 2) continue;
             Network network = golden_network(c, dtype).value();
             const Step step = golden_step(c, network).value();
-            const auto session = TweenSession::create(network, config, with(threads, isa)).value();
+            const auto session = TweenSession::create(network, step.shape, config, with(threads, isa)).value();
             const auto y = session->forward({step.x.data(), step.shape}, extras_of(c));
             LOOM_OK(y);
             LOOM_OK(session->step({.values = {step.target.data(), y->shape}}, 0.1));
@@ -446,12 +447,12 @@ TEST(Tween, observers_see_targets_and_weights_move_by_the_same_bits) {  // E-40
   for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise, TweenMode::Mirror, TweenMode::Dtp}) {
     SCOPED_TRACE(name(mode));
     const auto run = [&](auto&& between) {
-      Network network = network_of(
+      TestNetwork network = network_of(
           {dense(6, 8, "tanh"), R"({"type":"sequential","sequential_layers":[)" + dense(8, 8) + "]}", dense(8, 4)},
           {5, 6});
       TweenConfig config;
       config.mode = mode;
-      const auto session = TweenSession::create(network, config, with(1)).value();
+      const auto session = TweenSession::create(network, network.plan, config, with(1)).value();
       const std::vector<float> x = random_values("x", 30), t = random_values("t", 20);
       const std::string fresh = hash_of(network);
       for (std::uint32_t step = 0; step < 3; ++step) {
@@ -486,10 +487,10 @@ TEST(Tween, observers_see_targets_and_weights_move_by_the_same_bits) {  // E-40
 void expect_bits_of_backprop(Network& network, const ConstView& x, const PassExtras& extras,
                              const std::vector<float>& target) {
   constexpr double kRate = 0.3;
-  const auto plain = NetworkSession::create(network, {1, std::nullopt, true}).value();
+  const auto plain = NetworkSession::create(network, x.shape, {1, std::nullopt, true}).value();
   TweenConfig config;
   config.mode = TweenMode::Chain, config.budget_threshold = 0;
-  const auto session = TweenSession::create(network, config, with(1)).value();
+  const auto session = TweenSession::create(network, x.shape, config, with(1)).value();
   const auto y = session->forward(x, extras);
   LOOM_OK(y);
   const Shape out = y->shape;
@@ -531,7 +532,7 @@ TEST(Tween, chain_mode_moves_every_kind_by_the_bits_of_backprop_times_its_rate) 
     const Step step = golden_step(c, network).value();
     expect_bits_of_backprop(network, {step.x.data(), step.shape}, extras_of(c), step.target);
   }
-  Network deep = network_of({dense(5, 6, "tanh"), dense(6, 6, "silu"), dense(6, 6), dense(6, 3)}, {4, 5});
+  TestNetwork deep = network_of({dense(5, 6, "tanh"), dense(6, 6, "silu"), dense(6, 6), dense(6, 3)}, {4, 5});
   const std::vector<float> x = random_values("x", 20), t = random_values("t", 12);
   expect_bits_of_backprop(deep, {x.data(), Shape::of({4, 5})}, {}, t);
 }
@@ -539,10 +540,10 @@ TEST(Tween, chain_mode_moves_every_kind_by_the_bits_of_backprop_times_its_rate) 
 // Dropout is a layer of fixed factors: a gap goes where the value came from, by the factor that it came by.
 TEST(Tween, a_gap_passes_dropout_by_the_factors_of_the_forward) {  // L-112
   for (const TweenMode mode : {TweenMode::Chain, TweenMode::Layerwise}) {
-    Network network = network_of({R"({"type":"dropout","rate":0.4})"}, {8, 16});
+    TestNetwork network = network_of({R"({"type":"dropout","rate":0.4})"}, {8, 16});
     TweenConfig config;
     config.mode = mode;
-    const auto session = TweenSession::create(network, config, with(1)).value();
+    const auto session = TweenSession::create(network, network.plan, config, with(1)).value();
     const std::vector<float> x = random_values("x", 128), t = random_values("t", 128);
     const auto y = session->forward({x.data(), Shape::of({8, 16})}, at_step(3, true));
     LOOM_OK(y);
@@ -581,8 +582,8 @@ TEST(Tween, large_weights_and_their_figures_are_the_same_for_every_number_of_thr
       std::string first;
       for (const int threads : {1, 2, 3, 7}) {
         const ExpectDivided divided(threads);
-        Network network = network_of(net.cells, net.input);
-        const auto session = TweenSession::create(network, config, with(threads)).value();
+        TestNetwork network = network_of(net.cells, net.input);
+        const auto session = TweenSession::create(network, network.plan, config, with(threads)).value();
         std::string bits;
         for (std::uint32_t step = 0; step < 4; ++step) {
           const auto y = session->forward({x.data(), in}, at_step(step));

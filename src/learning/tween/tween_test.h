@@ -24,10 +24,15 @@ inline std::vector<float> random_values(const std::string& name, std::size_t n, 
   return v;
 }
 
-// Cells one after the other, prepared for `input` and initialised.
-inline Network network_of(const std::vector<std::string>& cells, const std::vector<std::size_t>& input,
-                          std::uint64_t seed = 1, Element element = Element::f32,
-                          const std::string& dtype = "float32") {
+// A network with its plan for the input of a test.
+struct TestNetwork : Network {
+  std::shared_ptr<const ForwardPlan> plan;
+};
+
+// Cells one after the other, planned for `input` and initialised.
+inline TestNetwork network_of(const std::vector<std::string>& cells, const std::vector<std::size_t>& input,
+                              std::uint64_t seed = 1, Element element = Element::f32,
+                              const std::string& dtype = "float32") {
   std::string layers;
   for (std::size_t l = 0; l < cells.size(); ++l) {
     std::string cell = cells[l];
@@ -38,11 +43,12 @@ inline Network network_of(const std::vector<std::string>& cells, const std::vect
       cells.size(), element == Element::f64 ? "float64" : "float32", dtype, seed, layers);
   auto read = network_from_json(std::string_view(spec));
   EXPECT_TRUE(read) << (read ? "" : read.error().text()) << "\n" << spec;
-  Network network = std::move(read->network);
+  TestNetwork network{std::move(read->network), nullptr};
   const auto initialised = network.initialise();
   EXPECT_TRUE(initialised) << (initialised ? "" : initialised.error().text());
-  const auto prepared = network.prepare(Shape::create(input).value());
-  EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
+  const auto planned = ForwardPlan::create(network, Shape::create(input).value());
+  EXPECT_TRUE(planned) << (planned ? "" : planned.error().text());
+  if (planned) network.plan = *planned;
   return network;
 }
 

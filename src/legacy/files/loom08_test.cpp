@@ -43,13 +43,12 @@ std::vector<float> output_of(Network& network, const Json& c) {
   std::vector<std::size_t> extents;
   for (const double extent : numbers(c["shape"])) extents.push_back(static_cast<std::size_t>(extent));
   const Shape shape = Shape::create(extents).value();
-  const auto prepared = network.prepare(shape);
-  EXPECT_TRUE(prepared) << prepared.error().text();
-  if (!prepared) return {};
-  const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
+  const auto session = NetworkSession::create(network, shape, {1, std::nullopt, false});
+  EXPECT_TRUE(session) << session.error().text();
+  if (!session) return {};
   const std::vector<double> given = numbers(c["input"]);
   const std::vector<float> x(given.begin(), given.end());
-  const auto y = session->forward({x.data(), shape});
+  const auto y = (*session)->forward({x.data(), shape});
   EXPECT_TRUE(y) << y.error().text();
   return y ? std::vector<float>(y->as(), y->as() + y->shape.elements()) : std::vector<float>{};
 }

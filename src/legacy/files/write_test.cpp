@@ -115,8 +115,7 @@ TEST(WriteLoom08, loom_0_8x_computes_the_same_from_what_is_written) {  // F-24
     std::vector<std::size_t> extents;
     for (const double extent : numbers(c["shape"])) extents.push_back(static_cast<std::size_t>(extent));
     const Shape shape = Shape::create(extents).value();
-    ASSERT_TRUE(network.prepare(shape));
-    const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
+    const auto session = NetworkSession::create(network, shape, {1, std::nullopt, false}).value();
     const std::vector<double> given = numbers(c["input"]), expected = numbers(c["output"]);
     const std::vector<float> x(given.begin(), given.end());
     const auto y = session->forward({x.data(), shape});

@@ -49,8 +49,8 @@ struct StepMesh::Failure {
   Result<void> result() const { return error ? Result<void>(tl::make_unexpected(*error)) : Result<void>(); }
 };
 
-Result<std::unique_ptr<StepMesh>> StepMesh::create(const Network& network, const StepMeshOptions& options,
-                                                   const std::shared_ptr<const StepPlan>& plan) {
+Result<std::unique_ptr<StepMesh>> StepMesh::create(const Network& network, const std::shared_ptr<const StepPlan>& plan,
+                                                   const StepMeshOptions& options) {
   if (options.history_capacity > kMostHistory)
     return fail(Code::LimitExceeded, "a history of {} ticks, at most {} are kept", options.history_capacity,
                 kMostHistory);
@@ -60,7 +60,7 @@ Result<std::unique_ptr<StepMesh>> StepMesh::create(const Network& network, const
   LOOM_TRY(mesh->pool_, ThreadPool::given_or_new(options.pool, options.threads));
   LOOM_TRY(mesh->alone_, ThreadPool::create(1));
   LOOM_TRY(mesh->kernels_, kernels_for(options.isa.value_or(best_isa())));
-  LOOM_TRY_VOID(mesh->take_plan(plan != nullptr ? plan : network.step_plan()));
+  LOOM_TRY_VOID(mesh->take_plan(plan));
   return mesh;
 }
 
@@ -70,9 +70,9 @@ Result<void> StepMesh::check_current() const {
 }
 
 Result<void> StepMesh::take_plan(std::shared_ptr<const StepPlan> plan) {
-  if (plan == nullptr || plan->structure() != network_->structure())
-    return fail(Code::InvalidState,
-                "a step mesh needs a network that was prepared by prepare_steps(), after editing it again");
+  LOOM_ASSERT(plan != nullptr);
+  if (!plan->is_of(*network_))
+    return fail(Code::InvalidState, "the network was edited after its step mesh was planned: plan it again");
   step_plan_ = std::move(plan);
   const FpEnvironment environment;
   const graph::FoldingBudget folding;  // one for the graphs of all layers
@@ -269,14 +269,14 @@ void StepMesh::forget_plan() {
   layout_ = {}, shares_ = {}, back_ = {};
 }
 
-Result<void> StepMesh::use_new_plan(std::span<StepState* const> states) {
+Result<void> StepMesh::use_new_plan(std::shared_ptr<const StepPlan> plan, std::span<StepState* const> states) {
   for (const StepState* s : states)
     if (s->mesh_ != this || s->is_void()) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   const std::vector<Plan> before = cells_;
   const StepLayout from = layout_;
   forget_plan();
   ++plan_;
-  if (auto planned = take_plan(network_->step_plan()); !planned) return forget_plan(), planned;
+  if (auto planned = take_plan(std::move(plan)); !planned) return forget_plan(), planned;
   if (before.size() != cells_.size() || !(from.input == layout_.input))
     return forget_plan(), fail(Code::InvalidState, "the network has another grid or input than the one the mesh ran");
   for (StepState* s : states) {

@@ -64,18 +64,24 @@ class StepCarrier : public LayerWatch {
 
 class StepMesh {
  public:
-  // A mesh of a plan, which may be shared: null takes Network::step_plan(). The network outlives the mesh, the mesh its
-  // states. InvalidState without a plan of the network as it is; LimitExceeded, OutOfMemory.
-  static Result<std::unique_ptr<StepMesh>> create(const Network& network, const StepMeshOptions& options = {},
-                                                  const std::shared_ptr<const StepPlan>& plan = nullptr);
+  // A mesh of a plan, which may be shared. The network outlives the mesh, the mesh its states. InvalidState unless the
+  // plan is of the network as it is; LimitExceeded, OutOfMemory.
+  static Result<std::unique_ptr<StepMesh>> create(const Network& network, const std::shared_ptr<const StepPlan>& plan,
+                                                  const StepMeshOptions& options = {});
+  // Plans a network, const or not, for this input first: StepPlan::create() and its errors.
+  static Result<std::unique_ptr<StepMesh>> create(auto& network, const Shape& input,
+                                                  const StepMeshOptions& options = {}) {
+    LOOM_TRY(const auto plan, StepPlan::create(network, input));
+    return create(network, plan, options);
+  }
   // Values are of the network's element type whatever `dtype` says: the old interface's argument is taken and ignored
   // (M-01).
   Result<StepState> create_state(DType dtype = DType::float32) const;
-  // Takes the new Network::step_plan() after the network was edited (network/meta.h). These states keep the outputs of
-  // cells whose shape stayed, ports, step counts and the memories of metacognition layers. Recurrent states start
+  // Takes a plan of the network as it is now, after an edit (network/meta.h). These states keep the outputs of cells
+  // whose shape stayed, ports, step counts and the memories of metacognition layers. Recurrent states start
   // again, captured ticks and a pending tick are dropped, gradients are 0; the caller creates a new MeshTween. All
   // other states of the mesh are void; after an error the mesh is void too.
-  Result<void> use_new_plan(std::span<StepState* const> states);
+  Result<void> use_new_plan(std::shared_ptr<const StepPlan> plan, std::span<StepState* const> states);
 
   // forward_tick() and commit(); returns the nanoseconds it took, a measurement.
   Result<std::int64_t> step(StepState& state, const StepOptions& options = {});
@@ -120,7 +126,7 @@ class StepMesh {
   // Sees every layer that runs; cells then run one after the other on the calling thread. Null: no observer.
   void watch(PassWatch* watch) { watch_ = watch; }
   const Network& network() const { return *network_; }
-  const StepPlan& plan() const { return *step_plan_; }
+  const std::shared_ptr<const StepPlan>& plan() const { return step_plan_; }
   // InvalidState once the network was edited after the mesh took its plan.
   Result<void> check_current() const;
   // Digest of the shapes, links and element type that a state's snapshot belongs to; it does not depend on weights.

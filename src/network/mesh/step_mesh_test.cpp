@@ -51,9 +51,7 @@ struct Stepped {
 
   Stepped(const std::string& spec, const Shape& shape, const StepMeshOptions& options = {.threads = 1})
       : network(read(spec)), input(shape) {
-    const auto prepared = network.prepare_steps(shape);
-    EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
-    auto made = StepMesh::create(network, options);
+    auto made = StepMesh::create(network, shape, options);
     EXPECT_TRUE(made) << (made ? "" : made.error().text());
     mesh = std::move(*made);
     state.emplace(mesh->create_state().value());
@@ -83,8 +81,7 @@ struct Stepped {
 template <class T>
 std::vector<T> plain(const std::string& spec, const Shape& shape, const std::vector<T>& x) {
   Network network = read(spec);
-  EXPECT_TRUE(network.prepare(shape));
-  const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
+  const auto session = NetworkSession::create(network, shape, {1, std::nullopt, false}).value();
   const auto y = session->forward({x.data(), shape, element_of<T>});
   EXPECT_TRUE(y) << (y ? "" : y.error().text());
   return y ? copied<T>(*y) : std::vector<T>();
@@ -180,14 +177,12 @@ TEST(StepMesh, auto_links_of_the_grid_feed_and_wait) {  // M-03, V-23
   const auto y = m.out(2);
   const std::string same = grid({cell(0, dense(2, 3)), cell(2, dense(3, 2))}, 3);
   EXPECT_EQ(y, plain(same, Shape::of({1, 2}), x));
-  // A session needs a plan of forward passes, where this link has another meaning.
-  EXPECT_EQ(NetworkSession::create(m.network, {1, std::nullopt, false}).error().code, Code::InvalidState);
 }
 
 TEST(StepMesh, concat_in_a_ring_takes_the_declared_width_and_zeros_at_first) {  // M-04
   const std::string spec = grid({cell(0, link(1, "feed", "concat", dense(5, 4))), cell(1, dense(4, 3))}, 2);
   Stepped m(spec, Shape::of({1, 2}));
-  EXPECT_EQ(m.network.step_plan()->cells()[0].input, Shape::of({1, 5}));
+  EXPECT_EQ(m.mesh->plan()->cells()[0].input, Shape::of({1, 5}));
   const auto x = seeded<double>("x", 2);
   m.set(x);
   m.step();
@@ -202,11 +197,10 @@ TEST(StepMesh, concat_in_a_ring_takes_the_declared_width_and_zeros_at_first) {  
 TEST(StepMesh, rings_that_never_start_are_warnings_and_bad_widths_errors) {  // M-04
   Network dead =
       read(grid({cell(0, dense(2, 3)), cell(1, link(2, "feed", "replace", dense(3, 3))), cell(2, dense(3, 3))}, 3));
-  ASSERT_TRUE(dead.prepare_steps(Shape::of({1, 2})));
-  ASSERT_EQ(dead.step_plan()->warnings().size(), 1u);
-  EXPECT_NE(dead.step_plan()->warnings()[0].find("cell (0,0,0,1)"), std::string::npos)
-      << dead.step_plan()->warnings()[0];
-  const auto mesh = StepMesh::create(dead, {.threads = 1}).value();
+  const auto mesh = StepMesh::create(dead, Shape::of({1, 2}), {.threads = 1}).value();
+  const auto warnings = mesh->plan()->warnings();
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("cell (0,0,0,1)"), std::string::npos) << warnings[0];
   StepState state = mesh->create_state().value();
   const auto x = seeded<double>("x", 2);
   ASSERT_TRUE(state.set_input({x.data(), Shape::of({1, 2}), Element::f64}));
@@ -214,7 +208,9 @@ TEST(StepMesh, rings_that_never_start_are_warnings_and_bad_widths_errors) {  // 
   EXPECT_TRUE(state.output(0));
   EXPECT_EQ(state.output(2).error().code, Code::NoValue);
 
-  const auto code = [](const std::string& spec) { return read(spec).prepare_steps(Shape::of({1, 2})).error().code; };
+  const auto code = [](const std::string& spec) {
+    return StepPlan::create(read(spec), Shape::of({1, 2})).error().code;
+  };
   EXPECT_EQ(code(grid({cell(0, dense(2, 3)), cell(1, link(2, "feed", "add", dense(3, 3))), cell(2, dense(3, 4))}, 3)),
             Code::ShapeMismatch);
   EXPECT_EQ(code(grid({cell(0, link(0, "feed", "concat"))}, 1)), Code::ShapeMismatch);
@@ -395,15 +391,14 @@ class Unrolled {
   }
   // dy for outputs of a cell after the tick `back` ticks ago.
   void want(std::size_t back, std::size_t c) {
-    const std::size_t n = m_.network.step_plan()->cells()[c].output.elements();
+    const std::size_t n = m_.mesh->plan()->cells()[c].output.elements();
     wants_.push_back({back, c, seeded<double>(fmt::format("dy{}/{}", back, c), n)});
   }
   void check() {
     run();
     std::vector<StepGradient> gradients;
     for (const Want& w : wants_)
-      gradients.push_back(
-          {w.back, w.cell, {w.dy.data(), m_.network.step_plan()->cells()[w.cell].output, Element::f64}});
+      gradients.push_back({w.back, w.cell, {w.dy.data(), m_.mesh->plan()->cells()[w.cell].output, Element::f64}});
     m_.mesh->gradients().clear();
     const auto ports = m_.mesh->backward(*m_.state, gradients);
     ASSERT_TRUE(ports) << ports.error().text();
@@ -617,8 +612,7 @@ TEST(StepMesh, stateful_kinds_go_on_and_others_start_anew) {  // M-08
         fmt::format(R"({{"type":"lstm","input_height":3,"output_height":3,"stateful":{}}})", stateful);
     Stepped m(grid({cell(0, lstm)}, 1), Shape::of({1, 2, 3}));
     Network network = read(grid({cell(0, lstm)}, 1));
-    ASSERT_TRUE(network.prepare(Shape::of({1, 2, 3})));
-    const auto session = NetworkSession::create(network, {1, std::nullopt, false}).value();
+    const auto session = NetworkSession::create(network, Shape::of({1, 2, 3}), {1, std::nullopt, false}).value();
     const auto x = seeded<double>("x", 6);
     m.set(x);
     std::vector<double> before;

@@ -139,7 +139,7 @@ void StepState::visit_slot(Archive& archive, std::size_t index) {
     if (mesh_->ran(held, i))
       archive.tensor(memory + mesh_->cells_[i].captured, mesh_->cells_[i].cell.input.elements(), mesh_->element());
   for (std::size_t k = 0; k < mesh_->skips_.size(); ++k) {
-    const std::size_t cell = mesh_->plan().source_of_slot(k);
+    const std::size_t cell = mesh_->plan()->source_of_slot(k);
     if (mesh_->skips_[k] != StepCell::kNone)
       archive.tensor(memory + mesh_->skips_[k], mesh_->cells_[cell].cell.output.elements(), mesh_->element());
   }

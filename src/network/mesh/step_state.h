@@ -19,7 +19,7 @@ class StepState {
   StepState(StepState&&) = default;
   StepState& operator=(StepState&&) = default;
 
-  // Latches a copy of x, of the shape that the network was prepared for and its element type, until it is replaced or
+  // Latches a copy of x, of the shape of the mesh's plan and its element type, until it is replaced or
   // cleared (`hold`) or for the next tick alone. ShapeMismatch, InvalidArgument.
   Result<void> set_input(const ConstView& x, bool hold = true);
   void clear_input() { port_ = Port::Absent; }

@@ -18,8 +18,9 @@ struct Fixture {
   loom::Network network = std::move(loom::network_from_json(kSpec)->network);
   std::unique_ptr<loom::StepMesh> mesh;
   explicit Fixture(bool keep_inputs) {
-    LOOM_ASSERT(network.prepare_steps(loom::Shape::of({1, 3})));
-    mesh = loom::StepMesh::create(network, {.threads = 1, .history_capacity = 2, .keep_inputs = keep_inputs}).value();
+    mesh = loom::StepMesh::create(network, loom::Shape::of({1, 3}),
+                                  {.threads = 1, .history_capacity = 2, .keep_inputs = keep_inputs})
+               .value();
   }
 };
 

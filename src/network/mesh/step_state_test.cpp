@@ -46,9 +46,7 @@ struct Ticking {
   explicit Ticking(const std::string& spec, const Shape& shape = Shape::of({2, 4}),
                    const StepMeshOptions& options = {.threads = 1, .history_capacity = 0})
       : network(read(spec)), input(shape) {
-    const auto prepared = network.prepare_steps(shape);
-    EXPECT_TRUE(prepared) << (prepared ? "" : prepared.error().text());
-    mesh = StepMesh::create(network, options).value();
+    mesh = StepMesh::create(network, shape, options).value();
     state.emplace(mesh->create_state().value());
   }
   void set(const std::string& name, bool hold = true) {
@@ -162,12 +160,12 @@ TEST(StepState, a_new_plan_keeps_the_memory_of_each_use_of_a_shared_layer) {  //
 TEST(StepState, a_new_plan_of_another_input_shape_is_an_error) {  // M-01
   Ticking m(grid({kDense}));
   m.set("x"), m.step();
-  ASSERT_TRUE(m.network.prepare_steps(Shape::of({3, 4})));  // as many bytes, when rounded up to whole lines
+  const auto plan = StepPlan::create(m.network, Shape::of({3, 4}));  // as many bytes, when rounded up to whole lines
   const auto x = seeded<float>("x", 12);
   EXPECT_EQ(m.state->set_input({x.data(), Shape::of({3, 4})}).error().code, Code::ShapeMismatch)
       << "the mesh still runs the other shape";
   StepState* const one = &*m.state;
-  EXPECT_EQ(m.mesh->use_new_plan(std::span(&one, 1)).error().code, Code::InvalidState);
+  EXPECT_EQ(m.mesh->use_new_plan(*plan, std::span(&one, 1)).error().code, Code::InvalidState);
   EXPECT_TRUE(m.state->is_void());
   EXPECT_EQ(m.mesh->create_state().error().code, Code::InvalidState);
 }

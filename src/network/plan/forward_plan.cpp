@@ -1,6 +1,7 @@
 #include "network/plan/forward_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/folding_budget.h"
 #include "layers/tween.h"
@@ -11,6 +12,11 @@ namespace loom {
 
 ForwardPlan::ForwardPlan(const Network& network, const Shape& input)
     : cells_(network.cells()), grid_(network.size()), structure_(network.structure()), input_(input) {}
+
+Result<std::shared_ptr<const ForwardPlan>> ForwardPlan::create(Network& network, const Shape& input) {
+  if (!network.is_settled()) LOOM_TRY_VOID(network.settle());
+  return create(std::as_const(network), input);
+}
 
 Result<std::shared_ptr<const ForwardPlan>> ForwardPlan::create(const Network& network, const Shape& input) {
   const graph::FoldingBudget folding;  // one for the graphs of all layers
@@ -46,7 +52,7 @@ Result<void> ForwardPlan::infer(const Network& network) {
   return {};
 }
 
-constexpr std::string_view kNoTarget = "link: its target is not at hand; Network::prepare() resolves links";
+constexpr std::string_view kNoTarget = "link: its target is not at hand; a plan resolves links";
 
 Result<Shape> ForwardPlan::shape_behind(std::size_t cell, const Shape& input,
                                         std::span<const ConstView> outputs) const {
@@ -72,7 +78,7 @@ Result<Shape> ForwardPlan::output_shape(const Shape& input, std::size_t begin, s
   return shape;
 }
 
-// Returns the elements of the largest output of cells [begin, end). Shapes were checked at prepare().
+// Returns the elements of the largest output of cells [begin, end). Shapes were checked before.
 std::size_t ForwardPlan::widest_output(const Shape& input, std::span<ConstView> outputs, std::size_t begin,
                                        std::size_t end) const {
   std::size_t widest = 0, next_source = 0;
@@ -107,7 +113,7 @@ void ForwardPlan::forward_cell(const Run& run, std::size_t i, const ConstView& x
   const ConstView& fed = run.cells.outputs[slot];
   ConstView in = fed;
   if (merge != Merge::Replace) {
-    const View both = run.view(*merged_shape(merge, x.shape, fed.shape), x.element);  // checked at prepare()
+    const View both = run.view(*merged_shape(merge, x.shape, fed.shape), x.element);  // checked by the plan
     merge_inputs(run, merge, x, fed, both);
     in = both;
   }

@@ -1,7 +1,7 @@
 #pragma once
 // A forward plan is all that forward and backward passes know of a network for one input shape: resolved links, the
 // shape of each cell's output, the state that layers ask sessions for. It is immutable and shared by sessions of any
-// threads; a network may have any number of them. Editing the network ends its use: sessions compare structure().
+// threads; a network may have any number of them. Editing the network ends its use: sessions ask is_of().
 
 #include <memory>
 #include <span>
@@ -14,8 +14,11 @@ namespace loom {
 
 class ForwardPlan {
  public:
-  // The network is settled (Network::settle) and keeps its cells while the plan is used. ShapeMismatch names the cell;
-  // errors of Links::resolve(). Later inputs may differ in their leading axes where the layers allow it.
+  // Settles the network if an edit left it unsettled (Network::settle()). It keeps its cells while the plan is used.
+  // ShapeMismatch names the cell; errors of settle() and of Links::resolve(). Later inputs may differ in their leading
+  // axes where the layers allow it.
+  static Result<std::shared_ptr<const ForwardPlan>> create(Network& network, const Shape& input);
+  // Changes nothing, so threads may plan one network at the same time: InvalidState unless it is settled.
   static Result<std::shared_ptr<const ForwardPlan>> create(const Network& network, const Shape& input);
 
   const Shape& input() const { return input_; }
@@ -25,8 +28,8 @@ class ForwardPlan {
   // The number of cells whose outputs links and skips read: a session gives Call::cells as many entries.
   std::size_t num_sources() const { return links_.sources.size(); }
   const Wiring& wiring() const { return links_.wiring; }
-  // Network::structure() when the plan was made.
-  std::uint64_t structure() const { return structure_; }
+  // Returns whether the network has the layers and links that were planned: it is the same one, not edited since.
+  bool is_of(const Network& network) const { return structure_ == network.structure(); }
   // Returns whether rows of a cell's output are probabilities.
   bool gives_distribution(std::size_t cell) const;
 

@@ -340,7 +340,7 @@ Result<void> LinkResolver::add_states_of_uses() {
 
 Result<Links> Links::resolve(const Network& network, PlanKind kind) {
   if (!network.is_settled())
-    return fail(Code::InvalidState, "the network was edited and not settled since: call prepare() or settle()");
+    return fail(Code::InvalidState, "the network was edited and not settled since: call settle()");
   return LinkResolver(network, kind).resolve();
 }
 

@@ -60,8 +60,7 @@ using Outputs = std::vector<std::vector<float>>;
 
 Outputs forwards_alone(const Shape& shape) {
   Network network = read_network();
-  EXPECT_TRUE(network.prepare(shape));
-  const auto session = NetworkSession::create(network, {.threads = 1}).value();
+  const auto session = NetworkSession::create(network, shape, {.threads = 1}).value();
   Outputs outputs;
   for (std::size_t i = 0; i < kCalls; ++i) outputs.push_back(forward(*session, shape));
   return outputs;
@@ -69,8 +68,7 @@ Outputs forwards_alone(const Shape& shape) {
 
 Outputs ticks_alone(const Shape& shape) {
   Network network = read_network();
-  EXPECT_TRUE(network.prepare_steps(shape));
-  const auto mesh = StepMesh::create(network, {.threads = 1}).value();
+  const auto mesh = StepMesh::create(network, shape, {.threads = 1}).value();
   StepState state = mesh->create_state().value();
   Outputs outputs;
   for (std::size_t i = 0; i < kCalls; ++i) outputs.push_back(tick(*mesh, state, shape));
@@ -80,13 +78,10 @@ Outputs ticks_alone(const Shape& shape) {
 TEST(Plans, TwoShapesAndAStepMeshRunSideBySide) {
   const Shape small = Shape::of({1, 1, 4}), large = Shape::of({3, 2, 4});
   Network network = read_network();
-  ASSERT_TRUE(network.prepare(small));
-  const auto first = NetworkSession::create(network, {.threads = 1}).value();
+  const auto first = NetworkSession::create(network, small, {.threads = 1}).value();
   Outputs of_first{forward(*first, small)};
-  ASSERT_TRUE(network.prepare(large));
-  const auto second = NetworkSession::create(network, {.threads = 1}).value();
-  ASSERT_TRUE(network.prepare_steps(small));
-  const auto mesh = StepMesh::create(network, {.threads = 1}).value();
+  const auto second = NetworkSession::create(network, large, {.threads = 1}).value();
+  const auto mesh = StepMesh::create(network, small, {.threads = 1}).value();
   StepState state = mesh->create_state().value();
   Outputs of_second, of_mesh;
   for (std::size_t i = 0; i < kCalls; ++i) {
@@ -100,26 +95,38 @@ TEST(Plans, TwoShapesAndAStepMeshRunSideBySide) {
   EXPECT_NE(of_first[0], of_first[1]) << "states go on";
 }
 
+// Each thread runs the plans that all share, one of its own for another shape, and a mesh of its own.
 TEST(Plans, FourThreadsShareOnePlanAndMakeTheirOwn) {
   const Shape shape = Shape::of({2, 3, 4});
   Network network = read_network();
-  ASSERT_TRUE(network.prepare(shape));
-  ASSERT_TRUE(network.prepare_steps(shape));
+  const auto plan = ForwardPlan::create(network, shape).value();
+  const auto steps = StepPlan::create(network, shape).value();
   const Network& shared = network;
   const Outputs forwards = forwards_alone(shape), ticks = ticks_alone(shape);
+  std::vector<Outputs> own_forwards, own_ticks;
+  for (std::size_t t = 0; t < 4; ++t) {
+    own_forwards.push_back(forwards_alone(Shape::of({t + 1, 3, 4})));
+    own_ticks.push_back(ticks_alone(Shape::of({t + 1, 3, 4})));
+  }
   std::vector<std::thread> threads;
   for (std::size_t t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
-      const std::size_t samples = t + 1;
-      const auto own = ForwardPlan::create(shared, Shape::of({samples, 3, 4}));
+      const Shape other = Shape::of({t + 1, 3, 4});
+      const auto own = ForwardPlan::create(shared, other);
       ASSERT_TRUE(own) << own.error().text();
-      EXPECT_EQ((*own)->shape_after(4), Shape::of({samples, 3, 4}));
-      const auto session = NetworkSession::create(shared, {.threads = 1}, shared.plan()).value();
-      const auto mesh = StepMesh::create(shared, {.threads = 1}, shared.step_plan()).value();
-      StepState state = mesh->create_state().value();
+      EXPECT_EQ((*own)->shape_after(4), other);
+      const auto session = NetworkSession::create(shared, plan, {.threads = 1}).value(),
+                 own_session = NetworkSession::create(shared, *own, {.threads = 1}).value();
+      const auto mesh = StepMesh::create(shared, steps, {.threads = 1}).value(),
+                 own_mesh = StepMesh::create(shared, other, {.threads = 1}).value();
+      EXPECT_EQ(session->plan(), plan);
+      EXPECT_EQ(mesh->plan(), steps);
+      StepState state = mesh->create_state().value(), own_state = own_mesh->create_state().value();
       for (std::size_t i = 0; i < kCalls; ++i) {
         EXPECT_EQ(forward(*session, shape), forwards[i]) << t;
+        EXPECT_EQ(forward(*own_session, other), own_forwards[t][i]) << t;
         EXPECT_EQ(tick(*mesh, state, shape), ticks[i]) << t;
+        EXPECT_EQ(tick(*own_mesh, own_state, other), own_ticks[t][i]) << t;
       }
     });
   for (std::thread& thread : threads) thread.join();
@@ -128,12 +135,11 @@ TEST(Plans, FourThreadsShareOnePlanAndMakeTheirOwn) {
 TEST(Plans, EndAtAnEditAndSessionsSaySo) {
   const Shape shape = Shape::of({1, 2, 4});
   Network network = read_network();
-  ASSERT_TRUE(network.prepare(shape));
-  ASSERT_TRUE(network.prepare_steps(shape));
-  const auto session = NetworkSession::create(network, {.threads = 1}).value();
-  const auto mesh = StepMesh::create(network, {.threads = 1}).value();
+  const auto old = ForwardPlan::create(network, shape).value();
+  const auto old_steps = StepPlan::create(network, shape).value();
+  const auto session = NetworkSession::create(network, old, {.threads = 1}).value();
+  const auto mesh = StepMesh::create(network, old_steps, {.threads = 1}).value();
   StepState state = mesh->create_state().value();
-  const std::shared_ptr<const ForwardPlan> old = network.plan();
   const std::vector<float> x = drawn(shape);
   forward(*session, shape), tick(*mesh, state, shape);
 
@@ -149,40 +155,62 @@ TEST(Plans, EndAtAnEditAndSessionsSaySo) {
   };
   ASSERT_TRUE(network.morph_all(DType::int8));
   expect_refused("another type");
-  ASSERT_TRUE(session->use_new_plan()) << "the plan holds for every type";
+  EXPECT_TRUE(old->is_of(network) && old_steps->is_of(network)) << "plans hold for every type";
+  ASSERT_TRUE(session->use_new_plan(old));
   EXPECT_EQ(forward(*session, shape).size(), shape.elements());
 
   auto layer = layer_from_json(*parse_json(R"({"type":"dense","input_height":4,"output_height":4})"));
   ASSERT_TRUE(network.place({0, 0, 0, 0}, std::move(*layer)));
   ASSERT_TRUE(network.initialise());
   expect_refused("another layer");
-  EXPECT_EQ(network.plan(), nullptr);
-  EXPECT_EQ(NetworkSession::create(network, {.threads = 1}, old).error().code, Code::InvalidState);
-  EXPECT_EQ(session->use_new_plan().error().code, Code::InvalidState);
-  ASSERT_TRUE(network.prepare(shape));
-  ASSERT_TRUE(session->use_new_plan());
+  EXPECT_FALSE(old->is_of(network) || old_steps->is_of(network));
+  EXPECT_EQ(session->output_shape(shape).error().code, Code::InvalidState);
+  const auto made = NetworkSession::create(network, old, {.threads = 1});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, Code::InvalidState);
+  EXPECT_EQ(made.error().text(), "the network was edited after its forward passes were planned: plan it again");
+  const auto stepping = StepMesh::create(network, old_steps, {.threads = 1});
+  ASSERT_FALSE(stepping);
+  EXPECT_EQ(stepping.error().code, Code::InvalidState);
+  EXPECT_EQ(stepping.error().text(), "the network was edited after its step mesh was planned: plan it again");
+  EXPECT_EQ(session->use_new_plan(old).error().code, Code::InvalidState);
+  ASSERT_TRUE(session->use_new_plan(ForwardPlan::create(network, shape).value()));
   EXPECT_EQ(forward(*session, shape).size(), shape.elements());
+  EXPECT_EQ(session->output_shape(shape), shape);
+}
+
+TEST(Plans, OfAnotherNetworkAreRefused) {
+  const Shape shape = Shape::of({1, 2, 4});
+  Network network = read_network();
+  const Network other = read_network();
+  EXPECT_EQ(NetworkSession::create(network, ForwardPlan::create(other, shape).value()).error().code,
+            Code::InvalidState);
+  EXPECT_EQ(StepMesh::create(network, StepPlan::create(other, shape).value()).error().code, Code::InvalidState);
 }
 
 TEST(Plans, NeedASettledNetwork) {
   const Shape shape = Shape::of({1, 2, 4});
   Network network = read_network();
-  EXPECT_TRUE(ForwardPlan::create(network, shape)) << "a network that was read is settled";
-  EXPECT_TRUE(StepPlan::create(network, shape));
+  const Network& shared = network;
+  EXPECT_TRUE(ForwardPlan::create(shared, shape)) << "a network that was read is settled";
+  EXPECT_TRUE(StepPlan::create(shared, shape));
   network.exchange(1, {});
-  EXPECT_EQ(ForwardPlan::create(network, shape).error().code, Code::InvalidState);
-  EXPECT_EQ(StepPlan::create(network, shape).error().code, Code::InvalidState);
-  ASSERT_TRUE(network.settle());
-  EXPECT_TRUE(ForwardPlan::create(network, shape));
+  EXPECT_EQ(ForwardPlan::create(shared, shape).error().code, Code::InvalidState);
+  EXPECT_EQ(StepPlan::create(shared, shape).error().code, Code::InvalidState);
+  EXPECT_TRUE(ForwardPlan::create(network, shape)) << "one that may be changed is settled first";
+  EXPECT_TRUE(ForwardPlan::create(shared, shape));
+  network.edit();
+  EXPECT_TRUE(StepPlan::create(network, shape));
+  EXPECT_TRUE(StepPlan::create(shared, shape));
 }
 
 // Plans find cells where they are, not through the network object.
 TEST(Plans, OutlastAMoveOfTheNetwork) {
   const Shape shape = Shape::of({2, 2, 4});
   Network network = read_network();
-  ASSERT_TRUE(network.prepare(shape));
+  const auto plan = ForwardPlan::create(network, shape).value();
   const Network moved = std::move(network);
-  const auto session = NetworkSession::create(moved, {.threads = 1}).value();
+  const auto session = NetworkSession::create(moved, plan, {.threads = 1}).value();
   EXPECT_EQ(forward(*session, shape), forwards_alone(shape)[0]);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "graph/folding.h"
 #include "network/merge.h"
@@ -54,6 +55,11 @@ std::size_t cost_of(const Wiring& wiring, const Layer& layer, const Shape& input
 
 StepPlan::StepPlan(const Network& network, const Shape& input)
     : structure_(network.structure()), input_(input), cells_(network.num_cells()) {}
+
+Result<std::shared_ptr<const StepPlan>> StepPlan::create(Network& network, const Shape& input) {
+  if (!network.is_settled()) LOOM_TRY_VOID(network.settle());
+  return create(std::as_const(network), input);
+}
 
 Result<std::shared_ptr<const StepPlan>> StepPlan::create(const Network& network, const Shape& input) {
   const graph::FoldingBudget folding;  // one for the graphs of all layers

@@ -29,6 +29,9 @@ class StepPlan {
   // "auto" feed, and feeds and skips may come from any cell, the own one included, as every cell reads what the others
   // left in the tick before. Widths inside a ring come from declared sizes; ShapeMismatch where they do not. Cells of a
   // ring that can never start are named in warnings(). Errors of Links::resolve().
+  // Settles the network as ForwardPlan::create() does.
+  static Result<std::shared_ptr<const StepPlan>> create(Network& network, const Shape& input);
+  // Changes nothing: InvalidState unless the network is settled.
   static Result<std::shared_ptr<const StepPlan>> create(const Network& network, const Shape& input);
 
   const Shape& input() const { return input_; }
@@ -39,8 +42,8 @@ class StepPlan {
   // The cell whose output is a slot of Call::cells.
   std::size_t source_of_slot(std::size_t slot) const { return links_.sources[slot]; }
   const Wiring& wiring() const { return links_.wiring; }
-  // Network::structure() when the plan was made.
-  std::uint64_t structure() const { return structure_; }
+  // ForwardPlan::is_of().
+  bool is_of(const Network& network) const { return structure_ == network.structure(); }
 
  private:
   StepPlan(const Network& network, const Shape& input);

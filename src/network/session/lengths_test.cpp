@@ -74,7 +74,7 @@ TEST(Lengths, padding_reaches_no_valid_step_of_any_kind_or_is_refused) {  // S-0
     const Network network = golden_network(c, DType::float32).value();
     const std::vector<float> x = golden_input(c);
     for (const bool training : {false, true}) {
-      const auto session = NetworkSession::create(network, {.threads = 1, .backward = true}).value();
+      const auto session = NetworkSession::create(network, shape, {.threads = 1, .backward = true}).value();
       const float other = c.ids != 0 ? static_cast<float>(c.ids - 1) : 100.0f;
       if (!takes(*session, shape, x, 0, other, training)) refuse.insert(network.cell(0).layer->kind());
     }
@@ -126,7 +126,7 @@ TEST(Lengths, settings_that_join_steps) {  // S-07
       running((R"({"type":"parallel","combine_mode":"filter","gate_aux_weight":1,)" + two + gate + "}").c_str(), shape);
   ASSERT_TRUE(r) << r.error().text();
   EXPECT_FALSE(takes(*r->session, shape, x, 0, 100, true));
-  const auto forward_only = NetworkSession::create(*r->network, {.threads = 1}).value();
+  const auto forward_only = NetworkSession::create(*r->network, shape, {.threads = 1}).value();
   EXPECT_TRUE(takes(*forward_only, shape, x, 0, 100, false));
 }
 

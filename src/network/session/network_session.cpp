@@ -17,9 +17,10 @@
 
 namespace loom {
 
-void settle_device(const Network& network, NetworkSessionOptions& options) {
+void settle_device(const Network& network, const std::shared_ptr<const ForwardPlan>& plan,
+                   NetworkSessionOptions& options) {
   if (options.choose_device == nullptr) return;
-  options.device = std::exchange(options.choose_device, nullptr)(network, options);
+  options.device = std::exchange(options.choose_device, nullptr)(network, plan, options);
 }
 
 Result<void> check_input(std::span<const double> values, const Shape& shape, Element element) {
@@ -72,18 +73,18 @@ Result<void> check_device(const Network& network, Device* device) {
 }
 
 Result<std::unique_ptr<NetworkSession>> NetworkSession::create(const Network& network,
-                                                               const NetworkSessionOptions& options,
-                                                               const std::shared_ptr<const ForwardPlan>& plan) {
+                                                               const std::shared_ptr<const ForwardPlan>& plan,
+                                                               const NetworkSessionOptions& options) {
   std::unique_ptr<NetworkSession> s(new NetworkSession);
   s->network_ = &network;
   s->options_ = options;
-  settle_device(network, s->options_);
+  settle_device(network, plan, s->options_);
   if (options.context != 0 && options.backward)
     return fail(Code::Unsupported, "a session with a context goes on from call to call: it has no backward passes");
   LOOM_TRY(s->pool_, ThreadPool::given_or_new(options.pool, options.threads));
   LOOM_TRY(s->kernels_, options.kernels != nullptr ? Result<const KernelTable*>(options.kernels)
                                                    : kernels_for(options.isa.value_or(best_isa())));
-  LOOM_TRY_VOID(s->take_plan(plan != nullptr ? plan : network.plan()));
+  LOOM_TRY_VOID(s->use_new_plan(plan));
   return s;
 }
 
@@ -109,18 +110,22 @@ bool NetworkSession::Planned::holds(const Planned& call) const {
          training == call.training && masked == call.masked && ragged == call.ragged;
 }
 
-Result<void> NetworkSession::use_new_plan() { return take_plan(network_->plan()); }
-
 Result<void> NetworkSession::check_current() const {
   if (is_current()) return {};
   return fail(Code::InvalidState, "the network was edited after the session was created: create another session");
 }
 
+Result<Shape> NetworkSession::output_shape(const Shape& input) const {
+  LOOM_TRY_VOID(check_current());
+  return plan_->output_shape(input);
+}
+
 // Sets up everything that depends on the network's layers and links.
-Result<void> NetworkSession::take_plan(std::shared_ptr<const ForwardPlan> plan) {
+Result<void> NetworkSession::use_new_plan(std::shared_ptr<const ForwardPlan> plan) {
   const Network& network = *network_;
-  if (plan == nullptr || plan->structure() != network.structure())
-    return fail(Code::InvalidState, "the network has no plan of forward passes: call prepare() after editing it");
+  LOOM_ASSERT(plan != nullptr);
+  if (!plan->is_of(network))
+    return fail(Code::InvalidState, "the network was edited after its forward passes were planned: plan it again");
   plan_ = std::move(plan), edits_ = 0;  // until all is planned
   planned_.reset();
   has_forward_ = false;
@@ -210,7 +215,7 @@ ConstView NetworkSession::run_segments(const Exec& exec, const ConstView& x) {
   std::size_t widest = x.shape.elements();
   for (std::size_t s = 0; s + 1 < first.size() && !exec.status; ++s) {
     const ConstView& input = inputs.back();
-    const auto shape = plan_->output_shape(input.shape, first[s], first[s + 1]);  // checked at prepare()
+    const auto shape = plan_->output_shape(input.shape, first[s], first[s + 1]);  // checked by prepare()
     const View output = exec.arena.view(*shape, element());
     widest = std::max(widest, shape->elements());
     const ArenaScope scope(exec.arena);

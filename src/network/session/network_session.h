@@ -16,6 +16,10 @@
 
 namespace loom {
 
+struct NetworkSessionOptions;
+using DeviceChooser =
+    std::function<Device*(const Network&, const std::shared_ptr<const ForwardPlan>&, const NetworkSessionOptions&)>;
+
 struct NetworkSessionOptions {
   int threads = 0;              // 0: physical cores; not read where there is a pool
   std::optional<Isa> isa = {};  // absent: the best of this machine
@@ -43,15 +47,16 @@ struct NetworkSessionOptions {
   // backward carries gaps of targets, not gradients: observers see PassKind::Tween
   bool carries_targets = false;
   Device* device = nullptr;  // that stores tensors and runs ops; null: the host. Outlives the session
-  // Chooses `device` when the session is created, for a network with its shapes.
-  std::function<Device*(const Network&, const NetworkSessionOptions&)> choose_device = {};
+  // Chooses `device` when the session is created, for a network and its plan.
+  DeviceChooser choose_device = {};
   // in place of those of `isa`, for checks against kernels of one's own. Outlives the session
   const KernelTable* kernels = nullptr;
   std::shared_ptr<ThreadPool> pool = {};  // shared with other sessions, also of other threads; null: one of its own
 };
 
 // Sets `device` by choose_device, if that is given.
-void settle_device(const Network& network, NetworkSessionOptions& options);
+void settle_device(const Network& network, const std::shared_ptr<const ForwardPlan>& plan,
+                   NetworkSessionOptions& options);
 
 // Unsupported for a network that the device does not run whatever its input: kinds that look at values, f64. Null: the
 // host, which runs every network.
@@ -80,11 +85,17 @@ struct PassExtras {
 
 class NetworkSession {
  public:
-  // A session of a plan, which may be shared: null takes Network::plan(). The network must outlive the session.
-  // InvalidState without a plan of the network as it is.
+  // A session of a plan, which may be shared. The network must outlive the session. InvalidState unless the plan is of
+  // the network as it is.
   static Result<std::unique_ptr<NetworkSession>> create(const Network& network,
-                                                        const NetworkSessionOptions& options = {},
-                                                        const std::shared_ptr<const ForwardPlan>& plan = nullptr);
+                                                        const std::shared_ptr<const ForwardPlan>& plan,
+                                                        const NetworkSessionOptions& options = {});
+  // Plans a network, const or not, for this input first: ForwardPlan::create() and its errors.
+  static Result<std::unique_ptr<NetworkSession>> create(auto& network, const Shape& input,
+                                                        const NetworkSessionOptions& options = {}) {
+    LOOM_TRY(const auto plan, ForwardPlan::create(network, input));
+    return create(network, plan, options);
+  }
 
   // Plans for inputs of this shape, checked against the network: forward() prepares itself when the shape changes.
   Result<void> prepare(const Shape& input);
@@ -164,6 +175,8 @@ class NetworkSession {
   Element element() const { return network_->settings.activations; }
   Device* device() const { return options_.device; }
   const Shape& output_shape() const { return output_; }
+  // The shape that the network makes of an input, checked again. InvalidState once the network was edited.
+  Result<Shape> output_shape(const Shape& input) const;
   std::size_t scratch_bytes() const { return arena_.size(); }
   int threads() const { return pool_->threads(); }
   ThreadPool& pool() { return *pool_; }
@@ -174,10 +187,10 @@ class NetworkSession {
   Exec exec_with(Arena& arena, const std::atomic<bool>* cancel = nullptr) {
     return {*pool_, *kernels_, arena, cancel, network_->settings.quantized_inputs};
   }
-  // Takes the new Network::plan() after the network was edited: gradients and recurrent states start again, memories of
-  // metacognition layers stay. InvalidState without a plan.
-  Result<void> use_new_plan();
-  const ForwardPlan& plan() const { return *plan_; }
+  // Takes a plan of the network as it is now, after it was edited: gradients and recurrent states start again, memories
+  // of metacognition layers stay. InvalidState for another plan.
+  Result<void> use_new_plan(std::shared_ptr<const ForwardPlan> plan);
+  const std::shared_ptr<const ForwardPlan>& plan() const { return plan_; }
   // A session is current until its network is edited after the session took its plan; then every call is InvalidState.
   bool is_current() const { return network_->edits() == edits_; }
   Result<void> check_current() const;
@@ -215,7 +228,6 @@ class NetworkSession {
 
   NetworkSession() = default;
   void look(LayerWatch* other);
-  Result<void> take_plan(std::shared_ptr<const ForwardPlan> plan);
   Result<void> plan_memory(const Shape& input);
   Result<void> reserve(const Shape& input, const Arena::Mark& needed);
   ConstView run_forward(const Exec& exec, const ConstView& x);

@@ -22,10 +22,9 @@ constexpr const char* kSpec = R"({"seed":2,"layers":[
 struct Caller {
   explicit Caller(const char* spec = kSpec, int threads = 2)
       : network(network_from_json(parse_json(spec).value()).value().network) {
-    EXPECT_TRUE(network.prepare(Shape::of({2, 3, 2})));
     NetworkSessionOptions options;
     options.threads = threads, options.backward = true;
-    session = NetworkSession::create(network, options).value();
+    session = NetworkSession::create(network, Shape::of({2, 3, 2}), options).value();
   }
   std::vector<float> call(float scale) {
     std::vector<float> x;
@@ -128,8 +127,9 @@ TEST(SessionState, a_given_state_and_recomputed_segments_exclude_each_other) {  
       network_from_json(parse_json(R"({"layers":[{"type":"gru","input_height":2,"output_height":3}]})").value())
           .value()
           .network;
-  ASSERT_TRUE(network.prepare(Shape::of({1, 3, 2})));
-  const auto session = NetworkSession::create(network, {.threads = 1, .backward = true, .checkpoint_every = 1}).value();
+  const auto session =
+      NetworkSession::create(network, Shape::of({1, 3, 2}), {.threads = 1, .backward = true, .checkpoint_every = 1})
+          .value();
   ASSERT_TRUE(session->prepare(Shape::of({1, 3, 2})));
   const std::vector<float> h(3, 1.0f);
   EXPECT_EQ(session->set_state(0, {h.data(), Shape::of({1, 1, 3}), Element::f32}).error().code, Code::Unsupported);
@@ -189,8 +189,7 @@ std::vector<float> sequences(std::size_t samples) {
 struct Reader {
   Reader(const char* spec, NetworkSessionOptions options)
       : network(network_from_json(parse_json(spec).value()).value().network) {
-    EXPECT_TRUE(network.prepare(Shape::of({1, 4, kWidth})));
-    auto made = NetworkSession::create(network, options);
+    auto made = NetworkSession::create(network, Shape::of({1, 4, kWidth}), options);
     EXPECT_TRUE(made) << made.error().text();
     session = std::move(*made);
   }
@@ -287,8 +286,7 @@ TEST(SessionState, a_context_is_rewound_and_handed_on) {  // L-74
 TEST(SessionState, what_a_context_cannot_take_is_told_at_once) {  // L-74
   const auto refused = [](const char* spec, NetworkSessionOptions options) {
     Network network = network_from_json(parse_json(spec).value()).value().network;
-    EXPECT_TRUE(network.prepare(Shape::of({1, 4, kWidth})));
-    return NetworkSession::create(network, options).error().code;
+    return NetworkSession::create(network, Shape::of({1, 4, kWidth}), options).error().code;
   };
   EXPECT_EQ(refused(kDecoder, {.threads = 1, .backward = true, .context = 8}), Code::Unsupported);
   EXPECT_EQ(

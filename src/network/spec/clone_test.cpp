@@ -28,7 +28,7 @@ TEST(Clone, every_kind_equal_in_all_fields_and_sharing_nothing) {  // S-06, G-84
       Network network = golden_network(layer, dtype).value();
       auto copy = clone_network(network);
       ASSERT_TRUE(copy) << copy.error().text();
-      ASSERT_TRUE(copy->prepare(Shape::create(layer.input).value()));
+      ASSERT_TRUE(ForwardPlan::create(*copy, Shape::create(layer.input).value()));
       EXPECT_EQ(dump_json(network_to_json(network)), dump_json(network_to_json(*copy)));
       const auto before = values_of(network);
       ASSERT_EQ(before, values_of(*copy));
@@ -62,13 +62,13 @@ TEST(Clone, ties_links_and_children_come_along) {
   ASSERT_TRUE(network) << network.error().text();
   auto copy = clone_network(network->network);
   ASSERT_TRUE(copy) << copy.error().text();
+  ASSERT_TRUE(copy->settle());
   const Shape input = Shape::of({2, 4});
-  ASSERT_TRUE(copy->prepare(input));
   EXPECT_EQ(dump_json(network_to_json(network->network)), dump_json(network_to_json(*copy)));
   EXPECT_EQ(values_of(network->network), values_of(*copy));
   const std::vector<float> ids = {0, 1, 2, 3, 4, 0, 1, 2};
-  const auto a = NetworkSession::create(network->network, {1, std::nullopt, false}).value(),
-             b = NetworkSession::create(*copy, {1, std::nullopt, false}).value();
+  const auto a = NetworkSession::create(network->network, input, {1, std::nullopt, false}).value(),
+             b = NetworkSession::create(*copy, input, {1, std::nullopt, false}).value();
   const auto ya = a->forward({ids.data(), input}), yb = b->forward({ids.data(), input});
   ASSERT_TRUE(ya && yb);
   for (std::size_t i = 0; i < ya->shape.elements(); ++i) EXPECT_EQ(ya->as<float>()[i], yb->as<float>()[i]);

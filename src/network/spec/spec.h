@@ -9,7 +9,7 @@
 
 #include "core/json_fwd.h"
 #include "graph/model.h"
-#include "network/network.h"
+#include "network/plan/plans.h"
 
 namespace loom {
 
@@ -26,6 +26,7 @@ struct SpecOptions {
 struct SpecResult {
   Network network;
   std::vector<std::string> warnings;
+  Plans plans{};  // for one sample of settings.input_shape, where there is one: of steps if only the mesh can run it
 };
 
 // InvalidConfig, UnknownName, UnknownKey, ShapeMismatch, NestingTooDeep...: the first error's code, up to 32 messages

@@ -28,11 +28,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Shape sample = network.settings.input_shape.value_or(Shape::of({4}));
   if (sample.elements() > 256) return 0;
   const Shape input = Network::with_batch(sample, 2);
-  if (!network.prepare(input)) return 0;
+  const auto plan = ForwardPlan::create(network, input);
+  if (!plan) return 0;
   std::size_t total = 0;
-  for (std::size_t i = 0; i < network.num_cells(); ++i) total += network.shape_after(i).elements();
+  for (std::size_t i = 0; i < network.num_cells(); ++i) total += (*plan)->shape_after(i).elements();
   if (total > (1 << 16)) return 0;
-  const auto session = NetworkSession::create(network, {1});
+  const auto session = NetworkSession::create(network, *plan, {1});
   if (!session) return 0;
   if (network.settings.activations == Element::f64) {
     const std::vector<double> x(input.elements(), 0.5);

@@ -551,18 +551,21 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   LOOM_TRY_VOID(check_sizes(network, options));
   read_given_weights(findings);
   LOOM_TRY_VOID(findings.result());
+  Plans plans;
   if (network.settings.input_shape) {
     const Shape sample = network.with_batch(*network.settings.input_shape, 1);
-    auto prepared = network.prepare(sample);
+    auto planned = ForwardPlan::create(network, sample);
+    if (planned) plans.forward = *std::move(planned);
     // A network with feedback links runs only in the step mesh: a forward pass is refused when it is requested.
-    if (!prepared && prepared.error().code == Code::FeedbackLink && network.prepare_steps(sample)) prepared = {};
-    if (!prepared) return tl::make_unexpected(with_item(network, cells, std::move(prepared).error()));
+    if (!planned && planned.error().code == Code::FeedbackLink)
+      if (auto steps = StepPlan::create(network, sample)) plans.steps = *std::move(steps);
+    if (!plans.know_shapes()) return tl::make_unexpected(with_item(network, cells, std::move(planned).error()));
   }
   warn_of_lone_residuals(findings, network, cells);
   if (options.initialise) {
     LOOM_TRY_VOID(network.initialise());
   }
-  return SpecResult{std::move(network), std::move(findings.warnings)};
+  return SpecResult{std::move(network), std::move(findings.warnings), std::move(plans)};
 }
 
 Result<SpecResult> network_from_json(std::string_view text, const SpecOptions& options) {

@@ -412,12 +412,10 @@ TEST(Spec, ANetworkThatFeedsBackIsMadeForTheStepMesh) {
       {"z":0,"y":0,"x":2,"l":0,"type":"dense","input_height":4,"output_height":4}]})";
   auto read = network_from_json(spec);
   ASSERT_TRUE(read) << read.error().text();
-  EXPECT_EQ(read->network.prepare(Shape::of({1, 4})).error().code, Code::FeedbackLink);
-  EXPECT_TRUE(read->network.prepare_steps(Shape::of({1, 4})));
-  const auto session = NetworkSession::create(read->network, {1, std::nullopt, false});
-  if (session) {
-    EXPECT_FALSE((*session)->prepare(Shape::of({1, 4})));
-  }
+  EXPECT_EQ(ForwardPlan::create(read->network, Shape::of({1, 4})).error().code, Code::FeedbackLink);
+  EXPECT_EQ(read->plans.forward, nullptr);
+  ASSERT_NE(read->plans.steps, nullptr);
+  EXPECT_EQ(read->plans.input(), Shape::of({1, 4}));
   auto wide = spec;
   wide.replace(wide.find("[4]"), 3, "[5]");
   EXPECT_EQ(network_from_json(wide).error().code, Code::FeedbackLink);
@@ -522,7 +520,7 @@ TEST(Session, a_call_that_would_take_too_much_is_refused) {
   const auto read =
       network_from_json(R"({"input_shape":[1000],"layers":[{"type":"dense","input_height":1000,"output_height":8}]})");
   ASSERT_TRUE(read);
-  const auto session = NetworkSession::create(read->network, {.threads = 1, .max_bytes = 1 << 20});
+  const auto session = NetworkSession::create(read->network, read->plans.forward, {.threads = 1, .max_bytes = 1 << 20});
   ASSERT_TRUE(session);
   const auto planned = (*session)->prepare(Shape::of({1000000, 1000}));
   ASSERT_FALSE(planned);
@@ -545,7 +543,7 @@ TEST(Spec, activation_quant_of_every_layer) {  // D-34, J-11
     std::vector<float> x(96);
     const RandomStream stream{5, RandomDomain::Noise, 0, 1};
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = (i < 40 ? 2.0f : 0.3f) * (2 * stream.uniform(i) - 1);
-    const auto session = NetworkSession::create(read->network, {.threads = 1});
+    const auto session = NetworkSession::create(read->network, read->plans.forward, {.threads = 1});
     const auto y = (*session)->forward({x.data(), Shape::of({1, 96})});
     EXPECT_TRUE(y);
     return std::vector<float>(y->as<float>(), y->as<float>() + 32);
@@ -580,7 +578,7 @@ TEST(Spec, quantized_inputs_is_a_setting_of_the_network) {  // D-33
     std::vector<float> x(96);
     const RandomStream stream{5, RandomDomain::Noise, 0, 1};
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = 2 * stream.uniform(i) - 1;
-    const auto session = NetworkSession::create(read->network, {.threads = 1});
+    const auto session = NetworkSession::create(read->network, read->plans.forward, {.threads = 1});
     const auto y = (*session)->forward({x.data(), Shape::of({1, 96})});
     EXPECT_TRUE(y);
     return std::pair(std::vector<float>(y->as<float>(), y->as<float>() + 32),

@@ -62,7 +62,7 @@ std::optional<Drawn> network_of(const Recipe& recipe, std::size_t form) {
     out.network = Json{{"depth", 1}, {"rows", 1}, {"cols", 1}, {"layers_per_cell", 3}, {"seed", 7}};
     out.network["layers"] = std::move(layers);
     auto read = network_from_json(out.network);
-    if (read && read->network.prepare(out.input)) return out;
+    if (read && ForwardPlan::create(read->network, out.input)) return out;
   }
   return std::nullopt;
 }
@@ -124,7 +124,7 @@ TEST(KindsByDrivers, EveryWayGivesTheSameBits) {
             auto read = network_from_json(trial.network);  // some types refuse some scales
             if (!read || !read->network.initialise()) continue;
             const bool ticks = driver.mode.starts_with("mesh");
-            if (ticks && !read->network.prepare_steps(drawn->input)) continue;
+            if (ticks && !StepPlan::create(read->network, drawn->input)) continue;
           }
           const TrialVerdict verdict = check_trial(trial, trial_ways(trial, turn));
           EXPECT_TRUE(verdict.passed()) << recipe.kind << ", " << driver.name << ", " << name(type) << ": "

@@ -91,7 +91,7 @@ TEST(RandomNetworks, forward_agrees_with_plain_loops_in_double) {
     Watch watch(reference);
     NetworkSessionOptions options;
     options.threads = 1;
-    const auto session = NetworkSession::create(*network, options).value();
+    const auto session = NetworkSession::create(*network, view.shape, options).value();
     session->watch(&watch);
     const auto y = session->forward(view);
     ASSERT_TRUE(y) << y.error().text();
@@ -180,7 +180,8 @@ class Slope {
     network_.emplace(std::move(made));
     NetworkSessionOptions options;
     options.threads = 1, options.backward = true;
-    LOOM_TRY(session_, NetworkSession::create(*network_, options));
+    LOOM_TRY(const Shape input, Shape::create(wide.input));
+    LOOM_TRY(session_, NetworkSession::create(*network_, input, options));
     extras_.training = false, extras_.step = 3;
     return {};
   }
