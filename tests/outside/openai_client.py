@@ -47,8 +47,8 @@ def client(said, key="x"):
     return openai.OpenAI(base_url=said["url"], api_key=key, max_retries=0)
 
 
-def hash_by_program(tokens):
-    run = subprocess.run([LOOM, "generate", MODEL, "-p", QUESTION[0]["content"], "-n", str(tokens), "-q", "--json"],
+def hash_by_program(tokens, prompt=QUESTION[0]["content"], *flags):
+    run = subprocess.run([LOOM, "generate", MODEL, "-p", prompt, "-n", str(tokens), "-q", "--json", *flags],
                          capture_output=True, text=True, check=True)
     return json.loads(run.stdout)["hash"]
 
@@ -87,6 +87,12 @@ class Client(unittest.TestCase):
         self.assertEqual(text, whole.choices[0].message.content)
         self.assertEqual(last.loom["hash"], expected)
         self.assertEqual(last.usage.completion_tokens, 16)
+
+    def test_a_text_is_continued(self):
+        whole = self.client.completions.create(model=self.name, prompt="Gravity is", max_tokens=8)
+        self.assertEqual(whole.loom["hash"], hash_by_program(8, "Gravity is", "--raw"))
+        stream = self.client.completions.create(model=self.name, prompt="Gravity is", max_tokens=8, stream=True)
+        self.assertEqual("".join(chunk.choices[0].text for chunk in stream), whole.choices[0].text)
 
     def test_logprobs_and_stop(self):
         whole = self.ask(logprobs=True, top_logprobs=2)
