@@ -27,7 +27,7 @@ async function answerWhile(browser, url, model, threads, meanwhile) {
   const tab = await browser.newPage();
   tab.setDefaultTimeout(PATIENCE);
   await tab.goto(`${url}?threads=${threads}`);
-  await tab.waitForSelector('html[data-ready]');
+  await tab.waitForFunction(() => self.crossOriginIsolated && document.documentElement.dataset.ready === '');
   await (await tab.$('#model-file')).uploadFile(model);
   await tab.waitForSelector('#question', { visible: true });
   await tab.click('#new-chat');
