@@ -5,7 +5,7 @@
 // whose names contain the text. FOLDER has the native library and program (build), or the modules (build/wasm/bin).
 // A row that cannot be run says why. Ends with 1 if a column has two values, or if --check finds another value.
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
@@ -103,6 +103,7 @@ async function browser(kind, threads) {
   need(path.join(flags.module, 'loom.wasm'), 'build/wasm/bin/loom.wasm');
   const folder = mkdtempSync(path.join(tmpdir(), 'loom-row-'));
   writeFileSync(path.join(folder, 'row.html'), PAGE_OF_ROW);
+  mkdirSync(path.join(folder, 'profile')); // Firefox asks for a folder that exists
   const server = await serve({
     '/row.html': path.join(folder, 'row.html'), '/js/': path.join(ROOT, 'js/'), '/rows/': path.join(ROOT, 'tools/digest_rows/'),
     '/module/': path.resolve(flags.module), '/model.gguf': MODEL, '/data/': DATA,
