@@ -4,13 +4,10 @@
 //   npm install --prefix PEERS @wllama/wllama@3.13.0 playwright-core@1.65.1
 // Prints tokens per second of prompt and answer (least, median and greatest round) and the ratio of the medians.
 // `hash` is Loom's: it equals that of `loom generate` with the same prompt.
-import fs from 'node:fs';
-import http from 'node:http';
-import { createRequire } from 'node:module';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { launch, openPage, ROOT, servePages, spread } from './pages.mjs';
 
-const ROOT = path.resolve(import.meta.dirname, '..');
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -26,7 +23,6 @@ if (model === undefined) {
   process.exit(2);
 }
 const threads = Number(flags.threads), rounds = Number(flags.rounds);
-const { chromium } = createRequire(path.join(path.resolve(peers), 'package.json'))('playwright-core');
 
 const PROMPT = 'The quick brown fox jumps over the lazy dog. '.repeat(11);
 const NEW_TOKENS = 57;
@@ -54,71 +50,22 @@ const PAGES = {
     };`,
 };
 
-const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm' };
-const ISOLATED = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
-
-function fileOf(address) {
-  if (address === '/model.gguf') return model;
-  for (const [prefix, folder] of [['/js/', path.join(ROOT, 'js')], ['/module/', flags.module], ['/peers/', path.join(peers, 'node_modules')]]) {
-    if (address.startsWith(prefix)) return path.join(folder, path.normalize('/' + address.slice(prefix.length)));
-  }
-  return undefined;
-}
-
-function serve(request, response) {
-  const address = decodeURIComponent(request.url.split('?')[0]);
-  const page = PAGES[address.slice(1)];
-  if (page !== undefined) {
-    response.writeHead(200, { ...ISOLATED, 'Content-Type': 'text/html' });
-    response.end(`<!doctype html><title>${address}</title><script type="module">${page}\nwindow.ready = true;</script>`);
-    return;
-  }
-  const file = fileOf(address);
-  if (file === undefined || !fs.existsSync(file)) {
-    response.writeHead(404, ISOLATED).end();
-    return;
-  }
-  const { size } = fs.statSync(file);
-  const headers = { ...ISOLATED, 'Content-Type': TYPES[path.extname(file)] ?? 'application/octet-stream', 'Accept-Ranges': 'bytes' };
-  const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
-  const [begin, end] = range ? [Number(range[1]), range[2] === '' ? size - 1 : Math.min(Number(range[2]), size - 1)] : [0, size - 1];
-  if (range) headers['Content-Range'] = `bytes ${begin}-${end}/${size}`;
-  response.writeHead(range ? 206 : 200, { ...headers, 'Content-Length': end - begin + 1 });
-  if (request.method === 'HEAD') response.end();
-  else fs.createReadStream(file, { start: begin, end }).pipe(response);
-}
-
-async function open(browser, base, name) {
-  const page = await browser.newPage();
-  const said = [];
-  page.on('console', (message) => said.push(message.text()));
-  page.on('pageerror', (error) => said.push(String(error)));
-  const begin = performance.now();
-  await page.goto(`${base}/${name}`);
-  try {
-    await page.waitForFunction(() => window.ready, undefined, { timeout: 180000 });
-  } catch {
-    throw new Error(`${name} did not start: ${said.slice(0, 5).join('; ')}`);
-  }
-  return { page, loadSeconds: (performance.now() - begin) / 1000, threads: await page.evaluate(() => window.threads), rounds: [] };
-}
-
-const sorted = (values) => [...values].sort((a, b) => a - b);
 function summary(engine) {
-  const of = (key) => {
-    const all = sorted(engine.rounds.map((round) => round[key]));
-    return { least: all[0], median: all[all.length >> 1], greatest: all.at(-1) };
-  };
+  const of = (key) => spread(engine.rounds.map((round) => round[key]));
   return { threads: engine.threads, loadSeconds: engine.loadSeconds, prefill: of('prefill'), decode: of('decode'), hash: engine.rounds[0].hash };
 }
 
-const server = http.createServer(serve);
-await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+const server = await servePages({
+  pages: PAGES,
+  files: { '/model.gguf': model, '/js/': path.join(ROOT, 'js'), '/module/': flags.module, '/peers/': path.join(peers, 'node_modules') },
+});
+const browser = await launch(peers);
 try {
-  const base = `http://127.0.0.1:${server.address().port}`;
   const engines = {};
-  for (const name of Object.keys(PAGES)) engines[name] = await open(browser, base, name);
+  for (const name of Object.keys(PAGES)) {
+    const { page, loadSeconds } = await openPage(browser, server.base, name);
+    engines[name] = { page, loadSeconds, threads: await page.evaluate(() => window.threads), rounds: [] };
+  }
   for (let number = 0; number <= rounds; ++number) {
     const turn = Object.values(engines);
     if (number % 2 === 1) turn.reverse();

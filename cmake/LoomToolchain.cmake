@@ -129,6 +129,11 @@ if(NOT LOOM_TARGETS)
   if(LOOM_SHARED AND NOT LOOM_PROGRAM AND NOT LOOM_TESTS AND count GREATER 1)
     list(REMOVE_ITEM LOOM_TARGETS scalar)
   endif()
+  # A module with SIMD instructions is refused by an engine that has none, so plain kernels beside them would never be chosen
+  # for their speed. They are a tenth of what a page downloads, and wasm128 is held against the golden tables.
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "wasm32")
+    list(REMOVE_ITEM LOOM_TARGETS scalar)
+  endif()
 elseif("native" IN_LIST LOOM_TARGETS)
   set(native_folder ${PROJECT_BINARY_DIR}/CMakeFiles/native)
   try_run(native_status native_compiled ${native_folder} SOURCES ${PROJECT_SOURCE_DIR}/cmake/native_target.cpp ${PROJECT_SOURCE_DIR}/src/simd/target.cpp

@@ -20,6 +20,7 @@ function(loom_wasm_module target output)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
   target_link_libraries(${target} PRIVATE loom_host loom_telemetry loom_verify loom_engine_flags)
   target_link_options(${target} PRIVATE -mexec-model=reactor ${exports} -Wl,--gc-sections -Wl,--strip-all -Wl,-O3 -Wl,--stack-first
+    -Wl,-Map=${PROJECT_BINARY_DIR}/bin/${output}.map  # tools/wasm_sizes.py reads it
     -Wl,--initial-memory=8388608)  # FIRST_PAGES of js/src/wasm/core.js
 endfunction()
 

@@ -42,7 +42,7 @@ OTHER_NAMES = {  # what loom.h does not have: the file that does
     "loom_wasm_modules": "cmake/LoomWasm.cmake", "loom_js": "tests/outside/wasm_imports.txt", "loom_gpu": "tests/outside/wasm_imports.txt",
     "loom_receipt": "src/host/receipt.cpp", "loom_godot3": "cmake/LoomGodot.cmake", "loom_godot4": "cmake/LoomGodot.cmake",
 }
-COMMAND = re.compile(r"(?:tools|bench|examples)/[\w/]+\.(?:py|sh|cpp)|\b(?:bench|example)_\w+|\b[a-z]+_test\b|\bloom [a-z]+|build/bin/\w+")
+COMMAND = re.compile(r"(?:tools|bench|examples)/[\w/]+\.(?:py|sh|cpp|mjs)|\b(?:bench|example)_\w+|\b[a-z]+_test\b|\bloom [a-z]+|build/bin/\w+")
 FIGURE = re.compile(r"[+-]?\d[\d ]*\.\d|.*\b[0-9a-f]{16}")
 
 

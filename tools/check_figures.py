@@ -469,6 +469,17 @@ def creatures(page):
     yield Figure("seeds 1 to 20", " ".join(f"{float(percent):.1f}" for percent in said), run)
 
 
+@check("browsers and Node", "docs/platforms.md", "node tools/web_table.mjs --write")
+def browsers_and_node(page):
+    said = {column: row['Value that "equal" stands for'].strip("`") for column, row in table(page, "Browsers and Node", 2).items()}
+
+    def run(column):
+        out = output_of("node", "tools/web_table.mjs", "--only", "Node, native")
+        return re.search(rf"^\| {re.escape(column)} \| `([0-9a-f]{{64}})` \|$", out, re.M)[1]
+    for column, value in said.items():
+        yield Figure(column, value, lambda c=column: run(c))
+
+
 # --- docs/benchmarks ---------------------------------------------------------------------------------------------------------------------
 
 @check("larger shapes", "docs/benchmarks/larger-models.md", "loom generate FILE --raw -p hello -n 8 -t 1 --json", first=2)

@@ -11,6 +11,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm from 'node:vm';
+import { hiddenTabs } from './page_hidden.mjs';
 import { Missing, Program, StaticServer, dataFile, npmFolder, readmeModel, tool } from './page_servers.mjs';
 import { troubles } from './page_trouble.mjs';
 import { ANSWER, HASH, THREADS, Visit, brokenRules, check, same } from './page_visit.mjs';
@@ -332,6 +333,7 @@ const tests = {
     await context.close();
   },
 
+  ...hiddenTabs,
   ...troubles,
 };
 

@@ -1,36 +1,22 @@
-// A row of tools/digest_matrix through the npm package: row.mjs native|FOLDER [MODEL]. FOLDER has loom.wasm. row.c says
-// what it prints.
+// A row of tools/digest_matrix and of tools/web_table.mjs through the npm package:
+//   row.mjs native|FOLDER [MODEL] [--threads N] [--data FOLDER]
+// FOLDER has loom.wasm and loom-threads.wasm. row.c says what it prints; --data adds tokenizers and an embedding.
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
 import { pathToFileURL } from 'node:url';
-import { createEngine, LM, Network, Trainer } from '../../js/src/node.js';
+import * as api from '../../js/src/node.js';
+import { valuesOf } from './values.mjs';
 
-const [kind, model] = process.argv.slice(2);
-const engine = await createEngine(
-  kind === 'native' ? { kind } : { kind: 'wasm', threads: 1, module: pathToFileURL(`${kind}/loom.wasm`).href },
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { threads: { type: 'string', default: '1' }, data: { type: 'string' } },
+});
+const [kind, model] = positionals;
+const module = (name) => pathToFileURL(`${kind}/${name}.wasm`).href;
+const threads = Number(flags.threads);
+const engine = await api.createEngine(
+  kind === 'native' ? { kind, threads } : { kind: 'wasm', threads, module: module('loom'), threadsModule: module('loom-threads') },
 );
-const network = await Network.fromSpec(
-  {
-    seed: 3,
-    layers: [
-      { type: 'dense', input_height: 8, output_height: 16, activation: 'tanh' },
-      { type: 'dense', input_height: 16, output_height: 4 },
-    ],
-  },
-  { engine },
-);
-const trainer = await Trainer.create(network, [4, 8], { loss: 'mse', learning_rate: 0.05, optimizer: 'adam' });
-for (let step = 0; step < 500; ++step) {
-  const inputs = [0, 1, 2, 3].map((i) =>
-    Array.from({ length: 8 }, (_, j) => ((step * 31 + i * 7 + j * 3) % 17) / 16 - 0.5),
-  );
-  await trainer.step(
-    inputs,
-    inputs.map((row) => [0, 1, 2, 3].map((k) => row[k] * 0.5 + row[k + 4] * 0.25)),
-  );
-}
-const row = { digest: await engine.verify(), training_steps: await network.hash() };
-if (model) {
-  const lm = await LM.load(model, { engine });
-  row.answer = (await lm.generate('What is the capital of France?')).hash;
-}
-console.log(JSON.stringify(row));
+const read = flags.data && ((name) => new Uint8Array(readFileSync(`${flags.data}/${name}`)));
+console.log(JSON.stringify(await valuesOf(api, engine, { model, read })));
 engine.dispose();
