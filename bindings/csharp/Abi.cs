@@ -72,9 +72,9 @@ namespace Welvet.Interop
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate void FreeMemory(void* user, void* memory, UIntPtr bytes);
 
-    /// <summary>A callback of a layer kind of the host's own: it says by loom_layer functions what is to be computed
-    /// and returns LOOM_OK, or the status of the call that it came in. It must say the same for the same settings and
-    /// shapes, and may come on several threads at the same time.</summary>
+    /// <summary>A callback of a layer kind of the host's own. It describes the computation with loom_layer functions
+    /// and returns LOOM_OK, or the status of one of them that failed. The description must depend on settings and
+    /// shapes only. Several threads may call it at the same time.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public unsafe delegate int LayerRule(void* user, ulong layer);
 
@@ -929,7 +929,7 @@ namespace Welvet.Interop
 
         // The type of a tensor's numbers, numbered as in ONNX files. Values follow each other, little-endian; two
         // codes of 4 bits share a byte, the first one in the low bits.
-        /// <summary>not said</summary>
+        /// <summary>unspecified</summary>
         public const int ElementNone = 0;
         public const int ElementFloat32 = 1;
         public const int ElementUint8 = 2;
@@ -1165,7 +1165,7 @@ namespace Welvet.Interop
             int DtypeSimulate(float* values, UIntPtr valuesCount, ulong columns, byte* dtype, float* to,
                 UIntPtr toCount);
 
-        /// <summary>Counts one more owner.</summary>
+        /// <summary>Increments the reference count of an object.</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_retain")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -1176,8 +1176,8 @@ namespace Welvet.Interop
 #endif
             int Retain(ulong handle);
 
-        /// <summary>Counts one owner less; the last one ends the object, at once or when the calls that use it have
-        /// returned. 0 is ignored.</summary>
+        /// <summary>Decrements the reference count of an object. At 0 the object is freed, at once or when the calls
+        /// that use it have returned. The handle 0 is ignored.</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_release")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -1256,8 +1256,9 @@ namespace Welvet.Interop
 #endif
             int ThreadsFromHost(int count, IntPtr run, void* user, ulong* threads);
 
-        /// <summary>Reports every call that fails to the host, on the thread of the call. The hook may call other
-        /// functions; their failures are not reported.</summary>
+        /// <summary>Reports every call that fails (LOOM_LOG_ERROR), and every lost graphics card whose work continues
+        /// on the CPU (LOOM_LOG_INFO), to the host, on the thread of the call. The hook may call other functions;
+        /// their failures are not reported.</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_set_log")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -1981,8 +1982,8 @@ namespace Welvet.Interop
             int NetworkPrepare(ulong network, ulong* input, UIntPtr inputCount, ulong** output, UIntPtr* outputCount);
 
         /// <summary>Puts a layer, a JSON object as in a spec, into a cell, replacing the layer in it; its weights are
-        /// drawn. Existing sessions are re-planned after this call. (address: z, y, x, l; layer: of size 0: the cell
-        /// becomes empty)</summary>
+        /// drawn. The next forward of a session plans it again; step meshes of the network answer INVALID_STATE from
+        /// then on. (address: z, y, x, l; layer: of size 0: the cell becomes empty)</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_network_place")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -1993,8 +1994,8 @@ namespace Welvet.Interop
 #endif
             int NetworkPlace(ulong network, ulong* address, UIntPtr addressCount, void* layer, UIntPtr layerSize);
 
-        /// <summary>Gives the matrices another numeric type. Masters stay exact. Existing sessions are re-planned
-        /// after this call. (path: a layer and all below it, "layers.3"; NULL: all)</summary>
+        /// <summary>Gives the matrices another numeric type. Masters stay exact. The next forward of a session plans
+        /// it again. (path: a layer and all below it, "layers.3"; NULL: all)</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_network_morph")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -2654,7 +2655,7 @@ namespace Welvet.Interop
 #endif
             int StepStateReset(ulong state);
 
-        /// <summary>Makes a copy that goes its own way.</summary>
+        /// <summary>Creates an independent copy.</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_step_state_fork")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -2745,7 +2746,7 @@ namespace Welvet.Interop
 #endif
             int DnaExtract(ulong network, int nested, ulong* dna);
 
-        /// <summary>Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one
+        /// <summary>Compares two networks layer by layer, a JSON object: overlaps, logic shifts, layers of one
         /// alone.</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_dna_compare")]
@@ -3115,7 +3116,8 @@ namespace Welvet.Interop
 #endif
             int LayerKeep(ulong layer, ulong tensor);
 
-        /// <summary>In backward: gives what forward kept, the last one first. All of it is to be asked for.</summary>
+        /// <summary>In backward: gives what forward kept, the last one first. Every kept tensor must be
+        /// taken.</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_layer_kept")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]

@@ -103,7 +103,7 @@ typedef int32_t loom_kind;
 /* The type of a tensor's numbers, numbered as in ONNX files. Values follow each other, little-endian; two codes of 4
    bits share a byte, the first one in the low bits. */
 typedef int32_t loom_element;
-#define LOOM_ELEMENT_NONE          0 /* not said */
+#define LOOM_ELEMENT_NONE          0 /* unspecified */
 #define LOOM_ELEMENT_FLOAT32       1
 #define LOOM_ELEMENT_UINT8         2
 #define LOOM_ELEMENT_INT8          3
@@ -299,9 +299,9 @@ typedef void (*loom_on_log)(void* user, loom_log_level level, const char* text);
 typedef void* (*loom_allocate_memory)(void* user, size_t bytes, size_t alignment);
 /* Takes back what allocate_memory gave. */
 typedef void (*loom_free_memory)(void* user, void* memory, size_t bytes);
-/* A callback of a layer kind of the host's own: it says by loom_layer functions what is to be computed and returns
-   LOOM_OK, or the status of the call that it came in. It must say the same for the same settings and shapes, and may
-   come on several threads at the same time. */
+/* A callback of a layer kind of the host's own. It describes the computation with loom_layer functions and returns
+   LOOM_OK, or the status of one of them that failed. The description must depend on settings and shapes only.
+   Several threads may call it at the same time. */
 typedef loom_status (*loom_layer_rule)(void* user, loom_layer layer);
 /* Called when the library finds itself broken; the process ends when it returns. */
 typedef void (*loom_on_fatal)(void* user, const char* text);
@@ -743,11 +743,11 @@ LOOM_API loom_status loom_dtype_simulate(const float* values, size_t values_coun
 /* Handles are numbers, not pointers: a wrong or released one is BAD_HANDLE, never a crash. Objects that others were
    made from stay alive as long as these. */
 
-/* Counts one more owner. */
+/* Increments the reference count of an object. */
 LOOM_API loom_status loom_retain(loom_handle handle);
 
-/* Counts one owner less; the last one ends the object, at once or when the calls that use it have returned. 0 is
-   ignored. */
+/* Decrements the reference count of an object. At 0 the object is freed, at once or when the calls that use it have
+   returned. The handle 0 is ignored. */
 LOOM_API loom_status loom_release(loom_handle handle);
 
 /* Gives what the handle stands for. */
@@ -773,8 +773,9 @@ LOOM_API loom_status loom_threads_from_host(int32_t count, loom_run_work run, vo
 /* Functions of the host that replace those of the library. Each holds for all threads from then on; NULL gives it
    back. Set them before other calls: one that runs meanwhile may still use the old one. */
 
-/* Reports every call that fails to the host, on the thread of the call. The hook may call other functions; their
-   failures are not reported. */
+/* Reports every call that fails (LOOM_LOG_ERROR), and every lost graphics card whose work continues on the CPU
+   (LOOM_LOG_INFO), to the host, on the thread of the call. The hook may call other functions; their failures are not
+   reported. */
 LOOM_API loom_status loom_set_log(loom_on_log log, void* user);
 
 /* Takes the memory of tensors from the host: weights, activations, keys and values. Memory goes back to the
@@ -1024,13 +1025,14 @@ LOOM_API loom_status loom_network_hash(loom_network network, loom_blob* hash);
 LOOM_API loom_status loom_network_prepare(loom_network network, const uint64_t* input, size_t input_count,
     const uint64_t** output, size_t* output_count);
 
-/* Puts a layer, a JSON object as in a spec, into a cell, replacing the layer in it; its weights are drawn. Existing
-   sessions are re-planned after this call. (address: z, y, x, l; layer: of size 0: the cell becomes empty) */
+/* Puts a layer, a JSON object as in a spec, into a cell, replacing the layer in it; its weights are drawn. The next
+   forward of a session plans it again; step meshes of the network answer INVALID_STATE from then on. (address: z, y,
+   x, l; layer: of size 0: the cell becomes empty) */
 LOOM_API loom_status loom_network_place(loom_network network, const uint64_t* address, size_t address_count,
     const void* layer, size_t layer_size);
 
-/* Gives the matrices another numeric type. Masters stay exact. Existing sessions are re-planned after this call.
-   (path: a layer and all below it, "layers.3"; NULL: all) */
+/* Gives the matrices another numeric type. Masters stay exact. The next forward of a session plans it again. (path:
+   a layer and all below it, "layers.3"; NULL: all) */
 LOOM_API loom_status loom_network_morph(loom_network network, const char* path, const char* dtype);
 
 /* Frees the exact masters of weights whose type holds their values. */
@@ -1259,7 +1261,7 @@ LOOM_API loom_status loom_step_state_output(loom_step_state state, int64_t cell,
 /* No input, no outputs, no history, tick 0. */
 LOOM_API loom_status loom_step_state_reset(loom_step_state state);
 
-/* Makes a copy that goes its own way. */
+/* Creates an independent copy. */
 LOOM_API loom_status loom_step_state_fork(loom_step_state state, loom_step_state* copy);
 
 /* Gives the whole state as bytes that any machine reads. */
@@ -1291,7 +1293,7 @@ LOOM_API loom_status loom_mesh_tween_step(loom_mesh_tween tween, const loom_step
    too) */
 LOOM_API loom_status loom_dna_extract(loom_network network, int32_t nested, loom_blob* dna);
 
-/* Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone. */
+/* Compares two networks layer by layer, a JSON object: overlaps, logic shifts, layers of one alone. */
 LOOM_API loom_status loom_dna_compare(loom_network first, loom_network second, int32_t nested, loom_blob* comparison);
 
 /* Gives that as a picture, SVG. */
@@ -1397,8 +1399,8 @@ LOOM_API loom_status loom_matches_similarity(const void* first, size_t first_siz
 /* ---- layer kinds ---- */
 /* A custom layer kind (docs/internals/adding.md). Its callbacks name ops on tensors and see no number, so that a
    layer of it has the same bits on every machine, in every type of weights and in every way a network runs. A tensor
-   is a number that is good in one call of one callback. The first error of a call is that of all that follow in it,
-   and of the layer, whatever the callback returns. */
+   id is valid during one call of a callback. After an error, later functions in that callback return the same error,
+   and the layer has it, whatever the callback returns. */
 
 /* Adds a layer kind to those of this process. The description is a JSON object: name, help, shapes, width_key,
    sample_axes, and settings, a list of key, type (integer, number, boolean, choice, activation), default, min, max,
@@ -1428,7 +1430,7 @@ LOOM_API loom_status loom_layer_result(loom_layer layer, uint64_t tensor);
 /* In forward: keeps a tensor for backward. */
 LOOM_API loom_status loom_layer_keep(loom_layer layer, uint64_t tensor);
 
-/* In backward: gives what forward kept, the last one first. All of it is to be asked for. */
+/* In backward: gives what forward kept, the last one first. Every kept tensor must be taken. */
 LOOM_API loom_status loom_layer_kept(loom_layer layer, uint64_t* tensor);
 
 /* Gives the extents of a tensor; SHAPE_MISMATCH where there is no room for them. */

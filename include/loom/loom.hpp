@@ -293,12 +293,13 @@ class Network : public detail::Owner {
   // Resolves links and infers all shapes from the input's, samples first; a session does so by itself.
   Result<View<uint64_t>> prepare(View<uint64_t> input) const;
 
-  // Puts a layer, a JSON object as in a spec, into a cell, replacing the layer in it; its weights are drawn. Existing
-  // sessions are re-planned after this call. (address: z, y, x, l; layer: of size 0: the cell becomes empty)
+  // Puts a layer, a JSON object as in a spec, into a cell, replacing the layer in it; its weights are drawn. The next
+  // forward of a session plans it again; step meshes of the network answer INVALID_STATE from then on. (address: z,
+  // y, x, l; layer: of size 0: the cell becomes empty)
   Result<void> place(View<uint64_t> address, std::string_view layer) const;
 
-  // Gives the matrices another numeric type. Masters stay exact. Existing sessions are re-planned after this call.
-  // (path: a layer and all below it, "layers.3"; NULL: all)
+  // Gives the matrices another numeric type. Masters stay exact. The next forward of a session plans it again. (path:
+  // a layer and all below it, "layers.3"; NULL: all)
   Result<void> morph(const char* path, const std::string& dtype) const;
 
   // Frees the exact masters of weights whose type holds their values.
@@ -738,7 +739,7 @@ class StepState : public detail::Owner {
   // No input, no outputs, no history, tick 0.
   Result<void> reset() const;
 
-  // Makes a copy that goes its own way.
+  // Creates an independent copy.
   Result<StepState> fork() const;
 
   // Gives the whole state as bytes that any machine reads.
@@ -987,7 +988,7 @@ class Layer : public detail::Owner {
   // In forward: keeps a tensor for backward.
   Result<void> keep(uint64_t tensor) const;
 
-  // In backward: gives what forward kept, the last one first. All of it is to be asked for.
+  // In backward: gives what forward kept, the last one first. Every kept tensor must be taken.
   Result<uint64_t> kept() const;
 
   // Gives the extents of a tensor; SHAPE_MISMATCH where there is no room for them.
@@ -2225,8 +2226,9 @@ inline Result<loom_kind> kind_of(loom_handle handle) {
   return detail::finish<loom_kind>(loom_kind_of(handle, &kind), [&] { return kind; });
 }
 
-// Reports every call that fails to the host, on the thread of the call. The hook may call other functions; their
-// failures are not reported.
+// Reports every call that fails (LOOM_LOG_ERROR), and every lost graphics card whose work continues on the CPU
+// (LOOM_LOG_INFO), to the host, on the thread of the call. The hook may call other functions; their failures are not
+// reported.
 inline Result<void> set_log(loom_on_log log, void* user) {
   return detail::finish(loom_set_log(log, user));
 }
@@ -2269,7 +2271,7 @@ inline Result<Blob> dna_extract(const Network& network, bool nested) {
   return detail::finish<Blob>(detail::is_same_abi() ? loom_dna_extract(network.get(), nested ? 1 : 0, &dna) : LOOM_UNSUPPORTED, [&] { return Blob(dna); });
 }
 
-// Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone.
+// Compares two networks layer by layer, a JSON object: overlaps, logic shifts, layers of one alone.
 inline Result<Blob> dna_compare(const Network& first, const Network& second, bool nested) {
   loom_handle comparison = 0;
   return detail::finish<Blob>(detail::is_same_abi() ? loom_dna_compare(first.get(), second.get(), nested ? 1 : 0, &comparison) : LOOM_UNSUPPORTED, [&] { return Blob(comparison); });

@@ -263,7 +263,7 @@ TEST(GpuCapi, a_session_outlives_its_card_and_a_training_says_that_it_is_gone) {
     faults->lost_at_submit = submits - n;
     EXPECT_EQ(answered("gpu"), expected) << n;
     EXPECT_TRUE(faults->is_lost);
-    EXPECT_NE(told.find("goes on on the CPU"), std::string::npos) << told;
+    EXPECT_NE(told.find("continues on the CPU"), std::string::npos) << told;
     told.clear();
   }
   *faults = {};

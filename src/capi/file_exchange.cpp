@@ -120,8 +120,8 @@ loom_status loom_network_export(loom_network network, const char* path, const lo
     LOOM_TRY_VOID(need_results(report));
     LOOM_TRY(const std::string_view target, need_text(path, "path"));
     LOOM_TRY(const GivenExport given, export_of(options));
-    if (given.options.dtype || !given.options.hints.empty())
-      return fail(Code::InvalidArgument, "dtype and hints of the options belong to loom_file_export");
+    if (!given.options.hints.empty())
+      return fail(Code::InvalidArgument, "hints of the options belong to loom_file_export");
     LOOM_TRY(const auto taken, take_network<Reading>(network));
     LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY(const ExportResult done, export_network(taken.network(), std::string(target), given.options));

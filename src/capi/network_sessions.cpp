@@ -53,7 +53,8 @@ Result<void> make_ready(NetworkSessionObject& s, const Shape* input) {
     }
     LOOM_TRY(planned, plan_session(s));
   }
-  return planned ? Result<void>{} : fail(Code::InvalidState, "the network was changed and has run nothing since");
+  return planned ? Result<void>{}
+                 : fail(Code::InvalidState, "the network was edited: run a forward pass before this call");
 }
 
 // Runs call(session) while the network stays as it is; `writes`: it changes values of the network.

@@ -16,13 +16,17 @@
 
 namespace loom::cli {
 
+void add_quiet(CLI::App& app, CommonOptions& options) {
+  app.add_flag("-q,--quiet", options.quiet, "No progress bars and notes on stderr");
+}
+
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
   app.add_option("-t,--threads", options.threads, "Threads (default: one per physical core)")
       ->check(CLI::Range(1, ThreadPool::kMaxThreads));
   app.add_option("--isa", options.isa,
                  fmt::format("Instruction set: {} (default: the best one; same bits with each)", isa_names(", ")))
       ->check(isa_name());
-  app.add_flag("-q,--quiet", options.quiet, "No progress bars and notes on stderr");
+  add_quiet(app, options);
   if (!runs_model) return;
   add_device(app, options);
   app.add_option("--activations", options.activations,
@@ -38,10 +42,9 @@ void add_common(CLI::App& app, CommonOptions& options, bool runs_model) {
       ->check(CLI::Range(1, 1 << 24));
   add_path(app, "--adapter", options.adapters,
            "Folder of a low-rank adapter in PEFT's format; may be given several times");
-  app.add_option(
-         "--use-adapters", options.use_adapters,
-         "Names of the adapters that count, of those in MODEL and of --adapter (0, 1..), with commas; - for none "
-         "(default: all)")
+  app.add_option("--use-adapters", options.use_adapters,
+                 "Names of the adapters to apply, of those in MODEL and of --adapter (0, 1..), with commas; - for none "
+                 "(default: all)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(not_empty())

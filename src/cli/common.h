@@ -30,6 +30,8 @@ struct CommonOptions {
   bool json = false;
 };
 
+// Adds --quiet alone, for commands that compute nothing with threads.
+void add_quiet(CLI::App& app, CommonOptions& options);
 // Adds -t, --isa, --quiet and, for commands that run a model, --device, --activations, --kv-dtype, --ctx, --adapter,
 // --use-adapters and --dtype.
 void add_common(CLI::App& app, CommonOptions& options, bool runs_model);

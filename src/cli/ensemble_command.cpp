@@ -28,8 +28,7 @@ struct EnsembleFlags {
 Result<Examples> data_of(const EnsembleFlags& o) {
   LOOM_TRY(Examples data, read_examples(o.input));
   if (o.targets.empty()) return data;
-  if (data.has_targets)
-    return fail(Code::InvalidArgument, "{} holds targets: --targets cannot stand beside them", o.input);
+  if (data.has_targets) return fail(Code::InvalidArgument, "{} holds targets: leave out --targets", o.input);
   LOOM_TRY(data.targets, read_tensor(o.targets));
   data.has_targets = true;
   return data;

@@ -142,7 +142,7 @@ Run inspect_command(CLI::App& app) {
   add_path(app, "--hints", o->hints, "JSON that describes bare tensors (.safetensors, .npz) where their shapes do not");
   app.add_flag("--tensors", o->tensors, "List every tensor");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  add_common(app, o->common, false);
+  add_quiet(app, o->common);
   return [o] { return finish(naming({o->model, o->hints}, run_inspect(*o))); };
 }
 
@@ -155,7 +155,7 @@ Run quantize_command(CLI::App& app) {
       ->check(dtype_name());
   add_overwrite(app, o->overwrite);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  add_common(app, o->common, false);
+  add_quiet(app, o->common);
   return [o] { return finish(naming({o->model, o->output}, run_quantize(*o))); };
 }
 

@@ -91,7 +91,7 @@ Result<void> check_run(const FinetuneFlags& o, const FinetuneSources& sources) {
                     option->get_name());
   if (!sources.model.empty() && !sources.text.empty()) return {};
   return fail(Code::InvalidArgument, "MODEL and --text are expected{}",
-              o.resume ? fmt::format(": {}/run/journal.jsonl does not tell them, it is missing", o.out) : "");
+              o.resume ? fmt::format(": they are not in {}/run/journal.jsonl, since that file is missing", o.out) : "");
 }
 
 void print_result(const FinetuneFlags& o, const FinetuneOutcome& outcome, double seconds) {
@@ -174,7 +174,7 @@ void add_settings(CLI::App& app, FinetuneFlags& o) {
   setting(app.add_option("--rank", c.adapter.rank, "Rank of the adapters"), "rank")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  setting(app.add_option("--alpha", c.adapter.alpha, "They count alpha / rank times"), "alpha")
+  setting(app.add_option("--alpha", c.adapter.alpha, "Adapters are scaled by alpha / rank"), "alpha")
       ->check(number_within(1e-9, 1e9))
       ->capture_default_str();
   setting(app.add_option("--targets", c.adapter.targets,
@@ -232,7 +232,7 @@ Run finetune_command(CLI::App& app) {
                                    "Go on from the folder's checkpoint, with the bits of a run that was never stopped; "
                                    "what is not given is as it was");
   app.add_flag("--overwrite", o->overwrite, "Start over in a folder that holds a run")->excludes(resume);
-  add_path(app, "--from", o->sources.from, "Learn on with the adapter of this folder, by a new run");
+  add_path(app, "--from", o->sources.from, "Continue training the adapter of this folder, as a new run");
   add_settings(app, *o);
   add_common(app, o->common, false);
   add_device(app, o->common);

@@ -114,7 +114,7 @@ Result<int> run_random(const VerifyOptions& o) {
 Result<int> run_on_device(const VerifyOptions& o, GoldenOptions run) {
   LOOM_TRY(const std::string here, golden_table({.isa = run.isa, .threads = run.threads}));
   if (digest_of_text(here) != kGoldenDigest)
-    return fail(Code::InvalidState, "this computer fails by itself: loom verify without --device says more");
+    return fail(Code::InvalidState, "the CPU fails the check: run loom verify without --device for details");
   std::vector<std::string> refused, differ;
   run.refused = &refused;
   LOOM_TRY(const std::string there, golden_table(run));
@@ -279,7 +279,7 @@ Run audit_command(CLI::App& app) {
   auto o = std::make_shared<AuditCommand>();
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   app.add_flag("--include-network", o->audit.include_network, "MAC and IP addresses too");
-  add_common(app, o->common, false);
+  add_quiet(app, o->common);
   return [o] { return finish(run_audit(*o)); };
 }
 

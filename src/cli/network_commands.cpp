@@ -119,11 +119,10 @@ struct MorphOptions {
 };
 
 Result<int> run_auto_morph(const MorphOptions& o) {
-  if (!o.cells.empty())
-    return fail(Code::InvalidArgument, "--auto chooses a type for every layer: --cell cannot stand beside it");
+  if (!o.cells.empty()) return fail(Code::InvalidArgument, "--auto chooses a type for every layer: leave out --cell");
   if (!o.dtype.empty())
     return fail(Code::InvalidArgument,
-                "--auto chooses the types: --dtype cannot stand beside it (--types names those to choose from)");
+                "--auto chooses the types: leave out --dtype (--types names those to choose from)");
   LOOM_TRY(Network network, open_network(o.network, o.lenient, o.common, o.hints));
   LOOM_TRY(const AutoMorphReport report, choose_types(network, o.automatic, o.common));
   if (!o.keep_master) network.release_masters();
@@ -252,7 +251,10 @@ Run diff_command(CLI::App& app) {
   auto o = std::make_shared<DiffOptions>();
   add_path(app, "A", o->a, "JSON spec, JSON checkpoint or .entity")->required();
   add_path(app, "B", o->b, "The other")->required();
-  add_network_flags(app, o->common, o->lenient);
+  app.add_flag("--lenient", o->lenient, "Unknown keys are warnings");
+  app.add_flag("--json", o->common.json, "One JSON object on stdout");
+  add_max_memory(app, o->common);
+  add_quiet(app, o->common);
   return [o] { return finish(run_diff(*o)); };
 }
 

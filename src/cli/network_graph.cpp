@@ -20,7 +20,7 @@ Run graph_command(CLI::App& app) {
   add_path(app, "NETWORK", o->network, "JSON spec, JSON checkpoint or .entity")->required();
   add_path(app, "-o,--output", o->output, "FILE.svg; without it, stdout");
   add_overwrite(app, o->overwrite);
-  add_common(app, o->common, false);
+  add_quiet(app, o->common);
   return [o]() -> int {
     if (auto free = check_output(o->output, OutputKind::svg, o->overwrite); !free) return report(free.error());
     auto loaded = load_network(o->network, {.initialise = false});

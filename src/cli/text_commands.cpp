@@ -194,7 +194,7 @@ Run logits_command(CLI::App& app) {
   add_path(app, "-m,--model,MODEL", o->model, "GGUF file or Hugging Face folder")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "Text, taken as it is unless --chat is given");
   auto* const ids = app.add_option("--ids", o->ids, "Token ids instead: 1,2,3")->excludes(prompt);
-  auto* const chat = app.add_flag("--chat", o->chat, "Ask: the model's chat template stands around the text");
+  auto* const chat = app.add_flag("--chat", o->chat, "Apply the model's chat template to the text");
   chat->excludes(ids);
   app.add_flag("--raw", o->raw, "The text as it is, as generate has it (the default)")->excludes(chat)->excludes(ids);
   app.add_option("--top", o->top, "How many of the best to show")->capture_default_str()->check(whole_number());
@@ -216,7 +216,7 @@ Run tokenize_command(CLI::App& app) {
   app.add_flag("--no-special", o->no_special, "Add no special tokens around the text");
   app.add_flag("--no-parse-special", o->no_parse, "Markers such as <|im_end|> in the text are ordinary text");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  add_common(app, o->common, false);
+  add_quiet(app, o->common);
   return [o, text] {
     if (text->count() == 0 && o->file.empty())
       return report(
@@ -232,7 +232,7 @@ Run detokenize_command(CLI::App& app) {
   add_path(app, "--file", o->file, "Read them from a file; - for standard input")->excludes(ids);
   app.add_flag("--skip-special", o->skip_special, "Leave special tokens out");
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
-  add_common(app, o->common, false);
+  add_quiet(app, o->common);
   return [o] { return finish(naming({o->model, o->file}, run_detokenize(*o))); };
 }
 

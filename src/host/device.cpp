@@ -341,7 +341,7 @@ std::string refused_on_cards() {
     }
     if (report.refused.empty()) continue;
     if (!lines.empty()) lines += '\n';
-    lines += fmt::format("{} ({}) errs in {}: {} calls were computed on the CPU", name.text(),
+    lines += fmt::format("{} ({}) gives wrong results in {}: {} calls were computed on the CPU", name.text(),
                          device->gpu()->adapter().name, fmt::join(report.refused, ", "), report.calls_on_host);
     if (!report.problems.empty()) lines += fmt::format(" ({})", fmt::join(report.problems, "; "));
   }

@@ -38,6 +38,22 @@ Result<void> check_network_output(const std::string& output) {
   return {};
 }
 
+// InvalidArgument for an option that this kind of file or output does not use.
+Result<void> check_model_options(const ExportOptions& options) {
+  if (options.input_shape) return fail(Code::InvalidArgument, "input_shape: for networks, as .onnx; this is a model");
+  if (options.dequantize)
+    return fail(Code::InvalidArgument, "dequantize: for networks; dtype gives a language model's matrices a type");
+  if (!options.hints.empty()) return fail(Code::InvalidArgument, "hints: for bare tensors; this is a language model");
+  return {};
+}
+Result<void> check_network_options(const std::string& output, const ExportOptions& options) {
+  if (options.dtype)
+    return fail(Code::InvalidArgument, "dtype: for language models; loom morph gives a network another type");
+  if (options.input_shape && !output.ends_with(".onnx"))
+    return fail(Code::InvalidArgument, "input_shape: for .onnx; {} holds no shapes of inputs", output);
+  return {};
+}
+
 }  // namespace
 
 Result<ExportResult> export_file(const std::string& input, const std::string& output, const ExportOptions& options) {
@@ -50,6 +66,7 @@ Result<ExportResult> export_file(const std::string& input, const std::string& ou
     if (safetensors)
       return fail(Code::Unsupported, "{}: a language model becomes a folder of config.json and model.safetensors",
                   output);
+    LOOM_TRY_VOID(check_model_options(options));
     return gguf ? export_gguf(input, output, options) : export_folder(input, output, options);
   }
   LOOM_TRY_VOID(check_network_output(output));
@@ -58,6 +75,7 @@ Result<ExportResult> export_file(const std::string& input, const std::string& ou
 }
 
 Result<ExportResult> export_network(const Network& network, const std::string& output, const ExportOptions& options) {
+  LOOM_TRY_VOID(check_network_options(output, options));
   LOOM_TRY_VOID(check_network_output(output));
   return output.ends_with(".onnx") ? export_onnx(network, output, options) : export_tensors(network, output, options);
 }

@@ -89,6 +89,23 @@ TEST_F(HostExport, what_a_format_cannot_hold_is_refused_and_nothing_is_written) 
   EXPECT_EQ(error_of(net, folder_ / "a.txt").code, Code::InvalidArgument);
 }
 
+TEST_F(HostExport, OptionsThatAFileOrAFormatDoesNotUseAreRefused) {
+  const std::string net = folder_ / "net.json";
+  test::write_all(net, R"({"input_shape":[3],"layers":[{"type":"dense","input_height":3,"output_height":2}]})");
+  const auto refused = [&](const std::string& from, const char* to, const ExportOptions& options,
+                           std::string_view name) {
+    const Error error = error_of(from, folder_ / to, options);
+    EXPECT_EQ(error.code, Code::InvalidArgument) << to;
+    EXPECT_TRUE(error.text().starts_with(name)) << error.text();
+    EXPECT_FALSE(std::filesystem::exists(folder_ / to)) << to;
+  };
+  refused(gguf(), "m.gguf", {.input_shape = Shape::of({3})}, "input_shape");
+  refused(gguf(), "m", {.dequantize = true}, "dequantize");
+  refused(gguf(), "m.gguf", {.hints = net}, "hints");
+  refused(net, "n.onnx", {.dtype = DType::float16}, "dtype");
+  refused(net, "n.safetensors", {.input_shape = Shape::of({3})}, "input_shape");
+}
+
 TEST_F(HostExport, a_network_becomes_onnx_and_comes_back_from_safetensors) {  // F-42
   const std::string net = folder_ / "net.json";
   test::write_all(net, R"({"input_shape":[3],"layers":[{"type":"dense","input_height":3,"output_height":2}]})");

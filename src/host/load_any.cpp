@@ -37,7 +37,7 @@ Result<OpenedNetwork> from_tensors(const Identified& file, const LoadHints& hint
     LOOM_TRY(const SafetensorsFile tensors, SafetensorsFile::parse(file.source));
     if (holds_network(tensors)) {
       if (!hints.path.empty())
-        return fail(Code::InvalidArgument, "{}: holds its network's spec, so that hints have no say", file.path);
+        return fail(Code::InvalidArgument, "{}: holds its network's spec: leave out --hints", file.path);
       LOOM_TRY(SpecResult loaded, network_from_tensors(tensors, options));
       return OpenedNetwork{std::move(loaded), {"safetensors of a network", {}}};
     }

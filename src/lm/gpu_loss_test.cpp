@@ -56,7 +56,7 @@ void expect_told_once(const Told& told) {
   ASSERT_EQ(told.lines->size(), 1u);
   const std::string& line = told.lines->front();
   EXPECT_NE(line.find("was lost"), std::string::npos) << line;
-  EXPECT_NE(line.find("goes on on the CPU"), std::string::npos) << line;
+  EXPECT_NE(line.find("continues on the CPU"), std::string::npos) << line;
   EXPECT_EQ(line.find('\n'), std::string::npos) << line;
 }
 

@@ -67,7 +67,7 @@ Result<void> Session::move_to_host(const Error& lost) {
   arena_ = Arena();
   LOOM_TRY_VOID(plan(sequences));
   broken_.reset();
-  if (on_loss_) on_loss_("the answer goes on on the CPU: " + lost.message);
+  if (on_loss_) on_loss_("generation continues on the CPU: " + lost.message);
   return {};
 }
 

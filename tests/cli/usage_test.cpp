@@ -227,7 +227,7 @@ TEST_F(Usage, mistyped_names_are_told_with_the_nearest_ones) {
   expect_refused({"bench", "matrix", "--knd", "dense"}, 2, "--kind");
   expect_refused({"--vresion"}, 2, "--version");
   expect_refused({"generate"}, 2, "loom generate --help");
-  expect_refused({"inspect", small(), "--isa", "nonsense"}, 2, "nonsense");
+  expect_refused({"verify", "--isa", "nonsense"}, 2, "nonsense");
   const Outcome nothing = loom({});
   EXPECT_EQ(nothing.status, 2);
   EXPECT_EQ(nothing.out, "");

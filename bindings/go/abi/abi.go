@@ -207,7 +207,7 @@ const (
 type Element = int32
 
 const (
-	// not said
+	// unspecified
 	ElementNone    Element = 0
 	ElementFloat32 Element = 1
 	ElementUint8   Element = 2
@@ -1339,13 +1339,13 @@ func DtypeSimulate(values *float32, values_count uintptr, columns uint64, dtype 
 		(*C.char)(unsafe.Pointer(dtype)), (*C.float)(unsafe.Pointer(to)), C.size_t(to_count)))
 }
 
-// Retain: Counts one more owner.
+// Retain: Increments the reference count of an object.
 func Retain(handle Handle) Status {
 	return Status(C.loom_retain(C.uint64_t(handle)))
 }
 
-// Release: Counts one owner less; the last one ends the object, at once or when the calls that use it have returned.
-// 0 is ignored.
+// Release: Decrements the reference count of an object. At 0 the object is freed, at once or when the calls that use
+// it have returned. The handle 0 is ignored.
 func Release(handle Handle) Status {
 	return Status(C.loom_release(C.uint64_t(handle)))
 }
@@ -1382,8 +1382,9 @@ func ThreadsFromHost(count int32, run unsafe.Pointer, user unsafe.Pointer, threa
 	return Status(C.loom_threads_from_host(C.int32_t(count), (C.loom_run_work)(run), user, (*C.uint64_t)(unsafe.Pointer(threads))))
 }
 
-// SetLog: Reports every call that fails to the host, on the thread of the call. The hook may call other functions;
-// their failures are not reported.
+// SetLog: Reports every call that fails (LOOM_LOG_ERROR), and every lost graphics card whose work continues on the
+// CPU (LOOM_LOG_INFO), to the host, on the thread of the call. The hook may call other functions; their failures are
+// not reported.
 func SetLog(log unsafe.Pointer, user unsafe.Pointer) Status {
 	return Status(C.loom_set_log((C.loom_on_log)(log), user))
 }
@@ -1758,16 +1759,16 @@ func NetworkPrepare(network Network, input *uint64, input_count uintptr, output 
 }
 
 // NetworkPlace: Puts a layer, a JSON object as in a spec, into a cell, replacing the layer in it; its weights are
-// drawn. Existing sessions are re-planned after this call. (address: z, y, x, l; layer: of size 0: the cell becomes
-// empty)
+// drawn. The next forward of a session plans it again; step meshes of the network answer INVALID_STATE from then on.
+// (address: z, y, x, l; layer: of size 0: the cell becomes empty)
 func NetworkPlace(network Network, address *uint64, address_count uintptr, layer unsafe.Pointer,
 	layer_size uintptr) Status {
 	return Status(C.loom_network_place(C.uint64_t(network), (*C.uint64_t)(unsafe.Pointer(address)), C.size_t(address_count), layer,
 		C.size_t(layer_size)))
 }
 
-// NetworkMorph: Gives the matrices another numeric type. Masters stay exact. Existing sessions are re-planned after
-// this call. (path: a layer and all below it, "layers.3"; NULL: all)
+// NetworkMorph: Gives the matrices another numeric type. Masters stay exact. The next forward of a session plans it
+// again. (path: a layer and all below it, "layers.3"; NULL: all)
 func NetworkMorph(network Network, path *byte, dtype *byte) Status {
 	return Status(C.loom_network_morph(C.uint64_t(network), (*C.char)(unsafe.Pointer(path)), (*C.char)(unsafe.Pointer(dtype))))
 }
@@ -2113,7 +2114,7 @@ func StepStateReset(state StepState) Status {
 	return Status(C.loom_step_state_reset(C.uint64_t(state)))
 }
 
-// StepStateFork: Makes a copy that goes its own way.
+// StepStateFork: Creates an independent copy.
 func StepStateFork(state StepState, copy *StepState) Status {
 	return Status(C.loom_step_state_fork(C.uint64_t(state), (*C.uint64_t)(unsafe.Pointer(copy))))
 }
@@ -2160,7 +2161,7 @@ func DnaExtract(network Network, nested int32, dna *Blob) Status {
 	return Status(C.loom_dna_extract(C.uint64_t(network), C.int32_t(nested), (*C.uint64_t)(unsafe.Pointer(dna))))
 }
 
-// DnaCompare: Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone.
+// DnaCompare: Compares two networks layer by layer, a JSON object: overlaps, logic shifts, layers of one alone.
 func DnaCompare(first Network, second Network, nested int32, comparison *Blob) Status {
 	return Status(C.loom_dna_compare(C.uint64_t(first), C.uint64_t(second), C.int32_t(nested),
 		(*C.uint64_t)(unsafe.Pointer(comparison))))
@@ -2366,7 +2367,7 @@ func LayerKeep(layer Layer, tensor uint64) Status {
 	return Status(C.loom_layer_keep(C.uint64_t(layer), C.uint64_t(tensor)))
 }
 
-// LayerKept: In backward: gives what forward kept, the last one first. All of it is to be asked for.
+// LayerKept: In backward: gives what forward kept, the last one first. Every kept tensor must be taken.
 func LayerKept(layer Layer, tensor *uint64) Status {
 	return Status(C.loom_layer_kept(C.uint64_t(layer), (*C.uint64_t)(unsafe.Pointer(tensor))))
 }

@@ -160,7 +160,7 @@ pub const KIND_JUDGE: Kind = 23;
 /// The type of a tensor's numbers, numbered as in ONNX files. Values follow each other, little-endian; two codes of 4
 /// bits share a byte, the first one in the low bits.
 pub type Element = i32;
-/// not said
+/// unspecified
 pub const ELEMENT_NONE: Element = 0;
 pub const ELEMENT_FLOAT32: Element = 1;
 pub const ELEMENT_UINT8: Element = 2;
@@ -320,9 +320,9 @@ pub type AllocateMemory = Option<unsafe extern "C" fn(user: *mut c_void, bytes: 
 /// Takes back what allocate_memory gave.
 pub type FreeMemory = Option<unsafe extern "C" fn(user: *mut c_void, memory: *mut c_void, bytes: usize)>;
 
-/// A callback of a layer kind of the host's own: it says by loom_layer functions what is to be computed and returns
-/// LOOM_OK, or the status of the call that it came in. It must say the same for the same settings and shapes, and may
-/// come on several threads at the same time.
+/// A callback of a layer kind of the host's own. It describes the computation with loom_layer functions and returns
+/// LOOM_OK, or the status of one of them that failed. The description must depend on settings and shapes only.
+/// Several threads may call it at the same time.
 pub type LayerRule = Option<unsafe extern "C" fn(user: *mut c_void, layer: Layer) -> Status>;
 
 /// Called when the library finds itself broken; the process ends when it returns.
@@ -1751,11 +1751,11 @@ extern "C" {
     pub fn loom_dtype_simulate(values: *const f32, values_count: usize, columns: u64, dtype: *const c_char,
         to: *mut f32, to_count: usize) -> Status;
 
-    /// Counts one more owner.
+    /// Increments the reference count of an object.
     pub fn loom_retain(handle: Handle) -> Status;
 
-    /// Counts one owner less; the last one ends the object, at once or when the calls that use it have returned. 0 is
-    /// ignored.
+    /// Decrements the reference count of an object. At 0 the object is freed, at once or when the calls that use it
+    /// have returned. The handle 0 is ignored.
     pub fn loom_release(handle: Handle) -> Status;
 
     /// Gives what the handle stands for.
@@ -1778,8 +1778,9 @@ extern "C" {
     /// Uses the host's own workers. (count: at least 1)
     pub fn loom_threads_from_host(count: i32, run: RunWork, user: *mut c_void, threads: *mut Threads) -> Status;
 
-    /// Reports every call that fails to the host, on the thread of the call. The hook may call other functions; their
-    /// failures are not reported.
+    /// Reports every call that fails (LOOM_LOG_ERROR), and every lost graphics card whose work continues on the CPU
+    /// (LOOM_LOG_INFO), to the host, on the thread of the call. The hook may call other functions; their failures are
+    /// not reported.
     pub fn loom_set_log(log: OnLog, user: *mut c_void) -> Status;
 
     /// Takes the memory of tensors from the host: weights, activations, keys and values. Memory goes back to the
@@ -2009,13 +2010,13 @@ extern "C" {
     pub fn loom_network_prepare(network: Network, input: *const u64, input_count: usize, output: *mut *const u64,
         output_count: *mut usize) -> Status;
 
-    /// Puts a layer, a JSON object as in a spec, into a cell, replacing the layer in it; its weights are drawn.
-    /// Existing sessions are re-planned after this call. (address: z, y, x, l; layer: of size 0: the cell becomes
-    /// empty)
+    /// Puts a layer, a JSON object as in a spec, into a cell, replacing the layer in it; its weights are drawn. The
+    /// next forward of a session plans it again; step meshes of the network answer INVALID_STATE from then on.
+    /// (address: z, y, x, l; layer: of size 0: the cell becomes empty)
     pub fn loom_network_place(network: Network, address: *const u64, address_count: usize, layer: *const c_void,
         layer_size: usize) -> Status;
 
-    /// Gives the matrices another numeric type. Masters stay exact. Existing sessions are re-planned after this call.
+    /// Gives the matrices another numeric type. Masters stay exact. The next forward of a session plans it again.
     /// (path: a layer and all below it, "layers.3"; NULL: all)
     pub fn loom_network_morph(network: Network, path: *const c_char, dtype: *const c_char) -> Status;
 
@@ -2226,7 +2227,7 @@ extern "C" {
     /// No input, no outputs, no history, tick 0.
     pub fn loom_step_state_reset(state: StepState) -> Status;
 
-    /// Makes a copy that goes its own way.
+    /// Creates an independent copy.
     pub fn loom_step_state_fork(state: StepState, copy: *mut StepState) -> Status;
 
     /// Gives the whole state as bytes that any machine reads.
@@ -2255,7 +2256,7 @@ extern "C" {
     /// too)
     pub fn loom_dna_extract(network: Network, nested: i32, dna: *mut Blob) -> Status;
 
-    /// Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone.
+    /// Compares two networks layer by layer, a JSON object: overlaps, logic shifts, layers of one alone.
     pub fn loom_dna_compare(first: Network, second: Network, nested: i32, comparison: *mut Blob) -> Status;
 
     /// Gives that as a picture, SVG.
@@ -2388,7 +2389,7 @@ extern "C" {
     /// In forward: keeps a tensor for backward.
     pub fn loom_layer_keep(layer: Layer, tensor: u64) -> Status;
 
-    /// In backward: gives what forward kept, the last one first. All of it is to be asked for.
+    /// In backward: gives what forward kept, the last one first. Every kept tensor must be taken.
     pub fn loom_layer_kept(layer: Layer, tensor: *mut u64) -> Status;
 
     /// Gives the extents of a tensor; SHAPE_MISMATCH where there is no room for them.

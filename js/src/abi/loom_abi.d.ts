@@ -108,7 +108,7 @@ export declare const KIND_JUDGE: 23;
 export type Kind =
   0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 23;
 
-/** not said */
+/** unspecified */
 export declare const ELEMENT_NONE: 0;
 export declare const ELEMENT_FLOAT32: 1;
 export declare const ELEMENT_UINT8: 2;
@@ -502,9 +502,9 @@ export type AllocateMemory<Pointer = number> = (user: Pointer, bytes: Pointer, a
 export type FreeMemory<Pointer = number> = (user: Pointer, memory: Pointer, bytes: Pointer) => void;
 
 /**
- * A callback of a layer kind of the host's own: it says by loom_layer functions what is to be computed and returns
- * LOOM_OK, or the status of the call that it came in. It must say the same for the same settings and shapes, and may
- * come on several threads at the same time.
+ * A callback of a layer kind of the host's own. It describes the computation with loom_layer functions and returns
+ * LOOM_OK, or the status of one of them that failed. The description must depend on settings and shapes only. Several
+ * threads may call it at the same time.
  */
 export type LayerRule<Pointer = number> = (user: Pointer, layer: Layer) => Status;
 
@@ -565,11 +565,11 @@ export interface Functions<Pointer = number> {
     to: Pointer,
     to_count: Pointer,
   ): Status;
-  /** Counts one more owner. */
+  /** Increments the reference count of an object. */
   loom_retain(handle: Handle): Status;
   /**
-   * Counts one owner less; the last one ends the object, at once or when the calls that use it have returned. 0 is
-   * ignored.
+   * Decrements the reference count of an object. At 0 the object is freed, at once or when the calls that use it have
+   * returned. The handle 0 is ignored.
    */
   loom_release(handle: Handle): Status;
   /** Gives what the handle stands for. */
@@ -590,8 +590,9 @@ export interface Functions<Pointer = number> {
   /** Uses the host's own workers. (count: at least 1) */
   loom_threads_from_host(count: number, run: Pointer, user: Pointer, threads: Pointer): Status;
   /**
-   * Reports every call that fails to the host, on the thread of the call. The hook may call other functions; their
-   * failures are not reported.
+   * Reports every call that fails (LOOM_LOG_ERROR), and every lost graphics card whose work continues on the CPU
+   * (LOOM_LOG_INFO), to the host, on the thread of the call. The hook may call other functions; their failures are
+   * not reported.
    */
   loom_set_log(log: Pointer, user: Pointer): Status;
   /**
@@ -857,8 +858,9 @@ export interface Functions<Pointer = number> {
     output_count: Pointer,
   ): Status;
   /**
-   * Puts a layer, a JSON object as in a spec, into a cell, replacing the layer in it; its weights are drawn. Existing
-   * sessions are re-planned after this call. (address: z, y, x, l; layer: of size 0: the cell becomes empty)
+   * Puts a layer, a JSON object as in a spec, into a cell, replacing the layer in it; its weights are drawn. The next
+   * forward of a session plans it again; step meshes of the network answer INVALID_STATE from then on. (address: z,
+   * y, x, l; layer: of size 0: the cell becomes empty)
    */
   loom_network_place(
     network: Network,
@@ -868,8 +870,8 @@ export interface Functions<Pointer = number> {
     layer_size: Pointer,
   ): Status;
   /**
-   * Gives the matrices another numeric type. Masters stay exact. Existing sessions are re-planned after this call.
-   * (path: a layer and all below it, "layers.3"; NULL: all)
+   * Gives the matrices another numeric type. Masters stay exact. The next forward of a session plans it again. (path:
+   * a layer and all below it, "layers.3"; NULL: all)
    */
   loom_network_morph(network: Network, path: Pointer, dtype: Pointer): Status;
   /** Frees the exact masters of weights whose type holds their values. */
@@ -1098,7 +1100,7 @@ export interface Functions<Pointer = number> {
   loom_step_state_output(state: StepState, cell: bigint, output: Pointer): Status;
   /** No input, no outputs, no history, tick 0. */
   loom_step_state_reset(state: StepState): Status;
-  /** Makes a copy that goes its own way. */
+  /** Creates an independent copy. */
   loom_step_state_fork(state: StepState, copy: Pointer): Status;
   /** Gives the whole state as bytes that any machine reads. */
   loom_step_state_snapshot(state: StepState, bytes: Pointer): Status;
@@ -1135,7 +1137,7 @@ export interface Functions<Pointer = number> {
    * too)
    */
   loom_dna_extract(network: Network, nested: number, dna: Pointer): Status;
-  /** Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone. */
+  /** Compares two networks layer by layer, a JSON object: overlaps, logic shifts, layers of one alone. */
   loom_dna_compare(first: Network, second: Network, nested: number, comparison: Pointer): Status;
   /** Gives that as a picture, SVG. */
   loom_dna_draw(first: Network, second: Network, nested: number, svg: Pointer): Status;
@@ -1323,7 +1325,7 @@ export interface Functions<Pointer = number> {
   loom_layer_result(layer: Layer, tensor: bigint): Status;
   /** In forward: keeps a tensor for backward. */
   loom_layer_keep(layer: Layer, tensor: bigint): Status;
-  /** In backward: gives what forward kept, the last one first. All of it is to be asked for. */
+  /** In backward: gives what forward kept, the last one first. Every kept tensor must be taken. */
   loom_layer_kept(layer: Layer, tensor: Pointer): Status;
   /** Gives the extents of a tensor; SHAPE_MISMATCH where there is no room for them. */
   loom_layer_shape(layer: Layer, tensor: bigint, extents: Pointer, extents_count: Pointer, rank: Pointer): Status;

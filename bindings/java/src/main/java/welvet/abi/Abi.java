@@ -165,7 +165,7 @@ public final class Abi {
 
     // The type of a tensor's numbers, numbered as in ONNX files. Values follow each other, little-endian; two codes
     // of 4 bits share a byte, the first one in the low bits.
-    /** not said */
+    /** unspecified */
     public static final int ELEMENT_NONE = 0;
     public static final int ELEMENT_FLOAT32 = 1;
     public static final int ELEMENT_UINT8 = 2;
@@ -1196,9 +1196,9 @@ public final class Abi {
     }
 
     /**
-     * A callback of a layer kind of the host's own: it says by loom_layer functions what is to be computed and
-     * returns LOOM_OK, or the status of the call that it came in. It must say the same for the same settings and
-     * shapes, and may come on several threads at the same time.
+     * A callback of a layer kind of the host's own. It describes the computation with loom_layer functions and
+     * returns LOOM_OK, or the status of one of them that failed. The description must depend on settings and shapes
+     * only. Several threads may call it at the same time.
      */
     public interface LayerRule {
         int apply(MemorySegment user, long layer);
@@ -1414,7 +1414,7 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
     }
 
-    /** Counts one more owner. */
+    /** Increments the reference count of an object. */
     public static int retain(long handle) {
         try {
             return (int) CallRetain.CALL.invokeExact(handle);
@@ -1430,8 +1430,8 @@ public final class Abi {
     }
 
     /**
-     * Counts one owner less; the last one ends the object, at once or when the calls that use it have returned. 0 is
-     * ignored.
+     * Decrements the reference count of an object. At 0 the object is freed, at once or when the calls that use it
+     * have returned. The handle 0 is ignored.
      */
     public static int release(long handle) {
         try {
@@ -1543,8 +1543,9 @@ public final class Abi {
     }
 
     /**
-     * Reports every call that fails to the host, on the thread of the call. The hook may call other functions; their
-     * failures are not reported.
+     * Reports every call that fails (LOOM_LOG_ERROR), and every lost graphics card whose work continues on the CPU
+     * (LOOM_LOG_INFO), to the host, on the thread of the call. The hook may call other functions; their failures are
+     * not reported.
      */
     public static int setLog(MemorySegment log, MemorySegment user) {
         try {
@@ -2561,9 +2562,9 @@ public final class Abi {
     }
 
     /**
-     * Puts a layer, a JSON object as in a spec, into a cell, replacing the layer in it; its weights are drawn.
-     * Existing sessions are re-planned after this call. (address: z, y, x, l; layer: of size 0: the cell becomes
-     * empty)
+     * Puts a layer, a JSON object as in a spec, into a cell, replacing the layer in it; its weights are drawn. The
+     * next forward of a session plans it again; step meshes of the network answer INVALID_STATE from then on.
+     * (address: z, y, x, l; layer: of size 0: the cell becomes empty)
      */
     public static int networkPlace(long network, MemorySegment address, long addressCount, MemorySegment layer,
         long layerSize) {
@@ -2581,7 +2582,7 @@ public final class Abi {
     }
 
     /**
-     * Gives the matrices another numeric type. Masters stay exact. Existing sessions are re-planned after this call.
+     * Gives the matrices another numeric type. Masters stay exact. The next forward of a session plans it again.
      * (path: a layer and all below it, "layers.3"; NULL: all)
      */
     public static int networkMorph(long network, MemorySegment path, MemorySegment dtype) {
@@ -3503,7 +3504,7 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
     }
 
-    /** Makes a copy that goes its own way. */
+    /** Creates an independent copy. */
     public static int stepStateFork(long state, MemorySegment copy) {
         try {
             return (int) CallStepStateFork.CALL.invokeExact(state, copy);
@@ -3634,7 +3635,7 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT, ADDRESS));
     }
 
-    /** Compares two networks layer by layer, a JSON object: overlaps, logic shifts, what stands in one alone. */
+    /** Compares two networks layer by layer, a JSON object: overlaps, logic shifts, layers of one alone. */
     public static int dnaCompare(long first, long second, int nested, MemorySegment comparison) {
         try {
             return (int) CallDnaCompare.CALL.invokeExact(first, second, nested, comparison);
@@ -4159,7 +4160,7 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
     }
 
-    /** In backward: gives what forward kept, the last one first. All of it is to be asked for. */
+    /** In backward: gives what forward kept, the last one first. Every kept tensor must be taken. */
     public static int layerKept(long layer, MemorySegment tensor) {
         try {
             return (int) CallLayerKept.CALL.invokeExact(layer, tensor);
