@@ -3,8 +3,8 @@
 
 usage: make_random_gguf.py SHAPE OUT.gguf [--type T] [--seed N] [--layers N]
 
-SHAPE: smollm2-360m, qwen2.5-0.5b, tinyllama-1.1b, mistral-7b. Needs numpy and gguf; memory stays at one tensor, the disk takes the file.
-Matrices are Q4_0, the head (or the tied embedding) Q8_0, norms and biases F32. --type: all matrices of that block format, or q4_k_m: Q4_K, and
+SHAPE: smollm2-360m, qwen2.5-0.5b, tinyllama-1.1b, qwen3-4b, mistral-7b, llama-3-8b. Needs numpy and gguf; memory stays at one tensor, the disk takes the file.
+Matrices are Q4_0, the head (or the tied embedding) Q8_0, norms and biases F32. --type: all matrices of that block format or f16, or q4_k_m: Q4_K, and
 Q6_K where llama.cpp's mixture of that name has it. Codes are uniform and block scales are chosen so that activations keep their size and
 logits stay near unit size. The vocabulary is made up (bytes, then pairs and triples of pieces) with the right
 number of entries, so text round-trips but means nothing. Same seed, same file.
@@ -25,10 +25,14 @@ SHAPES = {
                            rope=10000.0, eps=1e-5, tokenizer="spm"),
     "mistral-7b": dict(arch="llama", hidden=4096, layers=32, heads=32, kv_heads=8, ff=14336, vocab=32000, tied=False, context=32768,
                        rope=10000.0, eps=1e-5, tokenizer="spm"),
+    "qwen3-4b": dict(arch="qwen3", hidden=2560, layers=36, heads=32, kv_heads=8, head_dim=128, ff=9728, vocab=151936, tied=True, context=40960,
+                     rope=1000000.0, eps=1e-6, tokenizer="qwen2"),
+    "llama-3-8b": dict(arch="llama", hidden=4096, layers=32, heads=32, kv_heads=8, ff=14336, vocab=128256, tied=False, context=8192,
+                       rope=500000.0, eps=1e-5, tokenizer="llama-bpe"),
 }
 CHATML = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}" \
          "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-Q4_0, Q8_0, F32 = gguf.GGMLQuantizationType.Q4_0, gguf.GGMLQuantizationType.Q8_0, gguf.GGMLQuantizationType.F32
+Q4_0, Q8_0, F16, F32 = (gguf.GGMLQuantizationType[name] for name in ("Q4_0", "Q8_0", "F16", "F32"))
 
 
 # Offsets of f16 d, and of what is subtracted or added, in a block; that in units of d, so that weights have no mean.
@@ -51,20 +55,27 @@ def types(s):
     return kind_of, q6, q4
 
 
+def head_dim_of(s):
+    return s.get("head_dim", s["hidden"] // s["heads"])
+
+
 def tensors(s):
     """(name, type, shape, size of a weight), in file order."""
-    head_dim, ff, d = s["hidden"] // s["heads"], s["ff"], s["hidden"]
-    kv, into_residual = s["kv_heads"] * head_dim, (2 * s["layers"]) ** -0.5
+    head_dim, ff, d = head_dim_of(s), s["ff"], s["hidden"]
+    q, kv, into_residual = s["heads"] * head_dim, s["kv_heads"] * head_dim, (2 * s["layers"]) ** -0.5
     kind_of, head, embedding = types(s)
     yield "token_embd.weight", head if s["tied"] else embedding, (s["vocab"], d), d ** -0.5 if s["tied"] else 1.0
     for i in range(s["layers"]):
         block = f"blk.{i}."
         yield block + "attn_norm.weight", F32, (d,), 1.0
-        for name, rows in (("attn_q", d), ("attn_k", kv), ("attn_v", kv)):
+        for name, rows in (("attn_q", q), ("attn_k", kv), ("attn_v", kv)):
             yield block + name + ".weight", kind_of(i, name), (rows, d), d ** -0.5
             if s["arch"] == "qwen2":
                 yield block + name + ".bias", F32, (rows,), 0.1
-        yield block + "attn_output.weight", kind_of(i, "attn_output"), (d, d), d ** -0.5 * into_residual
+        if s["arch"] == "qwen3":
+            yield block + "attn_q_norm.weight", F32, (head_dim,), 1.0
+            yield block + "attn_k_norm.weight", F32, (head_dim,), 1.0
+        yield block + "attn_output.weight", kind_of(i, "attn_output"), (d, q), q ** -0.5 * into_residual
         yield block + "ffn_norm.weight", F32, (d,), 1.0
         yield block + "ffn_gate.weight", kind_of(i, "ffn_gate"), (ff, d), d ** -0.5
         yield block + "ffn_up.weight", kind_of(i, "ffn_up"), (ff, d), d ** -0.5
@@ -75,8 +86,8 @@ def tensors(s):
 
 
 def stored_shape(kind, shape):
-    """Shape of the stored bytes (quantised) or elements (F32)."""
-    if kind == F32:
+    """Shape of the stored bytes (quantised) or elements (floats)."""
+    if kind in (F16, F32):
         return shape
     block, size = gguf.GGML_QUANT_SIZES[kind]
     return (*shape[:-1], shape[-1] // block * size)
@@ -103,6 +114,8 @@ def values(random, name, kind, shape, size):
     if kind == F32:
         noise = random.standard_normal(shape, dtype=np.float32)
         return 1 + np.float32(0.1) * noise if name.endswith("norm.weight") else np.float32(size) * noise
+    if kind == F16:
+        return (np.float32(size) * random.standard_normal(shape, dtype=np.float32)).astype(np.float16)
     block, bytes_per_block = gguf.GGML_QUANT_SIZES[kind]
     blocks = int(np.prod(shape)) // block
     data = np.frombuffer(bytearray(random.bytes(blocks * bytes_per_block)), dtype=np.uint8).reshape(blocks, bytes_per_block)
@@ -159,7 +172,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("shape", choices=list(SHAPES))
     parser.add_argument("out")
-    parser.add_argument("--type", default="q4_0", choices=[*(name.lower() for name in SCALES), "q4_k_m"])
+    parser.add_argument("--type", default="q4_0", choices=[*(name.lower() for name in SCALES), "f16", "q4_k_m"])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--layers", type=int, help="fewer or more layers than the model has")
     arguments = parser.parse_args()
@@ -177,14 +190,17 @@ def main():
     writer.add_head_count(s["heads"])
     writer.add_head_count_kv(s["kv_heads"])
     writer.add_rope_freq_base(s["rope"])
-    writer.add_rope_dimension_count(s["hidden"] // s["heads"])
+    writer.add_rope_dimension_count(head_dim_of(s))
+    if "head_dim" in s:
+        writer.add_key_length(s["head_dim"])
+        writer.add_value_length(s["head_dim"])
     writer.add_layer_norm_rms_eps(s["eps"])
     writer.add_vocab_size(s["vocab"])
     (add_sentencepiece if s["tokenizer"] == "spm" else add_byte_level)(writer, s)
     writer.add_chat_template(CHATML)
     for name, kind, shape, _ in tensors(s):
         stored = stored_shape(kind, shape)
-        item = np.dtype(np.float32 if kind == F32 else np.uint8)
+        item = np.dtype({F32: np.float32, F16: np.float16}.get(kind, np.uint8))
         writer.add_tensor_info(name, stored, item, int(np.prod(stored)) * item.itemsize, kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

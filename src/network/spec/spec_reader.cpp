@@ -555,11 +555,14 @@ Result<SpecResult> network_from_json(const Json& spec, const SpecOptions& option
   if (network.settings.input_shape) {
     const Shape sample = network.with_batch(*network.settings.input_shape, 1);
     auto planned = ForwardPlan::create(network, sample);
-    if (planned) plans.forward = *std::move(planned);
-    // A network with feedback links runs only in the step mesh: a forward pass is refused when it is requested.
-    if (!planned && planned.error().code == Code::FeedbackLink)
-      if (auto steps = StepPlan::create(network, sample)) plans.steps = *std::move(steps);
-    if (!plans.know_shapes()) return tl::make_unexpected(with_item(network, cells, std::move(planned).error()));
+    if (planned) {
+      plans.forward = *std::move(planned);
+    } else {
+      // A network with feedback links runs only in the step mesh: a forward pass is refused when it is requested.
+      if (planned.error().code == Code::FeedbackLink)
+        if (auto steps = StepPlan::create(network, sample)) plans.steps = *std::move(steps);
+      if (plans.steps == nullptr) return tl::make_unexpected(with_item(network, cells, std::move(planned).error()));
+    }
   }
   warn_of_lone_residuals(findings, network, cells);
   if (options.initialise) {
