@@ -31,14 +31,15 @@ fn add_plain(a: f32, b: f32) -> f32 {
   return sum;
 }
 fn right_add_plain()",
-     "attend attend_near attend_own column_sums convolve convolve_weight_gradient gemm kmeans_center_gradient matmul "
-     "mix mixture norm_backward sequence_rows softmax_backward"},
+     "attend_near attend_own attend_tile_scores column_sums convolve convolve_weight_gradient gemm "
+     "kmeans_center_gradient matmul mix mixture norm_backward sequence_rows softmax_backward"},
     {"snap", "fn snap(x: f32) -> f32 {", "fn snap(x: f32) -> f32 { return x; }\nfn no_snap(x: f32) -> f32 {",
      "block_figures dropout element_loss gather_rows head_loss mix_backward rounding softmax softmax_loss"},
     {"subnormals", "let small = bitcast<u32>(f32(magnitude) * 0x1p-24f);", "let small = 0u;", "matmul"},
     {"division", "fn div(a: f32, b: f32) -> f32 {",
      "fn div(a: f32, b: f32) -> f32 { return keep(a * keep(1.0f / b)); }\nfn right_div(a: f32, b: f32) -> f32 {",
-     "append_codes attend attend_near attend_own batch_norm_backward divide encode_groups encode_panels encode_rows "
+     "append_codes attend_near attend_own attend_softmax batch_norm_backward divide encode_groups encode_panels "
+     "encode_rows "
      "layer_norm norm_backward rms_norm softmax softmax_loss unit_rows"},
     {"blocks", "chain_parts[b]", "chain_parts[63u - b]",
      "convolve_bias_gradient convolve_weight_gradient effect_slopes mix_gate_backward"},
