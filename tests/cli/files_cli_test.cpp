@@ -172,7 +172,7 @@ TEST_F(FilesCli, a_model_that_is_cut_while_it_is_read_is_told) {  // F-03
     SCOPED_TRACE(command);
     const std::string model = file("m.gguf"), out = file(command == std::string("convert") ? "o.entity" : "o.gguf");
     std::filesystem::copy_file(test::smollm2(), model, std::filesystem::copy_options::overwrite_existing);
-    Program program(with_program({command, model, out, "--dtype", "float32", "-t", "1", "-q"}));
+    Program program(with_program({command, model, out, "--dtype", "float32", "-q"}));
     program.start();
     ASSERT_TRUE(wait_until([&] { return !leftovers(file("")).empty(); }));
     std::filesystem::resize_file(model, 2 << 20);

@@ -313,7 +313,7 @@ class Formats:
         return Format(23282, {"m.gguf": gguf_file()}, [
             read("inspect", "m.gguf", "--tensors"), logits, logits, logits,
             read("tokenize", "m.gguf", "--text", "It's a <|im_end|> b"), read("generate", "m.gguf", "-p", "Hi", "-n", "2", "--json", "-t", "1", "-q"),
-            read("quantize", "m.gguf", "o.gguf", "--dtype", "q8_0", "-q", "-t", "1", writes=("o.gguf",)),
+            read("quantize", "m.gguf", "o.gguf", "--dtype", "q8_0", "-q", writes=("o.gguf",)),
             read("convert", "m.gguf", "o.entity", "-q", "-t", "1", writes=("o.entity",))])
 
     def make_folder(self):
