@@ -11,6 +11,14 @@ fn value_at(i: u32, d: u32, kv: u32) -> u32 {
   return block_at(first_position() + i, kv) + 64u * dim + d / 16u * 1024u + d % 16u;
 }
 
+// Positions that a row sees: what is not behind it, and a window at most.
+fn seen_end_of(row: u32) -> u32 { return start() + row + 1u - first_position(); }
+fn seen_begin_of(row: u32) -> u32 {
+  let end = start() + row + 1u;
+  if (window() == 0u || end <= window() + first_position()) { return 0u; }
+  return end - window() - first_position();
+}
+
 fn scaled_score(total: f32) -> f32 {
   let score = snap(mul(snap(total), scale()));
   if (softcap() == 0u) { return score; }

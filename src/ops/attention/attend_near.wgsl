@@ -35,12 +35,9 @@ fn run(query: u32, thread: u32) {
   let head = query % heads;
   let kv = head / (heads / kv_heads);
   let q = query * dim;
-  let position = start() + row;  // it sees what is not behind it, and a window at most
-  let seen_end = position + 1u - first_position();
-  var seen_begin = 0u;
-  if (window() != 0u && position + 1u > window() + first_position()) {
-    seen_begin = position + 1u - window() - first_position();
-  }
+  let position = start() + row;
+  let seen_begin = seen_begin_of(row);
+  let seen_end = seen_end_of(row);
 
   let own = select(0xffffffffu, seen_end - 1u, is_own != 0u);
 

@@ -4,18 +4,13 @@ struct Query {
   kv: u32,          // its key head
   at: u32,          // in q and out
   scores: u32,      // its row of them
-  seen_begin: u32,  // it sees what is not behind it, and a window at most
+  seen_begin: u32,
   seen_end: u32,
 }
 
 fn query_of(query: u32) -> Query {
-  let position = start() + query / heads;
-  var seen_begin = 0u;
-  if (window() != 0u && position + 1u > window() + first_position()) {
-    seen_begin = position + 1u - window() - first_position();
-  }
-  return Query(query % heads / (heads / kv_heads), query * dim, query * width(), seen_begin,
-               position + 1u - first_position());
+  let row = query / heads;
+  return Query(query % heads / (heads / kv_heads), query * dim, query * width(), seen_begin_of(row), seen_end_of(row));
 }
 
 // The score of a position that may be out of sight, where it is 0.

@@ -35,13 +35,6 @@ fn with_steps(chains: Sums, x: u32, y: u32) -> Sums {
   return sums;
 }
 
-// Positions that a row sees, counted from first_position().
-fn seen_end_of(row: u32) -> u32 { return start() + row + 1u - first_position(); }
-fn seen_begin_of(row: u32) -> u32 {
-  let end = start() + row + 1u;
-  if (window() == 0u || end <= window() + first_position()) { return 0u; }
-  return end - window() - first_position();
-}
 fn sees(row: u32, i: u32) -> bool { return i >= seen_begin_of(row) && i < seen_end_of(row); }
 
 // Where a row of q and out begins, and one of scores. Rows beyond the last are the last: they are computed and not stored.
