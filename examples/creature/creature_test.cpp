@@ -485,7 +485,7 @@ std::string last_hash(const std::string& text) {
 TEST(CFace, a_brain_file_lives_in_the_program_and_through_c) {
   const TempFolder folder;
   const std::string morning = "come here\ncome here -> come\npet\n", noon = "oh, do come!\ngood\npoke -> dance\n";
-  // The same day three times: in the program, in the program and then through C, through C and then in the program.
+  // Runs one day three times: in the program, in the program and then through C, through C and then in the program.
   const auto whole = creature({"--mind", folder / "whole.entity"}, morning + noon);
   ASSERT_EQ(whole.status, 0) << whole.err;
   const auto first = creature({"--mind", folder / "first.entity"}, morning);

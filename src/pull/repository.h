@@ -45,7 +45,7 @@ std::optional<std::uint64_t> read_count(std::string_view digits);
 bool is_hex(std::string_view text, std::size_t digits);  // lower case
 // A relative path without "..", empty or hidden parts, backslashes and control characters.
 bool is_safe_path(std::string_view path);
-// Of a branch, tag or commit: letters, digits and -._/ without "..".
+// The name of a branch, tag or commit has letters, digits and -._/ without "..".
 bool is_revision(std::string_view text);
 
 // "https://host:port" in lower case of an address, with the usual port left out; empty where it is no such address.

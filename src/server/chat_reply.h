@@ -24,7 +24,7 @@ class ChatReply {
   ChatReply(std::shared_ptr<HttpReply> to, std::shared_ptr<const text::Tokenizer> tokenizer, ChatNames names,
             const ChatRequest& request);
 
-  // Of a stream: sends a piece of a choice. False when nobody reads any more.
+  // Sends a piece of a streamed choice. Returns false when nobody reads any more.
   bool on_text(std::size_t choice, std::string_view text);
   bool is_wanted() const { return !has_failed_ && to_->is_open(); }
   // An error of one choice ends the others; in a stream that has begun it is the last event.

@@ -123,7 +123,7 @@ class Pull(unittest.TestCase):
                 self.assertTrue((folder / "snapshots" / MAIN / file).exists(), file)
         return (folder / "refs/main").exists()
 
-    # What is fetched and where it lands.
+    # The files that are fetched, and their places in the cache.
 
     def test_folder(self):
         done = self.pull("org/folder")

@@ -159,7 +159,7 @@ void KvCache::clear(std::size_t n) {
   rewind(n);
 }
 
-// Of a cache that has lost no positions, or all of its blocks.
+// Needs a cache that has lost no positions, or all of its blocks.
 void KvCache::give_back_from(std::size_t block) {
   while (pieces_.size() > block) {
     config_.pool->give_back(pieces_.back());
