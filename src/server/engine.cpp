@@ -141,23 +141,25 @@ bool Engine::is_unwanted(Running& running) const {
 void Engine::admit() {
   std::erase_if(queue_, [this](Request& request) {
     if (!request.is_wanted || request.is_wanted()) return false;
-    begin_count(), end_count();
-    ++own_counts_.cancelled;
-    request.on_end(fail(Code::Cancelled, "the client has left"));
+    turn_away(request, {Code::Cancelled, "the client has left"});
     return true;
   });
   if (!std::exchange(may_admit_, false)) return;
   for (auto at = queue_.begin(); at != queue_.end();) {
     const Admission admission = admit(*at);
     if (admission == Admission::Full && num_running() > 0) return;
-    if (admission == Admission::Full) {  // nothing will end and make room
-      begin_count(), end_count();
-      ++own_counts_.failed;
-      at->on_end(fail(Code::Busy, "the request does not fit into a cache of {} tokens: ask for fewer tokens",
-                      options_.cache_tokens));
-    }
+    if (admission == Admission::Full)  // nothing will end and make room
+      turn_away(*at,
+                {Code::Busy, fmt::format("the request does not fit into a cache of {} tokens: ask for fewer tokens",
+                                         options_.cache_tokens)});
     at = admission == Admission::Later ? std::next(at) : queue_.erase(at);
   }
+}
+
+void Engine::turn_away(Request& request, Error error) {
+  begin_count(), end_count();
+  ++(error.code == Code::Cancelled ? own_counts_.cancelled : own_counts_.failed);
+  request.on_end(tl::make_unexpected(std::move(error)));
 }
 
 std::size_t Engine::num_running() const {
@@ -191,22 +193,18 @@ Engine::Admission Engine::admit(Request& request) {
     shorten(prefix);
     if (!fits(target)) return Admission::Full;
   }
-  begin_count();
   auto taken = take_over(prefix, target);
   if (!taken) {
-    end_count();
-    ++own_counts_.failed;
-    request.on_end(tl::make_unexpected(std::move(taken).error()));
+    turn_away(request, std::move(taken).error());
     return Admission::Done;
   }
   auto generator =
       Generator::create(*session_, model_, std::span(request.prompt).subspan(*taken), request.options, target);
   if (!generator) {
-    end_count();
-    ++own_counts_.failed;
-    request.on_end(tl::make_unexpected(std::move(generator).error()));
+    turn_away(request, std::move(generator).error());
     return Admission::Done;
   }
+  begin_count();
   Place& place = places_[target];
   place.running = std::make_unique<Running>(std::move(request), *std::move(generator));
   place.running->cached_tokens = *taken, place.running->last_blocks = last;

@@ -113,6 +113,8 @@ class Engine {
   Result<void> check_request(const Request& request) const;
   void admit();
   Admission admit(Request& request);
+  // Ends a request that waits, without having run.
+  void turn_away(Request& request, Error error);
   std::size_t num_running() const;
   std::optional<Prefix> longest_prefix(const Request& request) const;
   std::size_t free_place(std::size_t except) const;
