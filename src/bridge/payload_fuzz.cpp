@@ -4,6 +4,7 @@
 
 #include "bridge/bridge_run.h"
 #include "core/json.h"
+#include "network/plan/forward_plan.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace loom;
