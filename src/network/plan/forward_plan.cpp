@@ -41,6 +41,7 @@ Result<void> ForwardPlan::infer(const Network& network) {
         return under(network.steps(i), std::move(out).error());
       }
       shape = *out;
+      widest_ = std::max(widest_, shape.elements());
     }
     if (links_.is_source(i, next_source)) {
       links_.wiring.add_shape(shape);
@@ -78,9 +79,10 @@ Result<Shape> ForwardPlan::output_shape(const Shape& input, std::size_t begin, s
   return shape;
 }
 
-// Returns the elements of the largest output of cells [begin, end). Shapes were checked before.
+// Returns the elements of the largest output of cells [begin, end), or more. Shapes were checked before.
 std::size_t ForwardPlan::widest_output(const Shape& input, std::span<ConstView> outputs, std::size_t begin,
                                        std::size_t end) const {
+  if (is_planned(input, begin)) return widest_;
   std::size_t widest = 0, next_source = 0;
   while (next_source < links_.sources.size() && links_.sources[next_source] < begin) ++next_source;
   Shape shape = input;
@@ -159,13 +161,15 @@ ConstView ForwardPlan::forward(const Run& call, const ConstView& x, std::size_t 
   if (!run.keeps())
     for (std::byte*& buffer : buffers)
       buffer = run.take<std::byte>(widest_output(x.shape, run.cells.outputs, begin, end) * bytes_of(x.element));
+  const bool is_planned = this->is_planned(x.shape, begin);
   ConstView current = x;
   std::size_t turn = 0, next_source = 0;
   while (next_source < links_.sources.size() && links_.sources[next_source] < begin) ++next_source;
   for (std::size_t i = begin; i < end; ++i) {
     if (cells_[i].runs()) {
       if (is_cancelled(run)) break;
-      View y{buffers[turn], *shape_behind(i, current.shape, run.cells.outputs), x.element};
+      View y{buffers[turn], is_planned ? shape_after_[i] : *shape_behind(i, current.shape, run.cells.outputs),
+             x.element};
       if (run.keeps()) y = run.view(y.shape, x.element);
       turn ^= 1;
       forward_cell(run, i, current, y);

@@ -53,6 +53,8 @@ class ForwardPlan {
                      const TweenRules* rules) const;
   // Returns whether a weight of cells [begin, end), or one that they share, learns.
   bool learns(std::size_t begin, std::size_t end) const;
+  // Returns whether cells from `begin` on make the planned shapes of this input, which need no second inference.
+  bool is_planned(const Shape& input, std::size_t begin) const { return begin == 0 && input == input_; }
   // Shape of a cell's output; `outputs` holds the shapes of the sources so far.
   Result<Shape> shape_behind(std::size_t cell, const Shape& input, std::span<const ConstView> outputs) const;
   std::size_t widest_output(const Shape& input, std::span<ConstView> outputs, std::size_t begin, std::size_t end) const;
@@ -62,6 +64,7 @@ class ForwardPlan {
   std::uint64_t structure_;
   Shape input_;
   std::vector<Shape> shape_after_;
+  std::size_t widest_ = 0;  // elements of the largest output
   Links links_;
 };
 
