@@ -93,6 +93,14 @@ Run serve_command(CLI::App& app) {
                  "Tokens of keys and values in memory, of answers and of finished requests; at least the context "
                  "(default: the context times --parallel)")
       ->check(whole_number(1));
+  auto* const folder = app.add_option("--cache-folder", o->engine.cache_folder,
+                                      "Folder for keys and values that leave memory, and come back with the same bits "
+                                      "(default: they are computed again)")
+                           ->check(not_empty());
+  app.add_option("--cache-folder-size", o->engine.cache_folder_bytes, "Bytes in it at most, as 4G")
+      ->transform(CLI::AsSizeValue(false))
+      ->default_str("4G")
+      ->needs(folder);
   app.add_flag("--json", o->common.json, "Print the address and the model as one JSON object");
   add_common(app, o->common, true);
   return [o] { return finish(naming({o->model}, run_serve(*o))); };

@@ -100,6 +100,10 @@ HttpResponse Api::metrics() const {
   add("loom_cache_blocks", "gauge", counts.blocks, "Blocks of keys and values in memory, shared ones once.");
   add("loom_cache_blocks_running", "gauge", counts.blocks_running, "Blocks of the requests that are answered now.");
   add("loom_cache_blocks_limit", "gauge", counts.most_blocks, "Blocks that may be in memory.");
+  add("loom_cache_stored_total", "counter", counts.stored, "Sequences that left memory for a file.");
+  add("loom_cache_restored_total", "counter", counts.restored, "Sequences that came back from a file.");
+  add("loom_cache_storage_errors_total", "counter", counts.storage_errors, "Files that were not written or read.");
+  add("loom_cache_stored_bytes", "gauge", counts.stored_bytes, "Bytes of these files.");
   return {200, "text/plain; version=0.0.4; charset=utf-8", std::move(text)};
 }
 

@@ -21,6 +21,9 @@ EngineOptions fitted(const EngineOptions& options, const Session& session) {
   return out;
 }
 
+// Tokens whose computation takes longer than a file's reading.
+constexpr std::size_t kWorthAFile = 64;
+
 std::size_t common_length(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
   return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
@@ -37,14 +40,20 @@ Result<std::unique_ptr<Engine>> Engine::start(LanguageModel model, std::unique_p
     return fail(Code::InvalidArgument,
                 "a cache of {} tokens is less than the context of {}: raise it, or lower the context",
                 options.cache_tokens, session->context_tokens());
-  return std::unique_ptr<Engine>(new Engine(std::move(model), std::move(session), options));
+  std::unique_ptr<SequenceStore> store;
+  if (!options.cache_folder.empty()) {
+    LOOM_TRY(store, SequenceStore::open(options.cache_folder, options.cache_folder_bytes));
+  }
+  return std::unique_ptr<Engine>(new Engine(std::move(model), std::move(session), options, std::move(store)));
 }
 
-Engine::Engine(LanguageModel model, std::unique_ptr<Session> session, const EngineOptions& options)
+Engine::Engine(LanguageModel model, std::unique_ptr<Session> session, const EngineOptions& options,
+               std::unique_ptr<SequenceStore> store)
     : model_(std::move(model)),
       session_(std::move(session)),
       is_alone_(session_->device() != nullptr),
       options_(fitted(options, *session_)),
+      store_(std::move(store)),
       places_(is_alone_ ? 1 : session_->sequences()),
       thread_([this] { run(); }) {}
 
@@ -119,6 +128,7 @@ void Engine::publish() {
   for (const Place& place : places_) own_counts_.blocks_running += place.running ? place.blocks : 0;
   const std::size_t block_bytes = kCacheBlock * session_->token_bytes();
   own_counts_.blocks = block_bytes == 0 ? 0 : ceil_div(session_->cache_bytes(), block_bytes);
+  own_counts_.stored_bytes = store_ ? store_->bytes() : 0;
   const std::scoped_lock lock(mutex_);
   counts_ = own_counts_;
 }
@@ -169,10 +179,14 @@ std::size_t Engine::num_running() const {
 
 Engine::Admission Engine::admit(Request& request) {
   if (num_running() >= options_.parallel) return Admission::Full;
-  const std::optional<Prefix> found = longest_prefix(request);
+  std::optional<Prefix> found = longest_prefix(request);
   if (!found) {
     may_admit_ = true;
     return Admission::Later;
+  }
+  if (store_) {
+    restore(request, *found);
+    found = longest_prefix(request);
   }
   Prefix prefix = *found;
   const bool is_idle = !places_[prefix.place].running;
@@ -228,6 +242,39 @@ std::optional<Engine::Prefix> Engine::longest_prefix(const Request& request) con
   return best;
 }
 
+// Brings a sequence back from its file where that has more of the prompt than the best one in memory, and its blocks fit
+// without it. What cannot be read is read from the prompt again.
+void Engine::restore(const Request& request, const Prefix& best) {
+  const auto match = store_->longest(std::span(request.prompt).first(request.prompt.size() - 1));
+  if (match.count < best.count + kWorthAFile) return;
+  const std::size_t target = free_place(places_.size());
+  if (!make_room(blocks_of(store_->length(match.entry)), target, target)) return;
+  drop(target);
+  const auto again = store_->longest(std::span(request.prompt).first(request.prompt.size() - 1));
+  if (again.count != match.count) return;  // room for what was dropped has displaced it
+  auto bytes = store_->read(again.entry);
+  Result<void> done = bytes ? session_->restore(*bytes, target) : tl::make_unexpected(std::move(bytes).error());
+  if (!done) {
+    ++own_counts_.storage_errors;
+    store_->drop(again.entry);
+    return;
+  }
+  ++own_counts_.restored;
+  places_[target].blocks = blocks_of(session_->length(target));
+  places_[target].last_used = ++clock_;
+}
+
+// Writes a sequence to a file before its tokens from `from` on leave memory, if they are worth it.
+void Engine::keep(std::size_t place, std::size_t from) {
+  const auto tokens = session_->tokens(place);
+  if (!store_ || tokens.size() < from + kWorthAFile || store_->holds(tokens)) return;
+  const auto bytes = session_->snapshot(place);
+  if (bytes && store_->put(tokens, *bytes))
+    ++own_counts_.stored;
+  else
+    ++own_counts_.storage_errors;
+}
+
 // One that is empty, else the one that was used least recently; `except` only where there is no other.
 std::size_t Engine::free_place(std::size_t except) const {
   std::optional<std::size_t> best;
@@ -256,6 +303,7 @@ bool Engine::make_room(std::size_t blocks, std::size_t target, std::size_t sourc
 }
 
 void Engine::drop(std::size_t place) {
+  keep(place);
   (void)session_->clear(place);
   places_[place].blocks = 0;
 }
@@ -275,6 +323,7 @@ bool Engine::drop_oldest(std::size_t target, std::size_t source) {
 void Engine::shorten(Prefix& prefix) {
   if (prefix.count == session_->length(prefix.place)) return;
   Place& place = places_[prefix.place];
+  keep(prefix.place, prefix.count);
   if (!session_->rewind(prefix.count, prefix.place)) prefix.count = 0;
   (void)session_->clear(prefix.place, prefix.count);
   place.blocks = blocks_of(prefix.count);
@@ -285,6 +334,7 @@ Result<std::size_t> Engine::take_over(const Prefix& prefix, std::size_t target) 
   if (prefix.place == target) return prefix.count;
   Place& place = places_[target];
   if (!places_[prefix.place].running) places_[prefix.place].last_used = ++clock_;
+  keep(target);
   LOOM_TRY_VOID(session_->clear(target));
   place.blocks = 0;
   if (prefix.count == 0) return std::size_t{0};

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "lm/generator.h"
 #include "lm/language_model.h"
 #include "lm/session.h"
+#include "server/sequence_store.h"
 
 namespace loom::server {
 
@@ -45,6 +47,8 @@ struct EngineOptions {
   std::size_t parallel = 8;        // requests that run; at most the session's sequences, 1 on a graphics card
   std::size_t batch_tokens = 256;  // rows of prompts in one pass
   std::size_t cache_tokens = 0;    // positions of keys and values in memory; 0: the context of `parallel` sequences
+  std::string cache_folder{};      // for sequences that leave memory; empty: they are lost
+  std::uint64_t cache_folder_bytes = std::uint64_t{4} << 30;
 };
 
 // Figures of an engine: of its work so far, and of now.
@@ -52,6 +56,8 @@ struct EngineCounts {
   std::uint64_t answered = 0, cancelled = 0, failed = 0, refused = 0;      // requests, by their end
   std::uint64_t prompt_tokens = 0, cached_tokens = 0, written_tokens = 0;  // of requests that have ended
   std::uint64_t passes = 0, rows = 0;                                      // forward passes, and their rows
+  std::uint64_t stored = 0, restored = 0, storage_errors = 0;              // sequences, to and from files
+  std::uint64_t stored_bytes = 0;                                          // of those files now
   std::size_t waiting = 0, running = 0;                                    // requests
   // Blocks of keys and values, of 64 positions: in memory, shared ones once; of requests that run, shared ones for each
   // of them; and the limit.
@@ -61,7 +67,7 @@ struct EngineCounts {
 class Engine {
  public:
   // The model must have a tokenizer. Sequences of the session beyond `parallel` keep what finished requests have read.
-  // InvalidArgument for a cache that is smaller than the context.
+  // InvalidArgument for a cache that is smaller than the context; IoError for a folder that takes no files.
   static Result<std::unique_ptr<Engine>> start(LanguageModel model, std::unique_ptr<Session> session,
                                                const EngineOptions& options = {});
   // Sequences that a session needs for so many requests at once, and for as many beginnings as are worth keeping.
@@ -108,7 +114,8 @@ class Engine {
   };
   enum class Admission { Done, Later, Full };
 
-  Engine(LanguageModel model, std::unique_ptr<Session> session, const EngineOptions& options);
+  Engine(LanguageModel model, std::unique_ptr<Session> session, const EngineOptions& options,
+         std::unique_ptr<SequenceStore> store);
   void run();
   Result<void> check_request(const Request& request) const;
   void admit();
@@ -118,6 +125,8 @@ class Engine {
   std::size_t num_running() const;
   std::optional<Prefix> longest_prefix(const Request& request) const;
   std::size_t free_place(std::size_t except) const;
+  void restore(const Request& request, const Prefix& best);
+  void keep(std::size_t place, std::size_t from = 0);
   bool make_room(std::size_t blocks, std::size_t target, std::size_t source);
   void shorten(Prefix& prefix);
   Result<std::size_t> take_over(const Prefix& prefix, std::size_t target);
@@ -139,7 +148,8 @@ class Engine {
   std::unique_ptr<Session> session_;
   const bool is_alone_;  // one request at a time: on a graphics card
   const EngineOptions options_;
-  std::vector<Place> places_;  // [sequence]
+  const std::unique_ptr<SequenceStore> store_;  // null: sequences that leave memory are lost
+  std::vector<Place> places_;                   // [sequence]
   std::vector<Session::Feed> feeds_;
   std::deque<Request> queue_;  // of the engine's thread
   bool may_admit_ = false;     // something has changed since a request had to wait

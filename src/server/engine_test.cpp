@@ -1,14 +1,20 @@
 #include "server/engine.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <random>
 #include <set>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "support/divided.h"
 #include "support/small_model.h"
@@ -260,6 +266,119 @@ TEST_F(EngineTest, WhatWasEvictedIsReadAgain) {
   auto session = Session::create(model.decoder, {.threads = 1, .context_tokens = kContext}).value();
   const auto small = Engine::start(model, std::move(session), {.cache_tokens = kContext - 1});
   EXPECT_EQ(small.error().code, Code::InvalidArgument);
+}
+
+// Turns of conversations that do not fit into memory together: each comes back from its file.
+TEST_F(EngineTest, WhatWentToAFileComesBackWithTheSameBits) {
+  for (const std::size_t chunk : {1, 7, 128}) {
+    const test::TempFolder files;
+    const auto names = [&] {
+      std::set<std::string> out;
+      for (const auto& entry : std::filesystem::directory_iterator(files.path())) out.insert(entry.path().filename());
+      return out;
+    };
+    test::write_all(files / "sequence-left-by-a-killed-process.kv", "half a file");
+    const auto engine_ptr =
+        engine({.parallel = 2, .batch_tokens = chunk, .cache_tokens = kContext, .cache_folder = files.path()}, 1, 4);
+    EXPECT_TRUE(names().empty());
+    std::vector<Ids> conversations;
+    for (std::uint32_t i = 0; i < 4; ++i) conversations.push_back(ids(100 + 7 * i, 400 + i));
+    for (std::size_t turn = 0; turn < 3; ++turn)
+      for (Ids& talk : conversations) {
+        const Result<Answer> answer = ask(*engine_ptr, talk, greedy(6));
+        expect_equal(answer, alone(talk, greedy(6)), "chunk " + std::to_string(chunk));
+        if (turn > 0) {
+          EXPECT_GE(answer->cached_tokens, talk.size() - 20) << "turn " << turn;
+        }
+        talk.insert(talk.end(), answer->generation.ids.begin(), answer->generation.ids.end());
+        const Ids more = ids(9, static_cast<std::uint32_t>(talk.size()));
+        talk.insert(talk.end(), more.begin(), more.end());
+      }
+    const server::EngineCounts counts = engine_ptr->counts();
+    EXPECT_GE(counts.stored, 8u);
+    EXPECT_GE(counts.restored, 6u);
+    EXPECT_EQ(counts.storage_errors, 0u);
+    EXPECT_LE(counts.blocks, counts.most_blocks);
+    ASSERT_FALSE(names().empty());
+  }
+}
+
+TEST_F(EngineTest, AFileThatWasChangedIsReadFromThePromptAgain) {
+  const test::TempFolder files;
+  const auto shared =
+      engine({.parallel = 1, .batch_tokens = 64, .cache_tokens = kContext, .cache_folder = files.path()}, 1, 2);
+  const Ids first = ids(200, 1), second = ids(200, 2);
+  const Generation expected = alone(first, greedy(5));
+  std::uint64_t errors = 0;
+  for (const std::string change : {"a bit", "an end", "a name"}) {
+    expect_equal(ask(*shared, first, greedy(5)), expected, change);
+    ASSERT_TRUE(ask(*shared, second, greedy(5)));
+    std::string path;
+    for (const auto& entry : std::filesystem::directory_iterator(files.path())) {
+      path = entry.path();
+      if (change == "a name") {
+        std::filesystem::remove(path);
+      } else if (change == "an end") {
+        std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+      } else {
+        std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+        file.seekg(5000);
+        const auto byte = static_cast<char>(file.get());
+        file.seekp(5000);
+        file.put(static_cast<char>(byte ^ 4));
+      }
+    }
+    ASSERT_FALSE(path.empty());
+    const Result<Answer> again = ask(*shared, first, greedy(5));
+    expect_equal(again, expected, change);
+    EXPECT_EQ(again->cached_tokens, 0u) << change;
+    EXPECT_GT(shared->counts().storage_errors, std::exchange(errors, shared->counts().storage_errors)) << change;
+  }
+}
+
+// As on a full disk: what cannot be written is computed again.
+TEST_F(EngineTest, AFileThatCannotBeWrittenChangesNoAnswer) {
+  const test::TempFolder files;
+  const auto shared =
+      engine({.parallel = 1, .batch_tokens = 64, .cache_tokens = kContext, .cache_folder = files.path()}, 1, 2);
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4096, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  for (std::uint32_t i = 0; i < 4; ++i)
+    expect_equal(ask(*shared, ids(200, i % 2), greedy(3)), alone(ids(200, i % 2), greedy(3)), std::to_string(i));
+  setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_GE(shared->counts().storage_errors, 2u);
+  EXPECT_EQ(shared->counts().stored, 0u);
+  EXPECT_TRUE(std::filesystem::is_empty(files.path()));
+}
+
+TEST_F(EngineTest, FilesStayWithinTheirBytes) {
+  const test::TempFolder files;
+  constexpr std::uint64_t kMost = 300000;
+  {
+    const auto shared = engine({.parallel = 1,
+                                .batch_tokens = 64,
+                                .cache_tokens = kContext,
+                                .cache_folder = files.path(),
+                                .cache_folder_bytes = kMost},
+                               1, 2);
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      ASSERT_TRUE(ask(*shared, ids(150, i), greedy(3)));
+      std::uint64_t bytes = 0;
+      for (const auto& entry : std::filesystem::directory_iterator(files.path())) bytes += entry.file_size();
+      EXPECT_LE(bytes, kMost);
+      EXPECT_EQ(shared->counts().stored_bytes, bytes);
+    }
+    EXPECT_GE(shared->counts().stored, 3u);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(files.path()));
+  auto session = Session::create(model_->decoder, {.threads = 1, .context_tokens = kContext}).value();
+  const auto refused = Engine::start(*model_, std::move(session), {.cache_folder = *folder_ / "small.gguf"});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text().find("small.gguf"), std::string::npos);
 }
 
 TEST_F(EngineTest, RandomRequestsAtRandomMomentsHaveTheBitsOfEachAlone) {
