@@ -1,6 +1,7 @@
 #include "dtypes/block_formats.h"
 
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "core/little_endian.h"
@@ -40,28 +41,51 @@ unsigned u8(const std::byte* p) { return static_cast<unsigned>(*p); }
 float half(const std::byte* p) { return float16_to_float(load_le<std::uint16_t>(p)) + 0.0f; }
 std::int8_t code(unsigned stored, int offset) { return static_cast<std::int8_t>(static_cast<int>(stored) - offset); }
 
+// Codes are moved eight bytes at a time: the bits that a shift brings in from a neighbour are masked off.
+template <std::size_t kCount>
+void take_bits(const std::byte* from, unsigned shift, unsigned mask, std::int8_t* codes) {
+  static_assert(kCount % 8 == 0);
+  for (std::size_t i = 0; i < kCount; i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, from + i, 8);
+    word = word >> shift & mask * std::uint64_t{0x0101010101010101};
+    std::memcpy(codes + i, &word, 8);
+  }
+}
+// Adds bits above those that the codes have.
+template <std::size_t kCount>
+void add_bits(const std::byte* from, unsigned shift, unsigned mask, unsigned place, std::int8_t* codes) {
+  for (std::size_t i = 0; i < kCount; i += 8) {
+    std::uint64_t word, low;
+    std::memcpy(&word, from + i, 8);
+    std::memcpy(&low, codes + i, 8);
+    low |= (word >> shift & mask * std::uint64_t{0x0101010101010101}) << place;
+    std::memcpy(codes + i, &low, 8);
+  }
+}
+template <std::size_t kCount>
+void lower(std::int8_t* codes, int offset) {
+  for (std::size_t i = 0; i < kCount; ++i) codes[i] = static_cast<std::int8_t>(codes[i] - offset);
+}
+
 // Sixteen bytes of nibbles: the low ones are elements 0..15, the high ones 16..31.
 void nibbles(const std::byte* q, std::int8_t* codes, int offset) {
-  for (int i = 0; i < 16; ++i) {
-    codes[i] = code(u8(q + i) & 15, offset);
-    codes[i + 16] = code(u8(q + i) >> 4, offset);
-  }
+  take_bits<16>(q, 0, 15, codes);
+  take_bits<16>(q, 4, 15, codes + 16);
+  lower<32>(codes, offset);
 }
 
 // Codes of five bits: the fifth comes from a 32-bit mask.
 void five_bits(const std::byte* high, const std::byte* q, std::int8_t* codes, int offset) {
   const auto mask = load_le<std::uint32_t>(high);
-  for (unsigned i = 0; i < 16; ++i) {
-    codes[i] = code((u8(q + i) & 15) | (mask >> i & 1) << 4, offset);
-    codes[i + 16] = code(u8(q + i) >> 4 | (mask >> (i + 16) & 1) << 4, offset);
-  }
+  nibbles(q, codes, offset);
+  for (unsigned i = 0; i < 32; ++i) codes[i] = static_cast<std::int8_t>(codes[i] + (mask >> i & 1) * 16);
 }
 
 // 256 codes of two bits in 64 bytes: 128 elements per 32 bytes, byte l holding elements l, l + 32, l + 64, l + 96 from
 // the lowest bits up.
-template <class Put>
-void two_bits(const std::byte* q, Put put) {
-  for (unsigned e = 0; e < 256; ++e) put(e, u8(q + e / 128 * 32 + e % 32) >> (e % 128 / 32 * 2) & 3);
+void two_bits(const std::byte* q, std::int8_t* codes) {
+  for (unsigned part = 0; part < 8; ++part) take_bits<32>(q + part / 4 * 32, part % 4 * 2, 3, codes + 32 * part);
 }
 
 void q2_k_factors(const std::byte* b, SuperFactors& f) {
@@ -72,9 +96,7 @@ void q2_k_factors(const std::byte* b, SuperFactors& f) {
   }
 }
 
-void q2_k(const std::byte* b, std::int8_t* codes) {
-  two_bits(b + 16, [&](unsigned e, unsigned q) { codes[e] = code(q, 0); });
-}
+void q2_k(const std::byte* b, std::int8_t* codes) { two_bits(b + 16, codes); }
 
 // hmask [32], qs [64], scales [12], d. A set mask bit means that nothing is subtracted.
 void q3_k_factors(const std::byte* b, SuperFactors& f) {
@@ -88,7 +110,9 @@ void q3_k_factors(const std::byte* b, SuperFactors& f) {
 }
 
 void q3_k(const std::byte* b, std::int8_t* codes) {
-  two_bits(b + 32, [&](unsigned e, unsigned q) { codes[e] = code(q | (u8(b + e % 32) >> (e / 32) & 1) << 2, 4); });
+  two_bits(b + 32, codes);
+  for (unsigned part = 0; part < 8; ++part) add_bits<32>(b, part, 1, 2, codes + 32 * part);
+  lower<256>(codes, 4);
 }
 
 // d, dmin, then eight 6-bit scales and minima in twelve bytes: the first four of each are plain; the upper bits of the
@@ -105,13 +129,13 @@ void six_bit_factors(const std::byte* b, SuperFactors& f) {
 }
 
 void q4_k(const std::byte* b, std::int8_t* codes) {
-  for (unsigned e = 0; e < 256; ++e) codes[e] = code(u8(b + 16 + e / 64 * 32 + e % 32) >> (e / 32 % 2 * 4) & 15, 0);
+  for (unsigned part = 0; part < 8; ++part) take_bits<32>(b + 16 + part / 2 * 32, part % 2 * 4, 15, codes + 32 * part);
 }
 
 void q5_k(const std::byte* b, std::int8_t* codes) {
-  for (unsigned e = 0; e < 256; ++e) {
-    const unsigned low = u8(b + 48 + e / 64 * 32 + e % 32) >> (e / 32 % 2 * 4) & 15;
-    codes[e] = code(low | (u8(b + 16 + e % 32) >> (e / 32) & 1) << 4, 0);
+  for (unsigned part = 0; part < 8; ++part) {
+    take_bits<32>(b + 48 + part / 2 * 32, part % 2 * 4, 15, codes + 32 * part);
+    add_bits<32>(b + 16, part, 1, 4, codes + 32 * part);
   }
 }
 
@@ -122,12 +146,13 @@ void q6_k_factors(const std::byte* b, SuperFactors& f) {
 }
 
 void q6_k(const std::byte* b, std::int8_t* codes) {
-  for (unsigned e = 0; e < 256; ++e) {
-    const unsigned part = e / 128, quarter = e % 128 / 32;
-    const unsigned low = u8(b + part * 64 + quarter % 2 * 32 + e % 32) >> (quarter / 2 * 4) & 15;
-    const unsigned high = u8(b + 128 + part * 32 + e % 32) >> (quarter * 2) & 3;
-    codes[e] = code(low | high << 4, 32);
-  }
+  for (unsigned part = 0; part < 2; ++part)
+    for (unsigned quarter = 0; quarter < 4; ++quarter) {
+      std::int8_t* const to = codes + 128 * part + 32 * quarter;
+      take_bits<32>(b + part * 64 + quarter % 2 * 32, quarter / 2 * 4, 15, to);
+      add_bits<32>(b + 128 + part * 32, quarter * 2, 3, 4, to);
+    }
+  lower<256>(codes, 32);
 }
 
 // Five ternary digits to a byte, as a fraction of 256: multiply by 3^k, drop the whole part, and the next digit is the
@@ -205,7 +230,7 @@ void unpack_block(DType format, const std::byte* block, std::int8_t* codes, floa
     case DType::q5_k: return q5_k(block, codes);
     case DType::q6_k: return q6_k(block, codes);
     case DType::tq1_0: return tq1_0(block, codes);
-    case DType::tq2_0: return two_bits(block, [&](unsigned e, unsigned q) { codes[e] = code(q, 1); });
+    case DType::tq2_0: return two_bits(block, codes), lower<256>(codes, 1);
     case DType::mxfp4: return mxfp4(block, codes, scales);
     default: return;
   }

@@ -184,10 +184,7 @@ void Matrix::put_row(const QuantizedMatrix& q, std::size_t from, std::size_t to)
   const PanelRow<std::byte> place(layout_, data_, panel_bytes_, to, cols_);
   if (layout_.has_row_scales()) put_row_factors(to, scale_of(q, from, 0), zero_point_of(q, from, 0));
   if (traits(layout_.kind).holds_codes())
-    return with_code_bits(layout_.kind, [&]<std::size_t kBits>() {
-      // codes in two planes are those of blocks from files
-      if constexpr (low_plane_bits(kBits) == kBits) put_codes<kBits>(q, from, layout_, place);
-    });
+    return with_code_bits(layout_.kind, [&]<std::size_t kBits>() { put_codes<kBits>(q, from, layout_, place); });
   const std::size_t size = q.code_bytes();
   const std::byte* const codes = q.codes.data() + from * cols_ * size;
   const auto put = [&](auto constant) {

@@ -81,11 +81,13 @@ constexpr std::array<std::uint8_t, 25> kFp4Of = [] {
 template <std::size_t kBits>
 void put_block(const PanelLayout& layout, const RowBlock<std::byte>& to, const UnpackedBlock& from, std::size_t first,
                std::size_t sub_elements) {
+  const bool is_fp4 = kBits == 4 && layout.kind == PanelKind::BlockTwiceFp4;
+  RowBlock<std::byte>::Codes stored;
   for (std::size_t i = 0; i < kBlockCols; ++i) {
-    const int code = from.codes[first + i] + layout.code_offset;
-    to.template put_code<kBits>(
-        i, kBits == 4 && layout.kind == PanelKind::BlockTwiceFp4 ? kFp4Of[static_cast<std::size_t>(code)] : code);
+    const auto code = static_cast<std::uint8_t>(from.codes[first + i] + layout.code_offset);
+    stored[i] = is_fp4 ? kFp4Of[code] : code;
   }
+  to.template put_codes<kBits>(stored);
   const SuperFactors& super = from.super;
   if (layout.has_super_blocks() && to.in_group == 0) to.put_super(layout, super.d, super.dmin);
   if (layout.factors == PanelFactors::Shared) return;
@@ -114,8 +116,8 @@ Result<void> pack_blocks(const Source& source, const PanelLayout& layout, std::b
   for (std::size_t row = 0; row < source.rows && !stop.before(source.cols); ++row) {
     const std::byte* src = source.row(row);
     const PanelRow<std::byte> to(layout, panels, panel_bytes, row, source.cols);
+    std::size_t first = 0;  // of the elements of the block that was unpacked
     for (std::size_t b = 0; b < to.blocks(); ++b) {
-      const std::size_t first = b * kBlockCols % from.elements;
       if (first == 0) {
         unpack_block(source.dtype, src, unpacked.codes, unpacked.scales, unpacked.mins);
         if (layout.has_super_blocks()) unpacked.super = super_factors(source.dtype, src);
@@ -128,6 +130,7 @@ Result<void> pack_blocks(const Source& source, const PanelLayout& layout, std::b
       with_code_bits(layout.kind, [&]<std::size_t kBits>() {
         put_block<kBits>(layout, to.block(b), unpacked, first, from.sub_elements);
       });
+      if ((first += kBlockCols) == from.elements) first = 0;
     }
   }
   return {};

@@ -61,26 +61,27 @@ struct RowBlock {
   using Codes = std::array<std::uint8_t, kBlockCols>;
   template <std::size_t kBits>
   Codes all_codes() const {
-    if constexpr (low_plane_bits(kBits) != kBits) {
-      Codes all{};
-      for (std::size_t i = 0; i < count; ++i) all[i] = static_cast<std::uint8_t>(code<kBits>(i));
-      return all;
-    } else {
-      Words words;
-      for (std::size_t w = 0; w < words.size(); ++w) {
-        std::memcpy(&words[w], codes + byte_of<kBits>(4 * w), 4);
-        if (kBits < 8) words[w] = words[w] >> shift_of<kBits>(4 * w) & 0x01010101u * ((1u << kBits) - 1);
-      }
-      return std::bit_cast<Codes>(words);
+    constexpr std::size_t kLow = low_plane_bits(kBits);
+    Words words = plane<kLow>(codes);
+    if constexpr (kLow != kBits) {
+      const Words high = plane<kBits - kLow>(codes + 64 * kLow);
+      for (std::size_t w = 0; w < words.size(); ++w) words[w] |= high[w] << kLow;
     }
+    return std::bit_cast<Codes>(words);
   }
   template <std::size_t kBits>
   void put_codes(const Codes& all) const {
-    static_assert(low_plane_bits(kBits) == kBits);
-    const auto words = std::bit_cast<Words>(all);
-    std::uint32_t packed[kBits] = {};
-    for (std::size_t w = 0; w < words.size(); ++w) packed[w % kBits] |= words[w] << shift_of<kBits>(4 * w);
-    for (std::size_t j = 0; j < kBits; ++j) std::memcpy(codes + byte_of<kBits>(4 * j), &packed[j], 4);
+    constexpr std::size_t kLow = low_plane_bits(kBits);
+    Words words = std::bit_cast<Words>(all);
+    if constexpr (kLow != kBits) {
+      Words high;
+      for (std::size_t w = 0; w < words.size(); ++w) {
+        high[w] = words[w] >> kLow & kInEachByte<kBits - kLow>;
+        words[w] &= kInEachByte<kLow>;
+      }
+      put_plane<kBits - kLow>(codes + 64 * kLow, high);
+    }
+    put_plane<kLow>(codes, words);
   }
 
   // `sub` counts the sub-blocks of this block, each of which has a scale and, in some layouts, a minimum.
@@ -119,6 +120,23 @@ struct RowBlock {
 
  private:
   using Words = std::array<std::uint32_t, kBlockCols / 4>;
+  template <std::size_t kBits>
+  static constexpr std::uint32_t kInEachByte = 0x01010101u * ((1u << kBits) - 1);
+  template <std::size_t kBits>
+  Words plane(const std::byte* from) const {
+    Words words;
+    for (std::size_t w = 0; w < words.size(); ++w) {
+      std::memcpy(&words[w], from + byte_of<kBits>(4 * w), 4);
+      words[w] = words[w] >> shift_of<kBits>(4 * w) & kInEachByte<kBits>;
+    }
+    return words;
+  }
+  template <std::size_t kBits>
+  void put_plane(std::byte* to, const Words& words) const {
+    std::uint32_t packed[kBits] = {};
+    for (std::size_t w = 0; w < words.size(); ++w) packed[w % kBits] |= words[w] << shift_of<kBits>(4 * w);
+    for (std::size_t j = 0; j < kBits; ++j) std::memcpy(to + byte_of<kBits>(4 * j), &packed[j], 4);
+  }
   template <std::size_t kBits>
   std::size_t byte_of(std::size_t i) const {
     return 64 * (i / 4 % kBits) + 4 * row + i % 4;
