@@ -1,7 +1,7 @@
 #pragma once
 // Sequences that had to leave memory, as files of a folder: snapshots of lm/session.h, found again by the tokens with
-// which a prompt begins. The files belong to this process: they are locked while it lives, it removes them when it ends,
-// and those that a killed one has left are removed by the next store in the folder.
+// which a prompt begins. The files belong to this process: they are locked while it lives, it removes them when it
+// ends, and those that a killed one has left are removed by the next store in the folder.
 
 #include <cstddef>
 #include <cstdint>
