@@ -8,7 +8,7 @@
 //
 // A network that learns, with the samples first:
 //
-//	net, err := welvet.NewNetwork(`{"layers": [{"type": "dense", "input_height": 2, "output_height": 1}]}`)
+//	net, err := welvet.NewNetwork(`{"layers": [{"type": "dense", "in_features": 2, "out_features": 1}]}`)
 //	trainer, err := welvet.NewTrainer(net, []uint64{4, 2}, `{"loss": "mse", "learning_rate": 0.1}`)
 //	step, err := trainer.Step(ctx, welvet.Batch{Inputs: x, Targets: y})
 //

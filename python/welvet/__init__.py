@@ -11,7 +11,7 @@ A language model that answers, by a path or by a hub id that is in huggingface_h
 
 A network that learns, from lists of numbers or arrays, samples first:
 
->>> net = welvet.Network({"layers": [{"type": "dense", "input_height": 2, "output_height": 1}]})
+>>> net = welvet.Network({"layers": [{"type": "dense", "in_features": 2, "out_features": 1}]})
 >>> trainer = welvet.Trainer(net, (4, 2), loss="mse", learning_rate=0.1)
 >>> step = trainer.step([[0, 0], [0, 1], [1, 0], [1, 1]], [[0], [1], [1], [2]])
 >>> y = net([[0.5, 0.5]])

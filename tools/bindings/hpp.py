@@ -419,15 +419,17 @@ def fit(text):
     return "\n".join(out) + "\n"
 
 
-GLOSSARY = ("<!-- The mission's names: made by tools/gen_bindings.py -->\n", "<!-- end of the mission's names -->\n")
+GLOSSARY = ("<!-- Names: made by tools/gen_bindings.py -->\n", "<!-- end of the names -->\n")
 
 
 def glossary(api, text):
     """docs/reference/glossary.md with the table of the specification's names."""
     begin, end = GLOSSARY
-    rows = [f"| `{word}` | {f'`loom::{target}`' if target else 'waits for its function of loom.h'} |\n"
-            for word, target, _ in aliases(api)]
-    table = "\n| Name | In loom.hpp |\n| --- | --- |\n" + "".join(rows) + "\n"
+    words = {}  # by what they are in loom.hpp
+    for word, target, _ in aliases(api):
+        words.setdefault(f"`loom::{target}`" if target else "waits for its function of loom.h", []).append(f"`{word}`")
+    rows = [f"| {target} | {', '.join(names)} |\n" for target, names in words.items()]
+    table = "\n| In loom.hpp | Names |\n| --- | --- |\n" + "".join(rows) + "\n"
     return text[:text.index(begin) + len(begin)] + table + text[text.index(end):]
 
 

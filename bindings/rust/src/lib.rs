@@ -15,7 +15,7 @@
 //! ```
 //! # fn main() -> welvet::Result<()> {
 //! use welvet::{Network, Targets, Tensor, Trainer};
-//! let net = Network::new(r#"{"layers": [{"type": "dense", "input_height": 2, "output_height": 1}]}"#)?;
+//! let net = Network::new(r#"{"layers": [{"type": "dense", "in_features": 2, "out_features": 1}]}"#)?;
 //! let x = Tensor::new(&[4, 2], vec![0f32, 0., 0., 1., 1., 0., 1., 1.])?;
 //! let y = Tensor::new(&[4, 1], vec![0f32, 1., 1., 2.])?;
 //! let mut trainer = Trainer::new(&net, x.shape(), r#"{"loss": "mse", "learning_rate": 0.1}"#)?;

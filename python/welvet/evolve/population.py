@@ -141,7 +141,7 @@ class Population(_native.Owner):
     Raises:
         ValueError: If a key of the config is unknown or wrong.
 
-    >>> base = Network({"layers": [{"type": "dense", "input_height": 2, "output_height": 1}]})
+    >>> base = Network({"layers": [{"type": "dense", "in_features": 2, "out_features": 1}]})
     >>> people = Population(base, (1, 2), population=8, seed=1, mutation={"node_rate": 0, "layer_toggle_rate": 0})
     >>> for _ in range(20):
     ...     report = people.evolve(lambda net: -abs(float(net([[1, 1]])[0, 0]) - 3))

@@ -69,7 +69,7 @@ class Network(_native.Owner):
     Raises:
         ValueError: If the spec describes no network; the message begins with the place, as "/layers/0/type".
 
-    >>> net = Network({"seed": 1, "layers": [{"type": "dense", "input_height": 3, "output_height": 2}]})
+    >>> net = Network({"seed": 1, "layers": [{"type": "dense", "in_features": 3, "out_features": 2}]})
     >>> net.weights()["layers.0.weight"]["shape"]
     [2, 3]
     >>> net([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]).shape  # four samples

@@ -59,7 +59,7 @@ class Trainer(_native.Owner):
         ValueError: If a key is unknown or out of range, or the shape does not fit.
 
     >>> from welvet import Network
-    >>> net = Network({"layers": [{"type": "dense", "input_height": 2, "output_height": 1}]})
+    >>> net = Network({"layers": [{"type": "dense", "in_features": 2, "out_features": 1}]})
     >>> trainer = Trainer(net, (4, 2), learning_rate=0.1)
     >>> steps = [trainer.step([[0, 0], [0, 1], [1, 0], [1, 1]], [[0], [1], [1], [2]]) for _ in range(50)]
     >>> steps[-1].loss < steps[0].loss

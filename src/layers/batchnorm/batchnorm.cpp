@@ -15,7 +15,7 @@ constinit const LayerKind BatchNorm::kKind{.id = 25,
                                            .help =
                                                "y = (x - mean) / sqrt(variance + eps) * gamma + beta by channel: of "
                                                "the batch in training, else running values",
-                                           .shapes = "[B, input_height, ...] -> the same shape",
+                                           .shapes = "[B, channels, ...] -> the same shape",
                                            .make = make_layer<BatchNorm>,
                                            .width_key = "input_height"};
 

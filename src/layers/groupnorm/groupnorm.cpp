@@ -13,7 +13,7 @@ constinit const LayerKind GroupNorm::kKind{
     .id = 26,
     .name = "groupnorm",
     .help = "y = (x - mean) / sqrt(variance + eps) * gamma + beta, over a group of channels of a sample",
-    .shapes = "[B, input_height, ...] -> the same shape",
+    .shapes = "[B, channels, ...] -> the same shape",
     .make = make_layer<GroupNorm>,
     .width_key = "input_height"};
 

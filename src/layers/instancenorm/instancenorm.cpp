@@ -14,7 +14,7 @@ constinit const LayerKind InstanceNorm::kKind{
     .id = 31,
     .name = "instancenorm",
     .help = "y = (x - mean) / sqrt(variance + eps) * gamma + beta, over the positions of a channel of a sample",
-    .shapes = "[B, input_height, positions...] -> the same shape",
+    .shapes = "[B, channels, positions...] -> the same shape",
     .make = make_layer<InstanceNorm>,
     .width_key = "input_height"};
 

@@ -15,7 +15,7 @@ constinit const LayerKind Kmeans::kKind{
     .id = 14,
     .name = "kmeans",
     .help = "a = softmax(-d^2 / (2 T^2)), d the distances to the centres; y = act(a) or act(sum of a times centre)",
-    .shapes = "[..., input_height] -> [..., num_clusters], or the same shape where output_mode is features",
+    .shapes = "[..., in_features] -> [..., num_clusters], or the same shape where output_mode is features",
     .make = make_layer<Kmeans>,
     .width_key = "input_height",
     .fit = fit};

@@ -11,7 +11,7 @@ namespace loom {
 constinit const LayerKind LayerNorm::kKind{.id = 9,
                                            .name = "layernorm",
                                            .help = "y = (x - mean) / sqrt(variance + eps) * gamma + beta, row by row",
-                                           .shapes = "[..., input_height] -> the same shape",
+                                           .shapes = "[..., normalized_shape] -> the same shape",
                                            .make = make_layer<LayerNorm>,
                                            .width_key = "input_height",
                                            .fit = fit};

@@ -23,7 +23,7 @@ constexpr LayerKind recurrent_row(int id, std::string_view name, std::string_vie
           .name = name,
           .help = help,
           .shapes =
-              "[B, T, input_height] -> [B, T, output_height]; bidirectional: twice the features; without "
+              "[B, T, input_size] -> [B, T, hidden_size]; bidirectional: twice the features; without "
               "return_sequence: no T",
           .make = make_layer<Recurrent, Which>,
           .width_key = "input_height",

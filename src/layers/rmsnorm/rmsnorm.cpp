@@ -12,7 +12,7 @@ constinit const LayerKind RmsNorm::kKind{
     .id = 3,
     .name = "rmsnorm",
     .help = "y = x / sqrt(mean of x^2 + rms_norm_eps) * (gamma + weight_offset), row by row",
-    .shapes = "[..., input_height] -> the same shape",
+    .shapes = "[..., normalized_shape] -> the same shape",
     .make = make_layer<RmsNorm>,
     .width_key = "input_height",
     .fit = fit};

@@ -16,7 +16,7 @@ constinit const LayerKind S6::kKind{
     .name = "s6",
     .aliases = "mambassm|selectivessm",
     .help = "h_t = exp(dt a) h_(t-1) + dt b x_t, y_t = c h_t + d_skip x_t, where x_t makes dt, b and c (Mamba's scan)",
-    .shapes = "[B, T, input_height] -> the same shape",
+    .shapes = "[B, T, d_inner] -> the same shape",
     .make = make_layer<S6>,
     .width_key = "input_height"};
 

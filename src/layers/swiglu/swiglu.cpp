@@ -13,7 +13,7 @@ constinit const LayerKind Swiglu::kKind{.id = 2,
                                         .name = "swiglu",
                                         .aliases = "gatedmlp",
                                         .help = "y = Wd (act(Wg x + bg) * (Wu x + bu)) + bd",
-                                        .shapes = "[..., input_height] -> the same shape",
+                                        .shapes = "[..., d_model] -> the same shape",
                                         .make = make_layer<Swiglu>,
                                         .width_key = "input_height",
                                         .fit = fit};
