@@ -292,7 +292,8 @@ namespace Welvet.Interop
         public int ThreadCount;
         /// <summary>an instruction set by name, to compare; NULL: the best one</summary>
         public byte* Isa;
-        /// <summary>where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; NULL: cpu</summary>
+        /// <summary>where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; NULL: cpu. gpu:fast
+        /// and gpu:N:fast give up equal bits for speed</summary>
         public byte* Device;
         /// <summary>of activations: a call that needs more is OUT_OF_MEMORY; 0: no limit</summary>
         public ulong MaxBytes;
@@ -768,8 +769,8 @@ namespace Welvet.Interop
     public unsafe struct FileOpenOptions
     {
         public uint StructSize;
-        /// <summary>workers for loading, and of an encoder: threads or thread_count; NULL: one per physical
-        /// core</summary>
+        /// <summary>workers for loading, of an encoder, and of the sessions of a graph that name none: threads or
+        /// thread_count; not for a network. NULL: one per physical core</summary>
         public ComputeOptions* Compute;
         /// <summary>a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL:
         /// none</summary>
@@ -780,9 +781,10 @@ namespace Welvet.Interop
         public IntPtr Progress;
         /// <summary>first argument of progress</summary>
         public void* User;
-        /// <summary>quantises the matrices of a language model or an encoder on load; NULL: as stored</summary>
+        /// <summary>quantises the matrices of a language model or an encoder on load; not for other files. NULL: as
+        /// stored</summary>
         public byte* Dtype;
-        /// <summary>unknown keys of a network's spec are warnings, not errors</summary>
+        /// <summary>unknown keys of a network's spec are warnings, not errors; not for other files</summary>
         public int Lenient;
 
         public static FileOpenOptions Create()
@@ -1006,6 +1008,7 @@ namespace Welvet.Interop
         // How much a message matters.
         /// <summary>a call failed</summary>
         public const int LogError = 1;
+        /// <summary>a lost graphics card whose work continues on the CPU</summary>
         public const int LogInfo = 3;
 
         // How a text becomes a prompt.
@@ -3810,7 +3813,7 @@ namespace Welvet.Interop
 #endif
             int TrainerWatch(ulong trainer, IntPtr layer, void* user);
 
-        /// <summary>As loom_network_session_watch_windows(). (layers: at least 1)</summary>
+        /// <summary>Like loom_network_session_watch_windows(), for a trainer. (layers: at least 1)</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_trainer_watch_windows")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -3821,7 +3824,7 @@ namespace Welvet.Interop
 #endif
             int TrainerWatchWindows(ulong trainer, ulong layers, IntPtr window, void* user);
 
-        /// <summary>As loom_network_session_report_to().</summary>
+        /// <summary>Like loom_network_session_report_to(), for a trainer.</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_trainer_report_to")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -3855,7 +3858,7 @@ namespace Welvet.Interop
 #endif
             int StepMeshWatchWindows(ulong mesh, ulong layers, IntPtr window, void* user);
 
-        /// <summary>As loom_network_session_report_to().</summary>
+        /// <summary>Like loom_network_session_report_to(), for a step mesh.</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_step_mesh_report_to")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]

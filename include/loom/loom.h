@@ -168,7 +168,7 @@ typedef int32_t loom_network_format;
 /* How much a message matters. */
 typedef int32_t loom_log_level;
 #define LOOM_LOG_ERROR 1 /* a call failed */
-#define LOOM_LOG_INFO  3
+#define LOOM_LOG_INFO  3 /* a lost graphics card whose work continues on the CPU */
 
 /* How a text becomes a prompt. */
 typedef int32_t loom_prompt_form;
@@ -418,7 +418,8 @@ struct loom_compute_options {
   loom_threads threads; /* shared workers; 0: workers of its own */
   int32_t thread_count; /* of its own workers; 0: one per physical core */
   const char* isa; /* an instruction set by name, to compare; NULL: the best one */
-  /* where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; NULL: cpu */
+  /* where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; NULL: cpu. gpu:fast and gpu:N:fast
+     give up equal bits for speed */
   const char* device;
   uint64_t max_bytes; /* of activations: a call that needs more is OUT_OF_MEMORY; 0: no limit */
 }; /* loom_compute_options */
@@ -666,16 +667,18 @@ struct loom_encoder_options {
 /* Fields that are 0 mean the default. */
 struct loom_file_open_options {
   uint32_t struct_size; /* sizeof(loom_file_open_options), set by the caller */
-  /* workers for loading, and of an encoder: threads or thread_count; NULL: one per physical core */
+  /* workers for loading, of an encoder, and of the sessions of a graph that name none: threads or thread_count; not
+     for a network. NULL: one per physical core */
   const loom_compute_options* compute;
   /* a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL: none */
   const char* hints;
   loom_cancel cancel; /* ends the loading of a language model with CANCELLED */
   loom_on_progress progress; /* of a language model; NULL: none */
   void* user; /* first argument of progress */
-  /* quantises the matrices of a language model or an encoder on load; NULL: as stored */
+  /* quantises the matrices of a language model or an encoder on load; not for other files. NULL: as stored */
   const char* dtype;
-  int32_t lenient; /* unknown keys of a network's spec are warnings, not errors */
+  /* unknown keys of a network's spec are warnings, not errors; not for other files */
+  int32_t lenient;
 }; /* loom_file_open_options */
 
 /* Fields that are 0 mean the default. */
@@ -1675,11 +1678,11 @@ LOOM_API loom_status loom_network_session_report_to(loom_network_session session
    run side by side. */
 LOOM_API loom_status loom_trainer_watch(loom_trainer trainer, loom_on_layer layer, void* user);
 
-/* As loom_network_session_watch_windows(). (layers: at least 1) */
+/* Like loom_network_session_watch_windows(), for a trainer. (layers: at least 1) */
 LOOM_API loom_status loom_trainer_watch_windows(loom_trainer trainer, uint64_t layers, loom_on_window window,
     void* user);
 
-/* As loom_network_session_report_to(). */
+/* Like loom_network_session_report_to(), for a trainer. */
 LOOM_API loom_status loom_trainer_report_to(loom_trainer trainer, const char* address);
 
 /* Calls the host after each layer of a mesh's ticks; cells then run one after the other, with the same bits. */
@@ -1689,7 +1692,7 @@ LOOM_API loom_status loom_step_mesh_watch(loom_step_mesh mesh, loom_on_layer lay
 LOOM_API loom_status loom_step_mesh_watch_windows(loom_step_mesh mesh, uint64_t layers, loom_on_window window,
     void* user);
 
-/* As loom_network_session_report_to(). */
+/* Like loom_network_session_report_to(), for a step mesh. */
 LOOM_API loom_status loom_step_mesh_report_to(loom_step_mesh mesh, const char* address);
 
 /* Begins windows of so many milliseconds, now. (total_ms: what comes later is not counted) */

@@ -672,10 +672,10 @@ class Trainer : public detail::Owner {
   // run side by side.
   Result<void> watch(loom_on_layer layer, void* user) const;
 
-  // As loom_network_session_watch_windows(). (layers: at least 1)
+  // Like loom_network_session_watch_windows(), for a trainer. (layers: at least 1)
   Result<void> watch_windows(uint64_t layers, loom_on_window window, void* user) const;
 
-  // As loom_network_session_report_to().
+  // Like loom_network_session_report_to(), for a trainer.
   Result<void> report_to(const char* address = nullptr) const;
 };
 
@@ -713,7 +713,7 @@ class StepMesh : public detail::Owner {
   // Like loom_network_session_watch_windows(), for a mesh's ticks. (layers: at least 1)
   Result<void> watch_windows(uint64_t layers, loom_on_window window, void* user) const;
 
-  // As loom_network_session_report_to().
+  // Like loom_network_session_report_to(), for a step mesh.
   Result<void> report_to(const char* address = nullptr) const;
 };
 

@@ -33,9 +33,9 @@ def load(
         path: The file or folder.
         hints: A JSON file about bare tensors (.safetensors, .npz), for facts that shapes do not show
             (docs/reference/formats.md).
-        strict: True refuses unknown keys of a network's spec.
+        strict: True refuses unknown keys of a network's spec; False is for networks alone.
         dtype: Numeric type that the matrices of a model or an encoder are quantised to, as "int8"; None: as stored.
-        threads: Workers of a model, an encoder or a graph; None: one per physical core.
+        threads: Workers of a model, an encoder or a graph, not of a network; None: one per physical core.
         progress: Function that is called with the part that is loaded, from 0 to 1; returning False cancels. True shows
             a bar, if tqdm is installed and stderr is a terminal.
 
@@ -44,6 +44,7 @@ def load(
 
     Raises:
         NotFoundError: If there is no such file.
+        ValueError: If the kind of file does not use `dtype`, `threads` or `strict`.
         LoomError: If its contents are something else (Unsupported) or damaged (CorruptData).
     """
     options = _abi.FileOpenOptions(

@@ -15,7 +15,8 @@ Result<AnyOptions> options_of(const loom_file_open_options& given, const std::at
   AnyOptions out;
   out.spec.strict = given.lenient == 0;
   LOOM_TRY_VOID(read_compute(given.compute, out.model));
-  out.encoder.session.pool = out.model.pool, out.encoder.session.threads = out.model.threads;
+  out.encoder.session.pool = out.model.pool;
+  out.encoder.session.threads = out.model.threads;
   if (given.dtype != nullptr) {
     LOOM_TRY(out.model.decoder.dtype, dtype_from_name(given.dtype));
     out.encoder.dtype = out.model.decoder.dtype;
@@ -29,7 +30,7 @@ struct Opened {
   std::uint64_t handle = 0;
   const char* kind = "";
 };
-Result<Opened> handle_of(AnyModel loaded, std::string path, const EncoderOptions& options) {
+Result<Opened> handle_of(AnyModel loaded, std::string path, const AnyOptions& options) {
   Opened out;
   if (auto* const network = std::get_if<Network>(&loaded.model)) {
     out.kind = "network";
@@ -40,10 +41,11 @@ Result<Opened> handle_of(AnyModel loaded, std::string path, const EncoderOptions
     LOOM_TRY(out.handle, make_handle<ModelObject>(std::move(*model)));
   } else if (auto* const encoder = std::get_if<TextEncoder>(&loaded.model)) {
     out.kind = "encoder";
-    LOOM_TRY(out.handle, make_handle<EncoderObject>(std::move(*encoder), std::move(path), options));
+    LOOM_TRY(out.handle, make_handle<EncoderObject>(std::move(*encoder), std::move(path), options.encoder));
   } else {
     out.kind = "graph";
-    LOOM_TRY(out.handle, make_handle<GraphObject>(std::get<std::shared_ptr<const graph::Program>>(loaded.model)));
+    LOOM_TRY(out.handle, make_handle<GraphObject>(std::get<std::shared_ptr<const graph::Program>>(loaded.model),
+                                                  options.model.pool, options.model.threads));
   }
   return out;
 }
@@ -89,7 +91,7 @@ loom_status loom_file_open(const char* path, const loom_file_open_options* optio
     LOOM_TRY_VOID(need_answers());
     Json facts = to_json(loaded.report);
     facts["warnings"] = loaded.warnings;
-    LOOM_TRY(const Opened made, handle_of(std::move(loaded), std::string(name), wanted.encoder));
+    LOOM_TRY(const Opened made, handle_of(std::move(loaded), std::string(name), wanted));
     facts["kind"] = made.kind;
     auto blob = make_blob(facts);
     if (!blob) static_cast<void>(release(made.handle));

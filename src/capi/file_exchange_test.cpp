@@ -124,6 +124,45 @@ TEST(CapiLoad, TheContentDecidesUnderEveryName) {
   EXPECT_EQ(loom_release(network), LOOM_OK);
 }
 
+TEST(CapiLoad, AnOptionThatTheKindDoesNotUseIsRefusedByName) {
+  const test::TempFolder folder;
+  const loom_network network = network_of();
+  ASSERT_EQ(loom_network_save(network, (folder / "n.entity").c_str(), 0), LOOM_OK);
+  for (const char* name : {"n.safetensors", "n.onnx"}) {
+    loom_blob report = 0;
+    ASSERT_EQ(loom_network_export(network, (folder / name).c_str(), nullptr, &report), LOOM_OK) << loom_last_error();
+    take(report);
+  }
+  EXPECT_EQ(loom_release(network), LOOM_OK);
+  ASSERT_TRUE(test::write_small_model(folder / "n.gguf"));
+  const std::string encoder = test::data_path("minilm");
+  auto compute = sized<loom_compute_options>();
+  compute.thread_count = 2;
+  auto dtype = sized<loom_file_open_options>(), threads = dtype, lenient = dtype;
+  dtype.dtype = "int8";
+  threads.compute = &compute;
+  lenient.lenient = 1;
+  const auto refused = [](const std::string& path, const loom_file_open_options& options, const std::string& option) {
+    loom_handle handle = 0;
+    loom_blob report = 0;
+    EXPECT_EQ(loom_file_open(path.c_str(), &options, &handle, &report), LOOM_INVALID_ARGUMENT) << path << option;
+    EXPECT_NE(std::string(loom_last_error()).find(": " + option + " "), std::string::npos) << loom_last_error();
+    EXPECT_EQ(handle, 0u);
+  };
+  for (const char* name : {"n.entity", "n.safetensors"}) {
+    refused(folder / name, dtype, "dtype");
+    refused(folder / name, threads, "threads");
+    EXPECT_EQ(loom_release(loaded(folder / name, &lenient).handle), LOOM_OK);
+  }
+  refused(folder / "n.onnx", dtype, "dtype");
+  for (const std::string& path : {folder / "n.onnx", folder / "n.gguf", encoder}) {
+    refused(path, lenient, "lenient");
+    EXPECT_EQ(loom_release(loaded(path, &threads).handle), LOOM_OK) << path;
+  }
+  for (const std::string& path : {folder / "n.gguf", encoder})
+    EXPECT_EQ(loom_release(loaded(path, &dtype).handle), LOOM_OK) << path;
+}
+
 TEST(CapiLoad, hints_tell_what_shapes_do_not_and_the_report_where_each_tensor_went) {  // F-51
   auto options = sized<loom_file_open_options>();
   const std::string hints = test::source_path("examples/hints/g2p_encoder.json"),

@@ -10,8 +10,13 @@ namespace loom::capi {
 
 struct GraphObject : Object {
   static constexpr Kind kKind = Kind::Graph;
-  explicit GraphObject(std::shared_ptr<const graph::Program> given) : program(std::move(given)) {}
+  explicit GraphObject(std::shared_ptr<const graph::Program> given, std::shared_ptr<ThreadPool> shared = {},
+                       int workers = 0)
+      : program(std::move(given)), pool(std::move(shared)), threads(workers) {}
   const std::shared_ptr<const graph::Program> program;
+  // Of sessions that name no workers.
+  const std::shared_ptr<ThreadPool> pool;
+  const int threads;
 };
 
 struct EncoderObject : Object {

@@ -172,6 +172,10 @@ loom_status loom_graph_session_create(loom_graph graph, const loom_compute_optio
     graph::RunnerOptions wanted;
     LOOM_TRY_VOID(read_compute(compute, wanted));
     LOOM_TRY(const auto use, Use<GraphObject>::of(graph));
+    if (wanted.pool == nullptr && wanted.threads == 0) {
+      wanted.pool = use->pool;
+      wanted.threads = use->threads;
+    }
     LOOM_TRY(auto runner, graph::Runner::create(use->program, wanted));
     LOOM_TRY(*session, make_handle<GraphSessionObject>(use.shared(), std::move(runner)));
     return {};

@@ -24,6 +24,21 @@ Result<void> refuse_hints(const std::string& path, const LoadHints& hints) {
   return fail(Code::InvalidArgument, "{}: hints are for bare tensors in .safetensors or .npz", path);
 }
 
+Result<void> refuse_unused(const Identified& file, const AnyOptions& options) {
+  const bool is_graph = file.is_graph(), is_network = !is_graph && (file.is_network() || file.is_tensors());
+  if ((is_graph || is_network) && (options.model.decoder.dtype || options.encoder.dtype))
+    return fail(Code::InvalidArgument, "{}: dtype is for language models and text encoders, this is {}", file.path,
+                describe(file.kind));
+  if (is_network && (options.model.pool != nullptr || options.model.threads != 0))
+    return fail(Code::InvalidArgument,
+                "{}: threads are for models, encoders and graphs, this is {}: give its sessions threads", file.path,
+                describe(file.kind));
+  if (!is_network && !options.spec.strict)
+    return fail(Code::InvalidArgument, "{}: lenient is for the spec of a network, this is {}", file.path,
+                describe(file.kind));
+  return {};
+}
+
 Result<AnyModel> load_graph(const Identified& file) {
   LOOM_TRY(graph::Model read, read_graph(file));
   auto made = graph::Program::create(std::move(read));
@@ -84,6 +99,7 @@ Result<OpenedNetwork> open_any_network(const std::string& given, const LoadHints
 
 Result<AnyModel> load_any(const std::string& given, const LoadHints& hints, const AnyOptions& options) {
   LOOM_TRY(const Identified file, identify_any(given));
+  LOOM_TRY_VOID(refuse_unused(file, options));
   if (!file.is_graph() && (file.is_network() || file.is_tensors())) {
     LOOM_TRY(OpenedNetwork opened, open_any_network(file, hints, options.spec));
     return AnyModel{std::move(opened.loaded.network), std::move(opened.report), std::move(opened.loaded.warnings),

@@ -20,6 +20,8 @@ struct LoadHints {
   std::string path{};  // of a JSON file as network_from_bare() reads it (io/bare_network.h); empty: none
 };
 
+// An option that the file's kind does not use is refused by its name: dtype is for language models and encoders,
+// threads are for these and for graphs, spec.strict = false ("lenient") is for networks.
 struct AnyOptions {
   SpecOptions spec{};
   ModelOptions model{};

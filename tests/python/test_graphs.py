@@ -316,17 +316,23 @@ class Files(unittest.TestCase):
                     self.assertEqual((report["format"], report["bytes"]), (path.suffix[1:], path.stat().st_size))
                 else:
                     net.save(path)
-                found = welvet.load(path, threads=1)
+                workers = 1 if path.suffix == ".onnx" else None  # a network's sessions have their own
+                found = welvet.load(path, threads=workers)
                 if path.suffix != ".onnx":
                     self.assertEqual(found.hash(), net.hash())
                 else:
                     self.assertIsInstance(found, welvet.Graph)
                     for a, b in zip(plain(next(iter(found(x).values())))[0], plain(net(x))[0]):
                         self.assertAlmostEqual(a, b, places=5)
-                self.assertIs(type(found), type(welvet.load(path.rename(pathlib.Path(folder, "noending")), threads=1)))
+                self.assertIs(type(found), type(welvet.load(path.rename(pathlib.Path(folder, "noending")), threads=workers)))
                 pathlib.Path(folder, "noending").rename(path.with_suffix(".gguf"))
-                self.assertIs(type(found), type(welvet.load(path.with_suffix(".gguf"), threads=1)))
+                self.assertIs(type(found), type(welvet.load(path.with_suffix(".gguf"), threads=workers)))
                 path.with_suffix(".gguf").rename(path)
+            for option in ({"threads": 1}, {"dtype": "int8"}):
+                with self.assertRaisesRegex(ValueError, next(iter(option))):
+                    welvet.load(pathlib.Path(folder, "n.entity"), **option)
+            with self.assertRaisesRegex(ValueError, "lenient"):
+                welvet.load(pathlib.Path(folder, "n.onnx"), strict=False)
             with self.assertRaises(welvet.LoomError) as raised:
                 welvet.export(net, pathlib.Path(folder, "n.gguf"))
             self.assertEqual(raised.exception.code, "Unsupported")

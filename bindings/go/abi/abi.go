@@ -312,7 +312,8 @@ type LogLevel = int32
 const (
 	// a call failed
 	LogError LogLevel = 1
-	LogInfo  LogLevel = 3
+	// a lost graphics card whose work continues on the CPU
+	LogInfo LogLevel = 3
 )
 
 // PromptForm: How a text becomes a prompt.
@@ -538,7 +539,8 @@ type ComputeOptions struct {
 	ThreadCount int32
 	// an instruction set by name, to compare; NULL: the best one
 	Isa *byte
-	// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; NULL: cpu
+	// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; NULL: cpu. gpu:fast and gpu:N:fast
+	// give up equal bits for speed
 	Device *byte
 	// of activations: a call that needs more is OUT_OF_MEMORY; 0: no limit
 	MaxBytes uint64
@@ -965,7 +967,8 @@ func NewEncoderOptions() EncoderOptions {
 // FileOpenOptions: Fields that are 0 mean the default.
 type FileOpenOptions struct {
 	StructSize uint32
-	// workers for loading, and of an encoder: threads or thread_count; NULL: one per physical core
+	// workers for loading, of an encoder, and of the sessions of a graph that name none: threads or thread_count; not
+	// for a network. NULL: one per physical core
 	Compute *ComputeOptions
 	// a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL: none
 	Hints *byte
@@ -975,9 +978,9 @@ type FileOpenOptions struct {
 	Progress unsafe.Pointer
 	// first argument of progress
 	User unsafe.Pointer
-	// quantises the matrices of a language model or an encoder on load; NULL: as stored
+	// quantises the matrices of a language model or an encoder on load; not for other files. NULL: as stored
 	Dtype *byte
-	// unknown keys of a network's spec are warnings, not errors
+	// unknown keys of a network's spec are warnings, not errors; not for other files
 	Lenient int32
 }
 
@@ -2741,12 +2744,12 @@ func TrainerWatch(trainer Trainer, layer unsafe.Pointer, user unsafe.Pointer) St
 	return Status(C.loom_trainer_watch(C.uint64_t(trainer), (C.loom_on_layer)(layer), user))
 }
 
-// TrainerWatchWindows: As loom_network_session_watch_windows(). (layers: at least 1)
+// TrainerWatchWindows: Like loom_network_session_watch_windows(), for a trainer. (layers: at least 1)
 func TrainerWatchWindows(trainer Trainer, layers uint64, window unsafe.Pointer, user unsafe.Pointer) Status {
 	return Status(C.loom_trainer_watch_windows(C.uint64_t(trainer), C.uint64_t(layers), (C.loom_on_window)(window), user))
 }
 
-// TrainerReportTo: As loom_network_session_report_to().
+// TrainerReportTo: Like loom_network_session_report_to(), for a trainer.
 func TrainerReportTo(trainer Trainer, address *byte) Status {
 	return Status(C.loom_trainer_report_to(C.uint64_t(trainer), (*C.char)(unsafe.Pointer(address))))
 }
@@ -2762,7 +2765,7 @@ func StepMeshWatchWindows(mesh StepMesh, layers uint64, window unsafe.Pointer, u
 	return Status(C.loom_step_mesh_watch_windows(C.uint64_t(mesh), C.uint64_t(layers), (C.loom_on_window)(window), user))
 }
 
-// StepMeshReportTo: As loom_network_session_report_to().
+// StepMeshReportTo: Like loom_network_session_report_to(), for a step mesh.
 func StepMeshReportTo(mesh StepMesh, address *byte) Status {
 	return Status(C.loom_step_mesh_report_to(C.uint64_t(mesh), (*C.char)(unsafe.Pointer(address))))
 }

@@ -244,6 +244,7 @@ pub const FORMAT_JSON: NetworkFormat = 1;
 pub type LogLevel = i32;
 /// a call failed
 pub const LOG_ERROR: LogLevel = 1;
+/// a lost graphics card whose work continues on the CPU
 pub const LOG_INFO: LogLevel = 3;
 
 /// How a text becomes a prompt.
@@ -571,7 +572,8 @@ pub struct ComputeOptions {
     pub thread_count: i32,
     /// an instruction set by name, to compare; NULL: the best one
     pub isa: *const c_char,
-    /// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; NULL: cpu
+    /// where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; NULL: cpu. gpu:fast and
+    /// gpu:N:fast give up equal bits for speed
     pub device: *const c_char,
     /// of activations: a call that needs more is OUT_OF_MEMORY; 0: no limit
     pub max_bytes: u64,
@@ -1123,7 +1125,8 @@ impl Default for EncoderOptions {
 pub struct FileOpenOptions {
     /// The size of the struct.
     pub struct_size: u32,
-    /// workers for loading, and of an encoder: threads or thread_count; NULL: one per physical core
+    /// workers for loading, of an encoder, and of the sessions of a graph that name none: threads or thread_count;
+    /// not for a network. NULL: one per physical core
     pub compute: *const ComputeOptions,
     /// a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL: none
     pub hints: *const c_char,
@@ -1133,9 +1136,9 @@ pub struct FileOpenOptions {
     pub progress: OnProgress,
     /// first argument of progress
     pub user: *mut c_void,
-    /// quantises the matrices of a language model or an encoder on load; NULL: as stored
+    /// quantises the matrices of a language model or an encoder on load; not for other files. NULL: as stored
     pub dtype: *const c_char,
-    /// unknown keys of a network's spec are warnings, not errors
+    /// unknown keys of a network's spec are warnings, not errors; not for other files
     pub lenient: i32,
 }
 
@@ -2611,10 +2614,10 @@ extern "C" {
     /// shards run side by side.
     pub fn loom_trainer_watch(trainer: Trainer, layer: OnLayer, user: *mut c_void) -> Status;
 
-    /// As loom_network_session_watch_windows(). (layers: at least 1)
+    /// Like loom_network_session_watch_windows(), for a trainer. (layers: at least 1)
     pub fn loom_trainer_watch_windows(trainer: Trainer, layers: u64, window: OnWindow, user: *mut c_void) -> Status;
 
-    /// As loom_network_session_report_to().
+    /// Like loom_network_session_report_to(), for a trainer.
     pub fn loom_trainer_report_to(trainer: Trainer, address: *const c_char) -> Status;
 
     /// Calls the host after each layer of a mesh's ticks; cells then run one after the other, with the same bits.
@@ -2623,7 +2626,7 @@ extern "C" {
     /// Like loom_network_session_watch_windows(), for a mesh's ticks. (layers: at least 1)
     pub fn loom_step_mesh_watch_windows(mesh: StepMesh, layers: u64, window: OnWindow, user: *mut c_void) -> Status;
 
-    /// As loom_network_session_report_to().
+    /// Like loom_network_session_report_to(), for a step mesh.
     pub fn loom_step_mesh_report_to(mesh: StepMesh, address: *const c_char) -> Status;
 
     /// Begins windows of so many milliseconds, now. (total_ms: what comes later is not counted)

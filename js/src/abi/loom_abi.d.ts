@@ -202,6 +202,7 @@ export type NetworkFormat =
 
 /** a call failed */
 export declare const LOG_ERROR: 1;
+/** a lost graphics card whose work continues on the CPU */
 export declare const LOG_INFO: 3;
 /** How much a message matters. */
 export type LogLevel =
@@ -1546,15 +1547,15 @@ export interface Functions<Pointer = number> {
    * run side by side.
    */
   loom_trainer_watch(trainer: Trainer, layer: Pointer, user: Pointer): Status;
-  /** As loom_network_session_watch_windows(). (layers: at least 1) */
+  /** Like loom_network_session_watch_windows(), for a trainer. (layers: at least 1) */
   loom_trainer_watch_windows(trainer: Trainer, layers: bigint, window: Pointer, user: Pointer): Status;
-  /** As loom_network_session_report_to(). */
+  /** Like loom_network_session_report_to(), for a trainer. */
   loom_trainer_report_to(trainer: Trainer, address: Pointer): Status;
   /** Calls the host after each layer of a mesh's ticks; cells then run one after the other, with the same bits. */
   loom_step_mesh_watch(mesh: StepMesh, layer: Pointer, user: Pointer): Status;
   /** Like loom_network_session_watch_windows(), for a mesh's ticks. (layers: at least 1) */
   loom_step_mesh_watch_windows(mesh: StepMesh, layers: bigint, window: Pointer, user: Pointer): Status;
-  /** As loom_network_session_report_to(). */
+  /** Like loom_network_session_report_to(), for a step mesh. */
   loom_step_mesh_report_to(mesh: StepMesh, address: Pointer): Status;
   /** Begins windows of so many milliseconds, now. (total_ms: what comes later is not counted) */
   loom_adaptation_create(window_ms: number, total_ms: number, task: Pointer, adaptation: Pointer): Status;

@@ -242,6 +242,7 @@ public final class Abi {
     // How much a message matters.
     /** a call failed */
     public static final int LOG_ERROR = 1;
+    /** a lost graphics card whose work continues on the CPU */
     public static final int LOG_INFO = 3;
 
     // How a text becomes a prompt.
@@ -499,7 +500,10 @@ public final class Abi {
     public static final long COMPUTE_OPTIONS_THREAD_COUNT = 16;
     /** an instruction set by name, to compare; NULL: the best one */
     public static final long COMPUTE_OPTIONS_ISA = 24;
-    /** where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; NULL: cpu */
+    /**
+     * where it runs: cpu, gpu, gpu:N of loom_gpu_report(), or auto, the faster one; NULL: cpu. gpu:fast and
+     * gpu:N:fast give up equal bits for speed
+     */
     public static final long COMPUTE_OPTIONS_DEVICE = 32;
     /** of activations: a call that needs more is OUT_OF_MEMORY; 0: no limit */
     public static final long COMPUTE_OPTIONS_MAX_BYTES = 40;
@@ -997,7 +1001,10 @@ public final class Abi {
         ADDRESS.withName("dtype"),
         JAVA_INT.withName("lenient"),
         MemoryLayout.paddingLayout(4)).withName("file_open_options");
-    /** workers for loading, and of an encoder: threads or thread_count; NULL: one per physical core */
+    /**
+     * workers for loading, of an encoder, and of the sessions of a graph that name none: threads or thread_count; not
+     * for a network. NULL: one per physical core
+     */
     public static final long FILE_OPEN_OPTIONS_COMPUTE = 8;
     /** a JSON file of what the shapes of bare tensors do not say (docs/reference/formats.md); NULL: none */
     public static final long FILE_OPEN_OPTIONS_HINTS = 16;
@@ -1007,9 +1014,9 @@ public final class Abi {
     public static final long FILE_OPEN_OPTIONS_PROGRESS = 32;
     /** first argument of progress */
     public static final long FILE_OPEN_OPTIONS_USER = 40;
-    /** quantises the matrices of a language model or an encoder on load; NULL: as stored */
+    /** quantises the matrices of a language model or an encoder on load; not for other files. NULL: as stored */
     public static final long FILE_OPEN_OPTIONS_DTYPE = 48;
-    /** unknown keys of a network's spec are warnings, not errors */
+    /** unknown keys of a network's spec are warnings, not errors; not for other files */
     public static final long FILE_OPEN_OPTIONS_LENIENT = 56;
 
     /** Fields that are 0 mean the default. */
@@ -5123,7 +5130,7 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, ADDRESS, ADDRESS));
     }
 
-    /** As loom_network_session_watch_windows(). (layers: at least 1) */
+    /** Like loom_network_session_watch_windows(), for a trainer. (layers: at least 1) */
     public static int trainerWatchWindows(long trainer, long layers, MemorySegment window, MemorySegment user) {
         try {
             return (int) CallTrainerWatchWindows.CALL.invokeExact(trainer, layers, window, user);
@@ -5138,7 +5145,7 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
     }
 
-    /** As loom_network_session_report_to(). */
+    /** Like loom_network_session_report_to(), for a trainer. */
     public static int trainerReportTo(long trainer, MemorySegment address) {
         try {
             return (int) CallTrainerReportTo.CALL.invokeExact(trainer, address);
@@ -5183,7 +5190,7 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
     }
 
-    /** As loom_network_session_report_to(). */
+    /** Like loom_network_session_report_to(), for a step mesh. */
     public static int stepMeshReportTo(long mesh, MemorySegment address) {
         try {
             return (int) CallStepMeshReportTo.CALL.invokeExact(mesh, address);
