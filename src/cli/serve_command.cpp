@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "http/http_server.h"
 #include "server/api.h"
+#include "server/openai_error.h"
 
 namespace loom::cli {
 namespace {
@@ -49,6 +50,7 @@ Result<int> run_serve(ServerFlags& o) {
   const std::shared_ptr<server::Engine> shared(std::move(engine));
   server::Api api(shared, name);
   o.http.max_body = std::size_t{16} << 20;
+  o.http.format_error = server::path_error;
   // One for every request that may run or wait, and some that are refused or ask for the models.
   constexpr std::size_t kMostConnections = 1024, kOthers = 32;
   o.http.max_connections =

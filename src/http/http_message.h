@@ -45,9 +45,7 @@ std::optional<std::string> query_value(std::string_view query, std::string_view 
 
 // {"status": "error", "message": ..}
 HttpResponse http_error(int status, std::string_view message);
-// The error object of OpenAI's interface: {"error": {"message", "type", "param": null, "code"}}. An empty code is null.
-HttpResponse openai_error(int status, std::string_view type, std::string_view code, std::string_view message);
-// The error of a request that no handler has answered, for the path as it came. Below /v1/ it is OpenAI's error object.
-HttpResponse path_error(std::string_view path, int status, std::string_view message);
+// Makes the error of a request that no handler has answered, for the path as it came.
+using HttpErrorFormat = HttpResponse (*)(std::string_view path, int status, std::string_view message);
 
 }  // namespace loom

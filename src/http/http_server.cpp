@@ -104,7 +104,7 @@ int status_of(const error_code& error) {
 // The target as it came, empty before the first line of the header was read.
 std::string_view target_of(const Parser& parser) { return view_of(parser.get().target()); }
 
-HttpResponse refused(int status, std::string_view path) {
+HttpResponse refused(int status, std::string_view path, HttpErrorFormat format_error) {
   constexpr std::pair<int, std::string_view> kTexts[] = {
       {400, "the request is no valid HTTP/1.1"},
       {401, "a token is needed: Authorization: Bearer TOKEN"},
@@ -114,8 +114,8 @@ HttpResponse refused(int status, std::string_view path) {
       {431, "the header is too large"},
       {503, "too many bytes are waiting; try again"}};
   for (const auto& [code, text] : kTexts)
-    if (code == status) return path_error(path, code, text);
-  return path_error(path, status, "refused");
+    if (code == status) return format_error(path, code, text);
+  return format_error(path, status, "refused");
 }
 
 int refusal_of(const Parser& parser, const HttpServerOptions& options) {
@@ -129,18 +129,18 @@ int refusal_of(const Parser& parser, const HttpServerOptions& options) {
 }
 
 // Returns the handler's response. Libraries below may throw when memory runs out; the server goes on.
-HttpResponse handle(const HttpHandler& handler, Parser& parser) {
+HttpResponse handle(const HttpHandler& handler, Parser& parser, HttpErrorFormat format_error) {
   try {
     HttpRequest request;
     request.method = std::string(view_of(parser.get().method_string()));
     if (auto split = split_target(target_of(parser), request); !split)
-      return path_error(target_of(parser), 400, split.error().text());
+      return format_error(target_of(parser), 400, split.error().text());
     request.body = std::move(parser.get().body());
     request.range = std::string(view_of(parser.get()[http::field::range]));
     request.if_none_match = std::string(view_of(parser.get()[http::field::if_none_match]));
     return handler(request);
   } catch (const std::exception&) {
-    return path_error(target_of(parser), 500, "out of memory");
+    return format_error(target_of(parser), 500, "out of memory");
   }
 }
 
@@ -382,7 +382,7 @@ void Connection::on_body(const error_code& error) {
 // A worker makes the response. The connection comes back with it, so that it ends in the thread that serves.
 void Connection::dispatch() {
   asio::post(server_.workers(), [self = shared_from_this()]() mutable {
-    HttpResponse response = handle(self->server_.handler(), *self->parser_);
+    HttpResponse response = handle(self->server_.handler(), *self->parser_, self->server_.options().format_error);
     auto& io = self->server_.io();
     asio::post(io, [self = std::move(self), response = std::move(response)]() mutable {
       const bool keep = self->parser_->keep_alive() && !self->server_.is_stopping();
@@ -396,7 +396,9 @@ void Connection::fail_with(const error_code& error) {
   close();
 }
 
-void Connection::refuse(int status) { write(refused(status, target_of(*parser_)), false); }
+void Connection::refuse(int status) {
+  write(refused(status, target_of(*parser_), server_.options().format_error), false);
+}
 
 // A client has `body_timeout` to take a response; a large one has more time, in which it takes kSlowest bytes a second.
 void Connection::limit_time(std::size_t bytes) {
@@ -510,7 +512,8 @@ std::string http_answers(std::string_view bytes, const HttpServerOptions& option
     if (error == http::error::need_more || (!error && !parser.is_done())) break;  // waits for more
     const int status = error ? status_of(error) : refusal_of(parser, options);
     if (error && status == 0) break;
-    const HttpResponse response = status != 0 ? refused(status, target_of(parser)) : handle(handler, parser);
+    const HttpResponse response = status != 0 ? refused(status, target_of(parser), options.format_error)
+                                              : handle(handler, parser, options.format_error);
     if (response.later) {
       out << bytes_of(response.later->take_all(), response, 11, is_head(parser));
       break;

@@ -17,6 +17,9 @@ struct HttpServerOptions {
   std::string address = "127.0.0.1";  // one that other computers reach needs a token; IPv6 with or without brackets
   std::uint16_t port = 0;             // 0: any that is free
   std::string token{};                // empty: none is asked for
+  HttpErrorFormat format_error = [](std::string_view, int status, std::string_view message) {
+    return http_error(status, message);
+  };
   std::size_t max_body = std::size_t{64} << 20, max_header = std::size_t{16} << 10;
   std::size_t max_waiting = std::size_t{256} << 20;  // bytes of bodies, of all connections together
   std::size_t max_connections = 64;                  // more wait in the system's queue

@@ -6,6 +6,7 @@
 #include "core/json.h"
 #include "host/prompt.h"
 #include "server/chat_reply.h"
+#include "server/openai_error.h"
 
 namespace loom::server {
 namespace {
