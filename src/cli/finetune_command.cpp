@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 
 #include "cli/commands.h"
 #include "cli/train_view.h"
@@ -72,28 +71,6 @@ class FinetuneReporter {
   double smooth_ = 0, told_ = 0;
 };
 
-// Its end would write over what replay begins with.
-Result<void> check_from(const FinetuneFlags& o, const std::string& from) {
-  std::error_code none;  // what is not there is not the same
-  if (!from.empty() && std::filesystem::equivalent(from, o.out, none))
-    return fail(Code::InvalidArgument,
-                "--from {}: the new adapter would overwrite it; another folder for --output expected", from);
-  return {};
-}
-
-// Checks the options of a run before it begins; errors name the options.
-Result<void> check_run(const FinetuneFlags& o, const FinetuneSources& sources) {
-  LOOM_TRY_VOID(check_from(o, sources.from));
-  if (!sources.from.empty())
-    for (const auto& [option, path] : o.settings)
-      if (option->count() > 0 && (path == "rank" || path == "alpha" || path == "targets"))
-        return fail(Code::InvalidArgument, "{} has no effect with --from: the adapter there has its own",
-                    option->get_name());
-  if (!sources.model.empty() && !sources.text.empty()) return {};
-  return fail(Code::InvalidArgument, "MODEL and --text are expected{}",
-              o.resume ? fmt::format(": they are not in {}/run/journal.jsonl, since that file is missing", o.out) : "");
-}
-
 void print_result(const FinetuneFlags& o, const FinetuneOutcome& outcome, double seconds) {
   const FinetuneResult& result = outcome.result;
   if (o.common.json) {
@@ -109,15 +86,13 @@ void print_result(const FinetuneFlags& o, const FinetuneOutcome& outcome, double
 }
 
 Result<int> run(const FinetuneFlags& o) {
-  LOOM_TRY_VOID(check_from(o, o.sources.from));  // before a run there is touched
-  FinetuneOptions options{.out = o.out, .sources = o.sources, .config = o.config};
+  FinetuneOptions options{.out = o.out, .sources = o.sources, .config = o.config, .prefix = "--"};
   options.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
   options.sources.dtype = o.common.dtype;
   LOOM_TRY(options.config.session, session_options(o.common));
   for (const auto& [option, path] : o.settings)
     if (option->count() > 0) options.given.push_back(path);
-  options.look = [&](const FinetuneConfig&, const FinetuneSources& sources) -> Result<void> {
-    LOOM_TRY_VOID(check_run(o, sources));
+  options.look = [](const FinetuneConfig&, const FinetuneSources&) -> Result<void> {
     watch_interrupts();
     return {};
   };

@@ -38,20 +38,23 @@ bool has_line(const std::string& journal) {
 }
 
 // Its end would write over what replay begins with.
-Result<void> check_from(const std::string& from, const std::string& out) {
-  if (!from.empty() && os::is_same_file(from, out))
-    return fail(Code::InvalidArgument, "{}: the new adapter would overwrite it", from);
+Result<void> check_from(const FinetuneOptions& o, const std::string& from) {
+  if (!from.empty() && os::is_same_file(from, o.out))
+    return fail(Code::InvalidArgument, "{}from {}: the new adapter would overwrite it; write to another folder",
+                o.prefix, from);
   return {};
 }
 
 Result<void> check_settings(const FinetuneOptions& o, const FinetuneSources& sources) {
-  LOOM_TRY_VOID(check_from(sources.from, o.out));
+  LOOM_TRY_VOID(check_from(o, sources.from));
   for (const std::string& path : o.given)
     if (!sources.from.empty() && (path == "rank" || path == "alpha" || path == "targets"))
-      return fail(Code::InvalidArgument, "{} has no effect beside an adapter that learns on, which has its own", path);
-  if (sources.model.empty() || sources.text.empty())
-    return fail(Code::InvalidArgument, "a model and a text are expected");
-  return {};
+      return fail(Code::InvalidArgument, "{0}{1} has no effect with {0}from: the adapter there has its own", o.prefix,
+                  path);
+  if (!sources.model.empty() && !sources.text.empty()) return {};
+  const bool is_lost = o.start == RunStart::resume;  // else the journal would name them
+  return fail(Code::InvalidArgument, "{0}model and {0}text are expected{1}", o.prefix,
+              is_lost ? fmt::format(": they are not in {}/run/journal.jsonl, since that file is missing", o.out) : "");
 }
 
 }  // namespace
@@ -61,7 +64,7 @@ Result<FinetuneOutcome> finetune_file(const FinetuneOptions& o) {
   FinetuneRecord record;
   std::optional<FolderLock> lock;  // until the adapter is written
   record.lock = &lock, record.folder = o.out + "/run", record.start = o.start, record.cancel = o.cancel;
-  LOOM_TRY_VOID(check_from(o.sources.from, o.out));  // before a run there is touched
+  LOOM_TRY_VOID(check_from(o, o.sources.from));  // before a run there is touched
   LOOM_TRY_VOID(check_folder(o.out, o.start, kAdapterRun));
   if (is_directory(record.folder)) {  // before the model is read
     LOOM_TRY(RunFolder taken, take_folder(record.folder, o.start, kFinetuningRun));
@@ -70,8 +73,8 @@ Result<FinetuneOutcome> finetune_file(const FinetuneOptions& o) {
     if (taken.resumes || (o.start == RunStart::resume && has_line(journal)))
       LOOM_TRY_VOID(take_from_run(o, journal, outcome));
   }
-  if (o.look) LOOM_TRY_VOID(o.look(outcome.config, outcome.sources));
   LOOM_TRY_VOID(check_settings(o, outcome.sources));
+  if (o.look) LOOM_TRY_VOID(o.look(outcome.config, outcome.sources));
   LOOM_TRY(FinetuneInput input, open_finetune(outcome.sources, outcome.config));
   record.sources = outcome.sources;
   if (o.begun) o.begun(input);

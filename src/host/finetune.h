@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/json_fwd.h"
@@ -19,6 +20,7 @@ struct FinetuneOptions {
   // Members of finetune_config_json(), as "rank" or "schedule/warmup_steps", that count although a run goes on; of the
   // others it takes those that it began with.
   std::vector<std::string> given{};
+  std::string_view prefix{};  // of settings in messages: "--" on a command line
   // Called when all settings are known and before the model is read; an error ends the call.
   std::function<Result<void>(const FinetuneConfig&, const FinetuneSources&)> look{};
   std::function<void(const FinetuneInput&)> begun{};  // when all is open, before the first step

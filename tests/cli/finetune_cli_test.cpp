@@ -193,12 +193,12 @@ TEST_F(FinetuneCli, a_folder_with_a_run_is_gone_on_with_or_begun_anew_when_asked
   expect_refused({"finetune", "-o", file("a"), "--resume", "--dtype", "int8"}, 3, {"/base"});
   write_all(file("other.txt"), read_all(file("wheel.txt")).substr(7));
   expect_refused({"finetune", "-o", file("a"), "--resume", "--text", file("other.txt")}, 3, {"/text"});
-  expect_refused({"finetune", "-o", file("b"), "--resume"}, 2, {"MODEL and --text", "b/run/journal.jsonl"});
-  expect_refused({"finetune", "-o", file("b")}, 2, {"MODEL and --text"});
+  expect_refused({"finetune", "-o", file("b"), "--resume"}, 2, {"--model and --text", "b/run/journal.jsonl"});
+  expect_refused({"finetune", "-o", file("b")}, 2, {"--model and --text"});
   // Killed as it began: an empty journal holds nothing.
   std::filesystem::create_directories(file("early/run"));
   write_all(file("early/run/journal.jsonl"), "");
-  expect_refused({"finetune", "-o", file("early"), "--resume"}, 2, {"MODEL and --text"});
+  expect_refused({"finetune", "-o", file("early"), "--resume"}, 2, {"--model and --text"});
   EXPECT_EQ(json_of(args("early", {"--resume"}))["hash"], first["hash"]);
   EXPECT_EQ(journal("early"), journal("a"));
   const std::string whole = read_all(file("a/run/checkpoint.entity"));
