@@ -72,7 +72,7 @@ Result<int> run_random(const VerifyOptions& o) {
     if (verdict.passed()) {
       all.update(std::as_bytes(std::span(verdict.digest)));
       if (o.table)
-        std::printf("%u\t%s\t%s%s%s\n", o.first + i, trial.mode.c_str(), verdict.digest.c_str(),
+        std::printf("%u\t%s\t%s%s%s\n", o.first + i, std::string(name(trial.mode)).c_str(), verdict.digest.c_str(),
                     verdict.refused.empty() ? "" : "\t", verdict.refused.c_str());
       continue;
     }
@@ -85,7 +85,7 @@ Result<int> run_random(const VerifyOptions& o) {
                       {"trial", small}});
     } else {
       std::printf("FAIL  case %u of seed %llu (%s)\n%s\n", o.first + i, static_cast<unsigned long long>(o.seed),
-                  trial.mode.c_str(), verdict.difference.c_str());
+                  std::string(name(trial.mode)).c_str(), verdict.difference.c_str());
       const std::string where = device != nullptr ? " --device " + o.common.device : std::string();
       std::printf(
           "again: loom verify --random 1 --seed %llu --case %u%s%s\nor keep this as FILE for loom verify --trial "

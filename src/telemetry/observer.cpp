@@ -58,7 +58,9 @@ void ObserverHub::report(const Layer& layer, PassKind pass, const ConstView& ten
   const auto place = places_.find(&layer);
   if (place == places_.end() || tensor.data == nullptr) return;
   LayerEvent event;
-  event.mode = kind_ == PassKind::Tween ? "tween" : kind_ == PassKind::Tick ? "step" : "plain";
+  event.mode = kind_ == PassKind::Tween  ? EventMode::Tween
+               : kind_ == PassKind::Tick ? EventMode::Step
+                                         : EventMode::Plain;
   event.pass = pass;
   event.index = place->second.cell, event.cell = network_->address_of(event.index);
   event.path = place->second.path, event.layer_type = layer.kind(), event.dtype = name(layer.common.encoding.dtype);

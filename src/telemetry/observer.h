@@ -14,9 +14,14 @@
 
 namespace loom {
 
+// The kind of object that ran a pass.
+enum class EventMode : std::uint8_t { Plain, Step, Tween };
+inline constexpr std::string_view kEventModes[] = {"plain", "step", "tween"};
+constexpr std::string_view name(EventMode mode) { return kEventModes[static_cast<std::size_t>(mode)]; }
+
 // Event of one layer; views and texts are valid during the call.
 struct LayerEvent {
-  std::string_view mode;  // "plain", "step", "tween": what drives the pass
+  EventMode mode = EventMode::Plain;
   PassKind pass = PassKind::Forward;
   Address cell;                 // of the grid cell that holds the operation; of a shared one, its owner
   std::size_t index = 0;        // flat

@@ -50,7 +50,7 @@ WindowFigures AggregatingObserver::current() const {
 }
 
 Json event_json(const LayerEvent& e) {
-  return Json{{"mode", e.mode},
+  return Json{{"mode", name(e.mode)},
               {"type", name(e.pass)},
               {"z", e.cell.z},
               {"y", e.cell.y},

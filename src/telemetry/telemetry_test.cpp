@@ -56,7 +56,7 @@ class Recorder final : public Observer {
   explicit Recorder(Seen& seen, std::size_t fail_at = ~std::size_t{0}) : seen_(seen), fail_at_(fail_at) {}
   Result<void> observe(const LayerEvent& e) override {
     if (seen_.lines.size() == fail_at_) return fail(Code::IoError, "no more");
-    seen_.lines.push_back(fmt::format("{} {} {} {} {} {} {}", e.mode, name(e.pass), e.path, e.layer_type, e.dtype,
+    seen_.lines.push_back(fmt::format("{} {} {} {} {} {} {}", name(e.mode), name(e.pass), e.path, e.layer_type, e.dtype,
                                       e.step_count, e.model_id));
     seen_.paths.emplace_back(e.path);
     seen_.threads.push_back(std::this_thread::get_id());
@@ -221,7 +221,10 @@ TEST(Telemetry, console_and_windows) {  // E-40
 
 TEST(Telemetry, figures_of_a_window_by_hand) {  // E-40
   WindowFigures full;
-  AggregatingObserver o(2, [&](const WindowFigures& w) -> Result<void> { return full = w, Result<void>(); });
+  AggregatingObserver o(2, [&](const WindowFigures& w) -> Result<void> {
+    full = w;
+    return {};
+  });
   LayerEvent e;
   e.stats = {1, 2, 5, -3, 6, 8}, e.step_count = 4;
   ASSERT_TRUE(o.observe(e));
@@ -342,7 +345,7 @@ TEST(Telemetry, http_posts_and_gives_up_after_100_ms) {  // E-40
   const Local local(SOCK_STREAM);
   const auto observer = HttpObserver::create(fmt::format("http://127.0.0.1:{}/events", local.port)).value();
   LayerEvent e;
-  e.mode = "plain", e.path = "layers.0", e.layer_type = "dense", e.dtype = "float32", e.model_id = "m";
+  e.path = "layers.0", e.layer_type = "dense", e.dtype = "float32", e.model_id = "m";
   e.stats.avg = std::numeric_limits<double>::quiet_NaN();
   std::uint64_t late = 0;  // on a busy machine this thread may answer after the 100 ms
   for (;; ++late) {

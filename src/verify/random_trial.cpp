@@ -1,6 +1,7 @@
 // Drawing of trials: a network that the engine accepts, calls to run, and other ways of running that promise the same
 // bits.
 
+#include "core/nearest.h"
 #include "verify/drafting.h"
 #include "verify/language_trial.h"
 #include "verify/random_network.h"
@@ -98,7 +99,7 @@ void draft_population(Drafting& d) {
 }
 
 struct Mode {
-  const char* name;
+  TrialMode mode;
   std::size_t share;  // of a hundred
   void (*draft)(Drafting&);
   bool is_mesh, trains;
@@ -106,18 +107,18 @@ struct Mode {
 };
 
 constexpr std::array kModes = {
-    Mode{"forward", 17, draft_forward, false, false},
-    Mode{"backward", 14, draft_backward, false, true},
-    Mode{"train", 21, draft_train, false, true},
-    Mode{"tween", 13, draft_tween, false, true},
-    Mode{"mesh", 8, draft_mesh, true, true},
-    Mode{"mesh tween", 5, draft_mesh_tween, true, true},
-    Mode{"files", 5, draft_files, false, false},
-    Mode{"morph", 4, draft_morph, false, false},
-    Mode{"evolve", 3, draft_evolve, false, false},
-    Mode{"population", 3, draft_population, false, true},
-    Mode{"decoder", 4, nullptr, false, false, draft_decoder},
-    Mode{"finetune", 3, nullptr, false, false, draft_finetune},
+    Mode{TrialMode::Forward, 17, draft_forward, false, false},
+    Mode{TrialMode::Backward, 14, draft_backward, false, true},
+    Mode{TrialMode::Train, 21, draft_train, false, true},
+    Mode{TrialMode::Tween, 13, draft_tween, false, true},
+    Mode{TrialMode::Mesh, 8, draft_mesh, true, true},
+    Mode{TrialMode::MeshTween, 5, draft_mesh_tween, true, true},
+    Mode{TrialMode::Files, 5, draft_files, false, false},
+    Mode{TrialMode::Morph, 4, draft_morph, false, false},
+    Mode{TrialMode::Evolve, 3, draft_evolve, false, false},
+    Mode{TrialMode::Population, 3, draft_population, false, true},
+    Mode{TrialMode::Decoder, 4, nullptr, false, false, draft_decoder},
+    Mode{TrialMode::Finetune, 3, nullptr, false, false, draft_finetune},
 };
 static_assert([] {
   std::size_t all = 0;
@@ -136,16 +137,8 @@ const Mode& random_mode(Draw& draw) {
 
 }  // namespace
 
-std::vector<std::string> trial_modes() {
-  std::vector<std::string> names;
-  names.reserve(std::size(kModes));
-  for (const Mode& mode : kModes) names.push_back(mode.name);
-  return names;
-}
-
 bool is_of_language(const Trial& trial) {
-  return std::ranges::any_of(
-      kModes, [&](const Mode& mode) { return mode.draft_language != nullptr && trial.mode == mode.name; });
+  return trial.mode == TrialMode::Decoder || trial.mode == TrialMode::Finetune;
 }
 
 Trial random_trial(std::uint64_t seed, std::uint32_t number, std::size_t* rejected) {
@@ -154,7 +147,8 @@ Trial random_trial(std::uint64_t seed, std::uint32_t number, std::size_t* reject
     const Mode& mode = random_mode(draw);
     if (mode.draft_language != nullptr) {
       Trial trial;
-      trial.mode = mode.name, trial.data = draw.below(1u << 30);
+      trial.mode = mode.mode;
+      trial.data = draw.below(1u << 30);
       mode.draft_language(draw, trial);
       if (trial_decoder(trial)) return trial;
       if (rejected != nullptr) ++*rejected;
@@ -182,8 +176,8 @@ Trial random_trial(std::uint64_t seed, std::uint32_t number, std::size_t* reject
     trial.ids = network.ids;
     trial.data = draw.below(1u << 30);
     trial.inputs = draw.percent(70) ? "uniform" : draw.percent(50) ? "wide" : "thresholds";
-    trial.mode = mode.name;
-    if (trial.mode == "forward" && draw.percent(6)) trial.inputs = "non-finite";
+    trial.mode = mode.mode;
+    if (trial.mode == TrialMode::Forward && draw.percent(6)) trial.inputs = "non-finite";
     Drafting drafting{draw, trial, network.output};
     mode.draft(drafting);
     return trial;
@@ -191,8 +185,8 @@ Trial random_trial(std::uint64_t seed, std::uint32_t number, std::size_t* reject
 }
 
 Json trial_to_json(const Trial& t) {
-  Json json{{"mode", t.mode},     {"options", t.options},   {"input", t.input},    {"data", t.data},
-            {"inputs", t.inputs}, {"variants", t.variants}, {"network", t.network}};
+  Json json{{"mode", name(t.mode)}, {"options", t.options},   {"input", t.input},    {"data", t.data},
+            {"inputs", t.inputs},   {"variants", t.variants}, {"network", t.network}};
   if (t.ids != 0) json["ids"] = t.ids;
   return json;
 }
@@ -206,7 +200,8 @@ Result<Trial> trial_from_json(const Json& json) {
              *data = find(json, "data"), *inputs = find(json, "inputs"), *variants = find(json, "variants"),
              *network = find(json, "network"), *ids = find(json, "ids");
   if (mode == nullptr || as_string(*mode) == nullptr) return missing("mode");
-  t.mode = *as_string(*mode);
+  LOOM_TRY(const std::size_t found, find_name("trial: mode", *as_string(*mode), kTrialModes));
+  t.mode = static_cast<TrialMode>(found);
   if (options != nullptr && !options->is_object()) return missing("options");
   if (options != nullptr) t.options = *options;
   if (input == nullptr || !input->is_array()) return missing("input");

@@ -34,7 +34,7 @@ void add_type(Draw& draw, Trial& trial, std::size_t percent = 40) {
 
 // Draws a training that is saved and resumed after each of its steps.
 void add_training(Draw& draw, Trial& trial, const Shape& output, bool tween) {
-  trial.mode = tween ? "tween" : "train";
+  trial.mode = tween ? TrialMode::Tween : TrialMode::Train;
   Drafting drafting{draw, trial, output};
   draft_training(drafting, tween);
   const std::size_t steps = draw.between(2, 4);
@@ -87,7 +87,7 @@ bool draw_watched_targets(Draw& draw, Trial& trial) {
 
 // A mesh that learns by targets and goes back: by gradients, or to a tick before.
 bool draw_mesh_back(Draw& draw, Trial& trial) {
-  trial.mode = "mesh tween";
+  trial.mode = TrialMode::MeshTween;
   if (draw.percent(50)) {
     RandomNetwork network = random_network(draw, {.budget = 8000, .wide = false, .mesh = true, .last = {}});
     if (network.output.elements() > 8000) return false;
@@ -151,10 +151,12 @@ bool draw_graph(Draw& draw, Trial& trial, const RandomGraph& graph) {
   const std::size_t kind = draw.below(learns ? 4 : 2);
   Json& o = trial.options;
   if (kind == 0) {
-    trial.mode = "mesh", o["ticks"] = draw.between(1, 5);
+    trial.mode = TrialMode::Mesh;
+    o["ticks"] = draw.between(1, 5);
     trial.variants.push_back(patch("through_snapshot", true)), trial.variants.push_back(patch("beside", 2));
   } else if (kind == 1) {
-    trial.mode = "forward", o["calls"] = draw.between(1, 2);
+    trial.mode = TrialMode::Forward;
+    o["calls"] = draw.between(1, 2);
     if (trial.input[0] > 1) trial.variants.push_back(patch("part", draw.between(1, trial.input[0] - 1)));
     trial.variants.push_back(patch("part", 1));
   } else {
@@ -174,7 +176,8 @@ bool draw_loop(Draw& draw, Trial& trial) {
 
 // Forward in parts of a batch, or backward too.
 void add_calls(Draw& draw, Trial& trial) {
-  trial.mode = "call", trial.options["calls"] = draw.between(1, 2);
+  trial.mode = TrialMode::Call;
+  trial.options["calls"] = draw.between(1, 2);
   if (draw.percent(30)) trial.options["training"] = true;
   const bool training = trial.options.contains("training");
   if (draw.percent(60))
@@ -210,7 +213,8 @@ bool draw_lengths(Draw& draw, Trial& trial) {
     const std::string kind(draw.name({"mha", "lstm", "gru", "rnn", "dense", "layernorm", "rmsnorm", "swiglu"}));
     auto layer = one_of(draw, kind, shape);
     if (!layer || layer->output.rank() != 3) return false;
-    layers.push_back(std::move(layer->spec)), shape = layer->output;
+    layers.push_back(std::move(layer->spec));
+    shape = layer->output;
   }
   put_layers(draw, trial, input, std::move(layers));
   add_type(draw, trial);
@@ -248,7 +252,7 @@ bool draw_fused(Draw& draw, Trial& trial) {
   trial.network = std::move(network.spec), trial.ids = network.ids;
   trial.input.assign(network.input.extents().begin(), network.input.extents().end());
   if (draw.percent(25)) watch_a_layer(draw, trial.network);
-  trial.mode = "fused";
+  trial.mode = TrialMode::Fused;
   Json tween{{"mode", std::string(draw.name({"chain", "layerwise"}))}};
   const bool by_rules = tween["mode"] == "layerwise";
   if (by_rules && draw.percent(30)) tween["slope"] = "sign";
@@ -357,7 +361,7 @@ Trial random_rule_trial(std::uint64_t seed, std::uint32_t number, std::size_t* r
     trial.inputs = inputs < 7 ? "uniform" : inputs < 9 ? "thresholds" : "wide";
     if (combination.draw(draw, trial)) {
       const auto input = Shape::create(trial.input);
-      if (input && is_accepted(trial.network, *input, trial.mode.starts_with("mesh"))) {
+      if (input && is_accepted(trial.network, *input, is_mesh(trial.mode))) {
         trial.options["combination"] = combination.name;
         return trial;
       }

@@ -94,7 +94,7 @@ Result<Network> TrialRun::network() {
   LOOM_TRY_VOID(network.initialise());
   LOOM_TRY_VOID(stir(network));
   element_ = network.settings.activations;
-  const bool steps = trial_.mode.starts_with("mesh");
+  const bool steps = is_mesh(trial_.mode);
   if (steps) {
     LOOM_TRY(plans_.steps, StepPlan::create(network, input_));
   } else {
@@ -479,37 +479,25 @@ Result<void> TrialRun::population() {
 
 Result<TrialRecord> TrialRun::run() {
   Result<void> done;
-  if (trial_.mode == "forward")
-    done = forward();
-  else if (trial_.mode == "backward")
-    done = backward();
-  else if (trial_.mode == "train" || trial_.mode == "tween")
-    done = train();
-  else if (trial_.mode == "files")
-    done = files();
-  else if (trial_.mode == "morph")
-    done = morph();
-  else if (trial_.mode == "mesh")
-    done = mesh();
-  else if (trial_.mode == "mesh tween")
-    done = mesh_tween();
-  else if (trial_.mode == "fused")
-    done = fused();
-  else if (trial_.mode == "call")
-    done = call();
-  else if (trial_.mode == "evolve")
-    done = evolve();
-  else if (trial_.mode == "population")
-    done = population();
-  else if (trial_.mode == "decoder")
-    done = answer(run_decoder(trial_, options_, way_, record_));
-  else if (trial_.mode == "finetune")
-    done = answer(run_finetune(trial_, options_, way_, record_));
-  else
-    return fail(Code::UnknownName, "trial: mode \"{}\" is not known", printable(trial_.mode));
+  switch (trial_.mode) {
+    case TrialMode::Forward: done = forward(); break;
+    case TrialMode::Backward: done = backward(); break;
+    case TrialMode::Train:
+    case TrialMode::Tween: done = train(); break;
+    case TrialMode::Files: done = files(); break;
+    case TrialMode::Morph: done = morph(); break;
+    case TrialMode::Mesh: done = mesh(); break;
+    case TrialMode::MeshTween: done = mesh_tween(); break;
+    case TrialMode::Fused: done = fused(); break;
+    case TrialMode::Call: done = call(); break;
+    case TrialMode::Evolve: done = evolve(); break;
+    case TrialMode::Population: done = population(); break;
+    case TrialMode::Decoder: done = answer(run_decoder(trial_, options_, way_, record_)); break;
+    case TrialMode::Finetune: done = answer(run_finetune(trial_, options_, way_, record_)); break;
+  }
   // Links of a mesh and mutations may lead to an embedding what no id is.
   const bool leads_elsewhere =
-      trial_.mode.starts_with("mesh") || trial_.mode == "evolve" || trial_.mode == "population";
+      is_mesh(trial_.mode) || trial_.mode == TrialMode::Evolve || trial_.mode == TrialMode::Population;
   if (!done && done.error().code == Code::IndexOutOfRange && leads_elsewhere)
     done = answer({Code::Unsupported, done.error().text()});
   if (!done) return tl::make_unexpected(std::move(done).error());

@@ -8,6 +8,7 @@
 #include <span>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/cpu/isa.h"
@@ -19,6 +20,29 @@
 
 namespace loom {
 
+// The kind of a run. Files and messages have the names.
+enum class TrialMode : std::uint8_t {
+  Forward,
+  Backward,
+  Train,
+  Tween,
+  Mesh,
+  MeshTween,
+  Files,
+  Morph,
+  Evolve,
+  Population,
+  Decoder,
+  Finetune,
+  Fused,
+  Call
+};
+inline constexpr std::string_view kTrialModes[] = {"forward",    "backward", "train", "tween",  "mesh",
+                                                   "mesh tween", "files",    "morph", "evolve", "population",
+                                                   "decoder",    "finetune", "fused", "call"};
+constexpr std::string_view name(TrialMode mode) { return kTrialModes[static_cast<std::size_t>(mode)]; }
+constexpr bool is_mesh(TrialMode mode) { return mode == TrialMode::Mesh || mode == TrialMode::MeshTween; }
+
 // A whole case: nothing else is needed to run it, so that a failing one can be kept as a file.
 struct Trial {
   Json network;                    // a spec; the config.json of a language model
@@ -26,13 +50,12 @@ struct Trial {
   std::size_t ids = 0;             // above 0: the input is integers below this
   std::uint64_t data = 0;          // seed of inputs, targets and what is added to biases
   std::string inputs = "uniform";  // or "wide", "thresholds", "non-finite"
-  std::string mode;                // what is run: trial_modes()
-  Json options = Json::object();   // of the mode
+  TrialMode mode = TrialMode::Forward;
+  Json options = Json::object();  // of the mode
   // Patches of the options (JSON merge patches) that promise the same bits.
   std::vector<Json> variants;
 };
 
-std::vector<std::string> trial_modes();
 // Returns whether `network` is a language model's configuration in place of a spec.
 bool is_of_language(const Trial& trial);
 

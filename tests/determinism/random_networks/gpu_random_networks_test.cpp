@@ -27,7 +27,7 @@ bool is_rule(const std::string& refused) {
 }
 
 void expect_the_bits_of_the_cpu(const Trial& trial, std::uint32_t turn, Device& device,
-                                std::map<std::string, std::size_t>& whole) {
+                                std::map<TrialMode, std::size_t>& whole) {
   const TrialVerdict verdict = check_trial(trial, device_ways(trial, turn, device));
   EXPECT_TRUE(verdict.passed()) << verdict.difference;
   EXPECT_TRUE(verdict.refused.empty() || is_rule(verdict.refused)) << verdict.refused;
@@ -39,7 +39,7 @@ TEST(GpuRandomNetworks, every_mode_has_the_bits_of_the_cpu) {
   Device* const device = device_from_name("gpu").value();  // threads of a population take turns on this one
   const std::uint64_t seed = test::asked_for("LOOM_TRIALS_SEED", kCardSeed);
   const auto cases = static_cast<std::uint32_t>(test::asked_for("LOOM_GPU_TRIALS", kCardCases));
-  std::map<std::string, std::size_t> whole;  // cases by mode, of which all ran on the card
+  std::map<TrialMode, std::size_t> whole;  // cases by mode, of which all ran on the card
   for (std::uint32_t k = 0; k < cases; ++k) {
     SCOPED_TRACE(fmt::format("loom verify --random 1 --seed {} --case {} --device gpu", seed, k));
     expect_the_bits_of_the_cpu(random_trial(seed, k), k, *device, whole);
@@ -49,8 +49,9 @@ TEST(GpuRandomNetworks, every_mode_has_the_bits_of_the_cpu) {
   for (const auto& [mode, count] : whole) all += count;
   EXPECT_GE(2 * all, cases);
   if (cases < kCardCases || seed != kCardSeed) return;
-  for (const char* const mode : {"forward", "backward", "train", "tween", "mesh", "mesh tween"})
-    EXPECT_GT(whole[mode], 0u) << mode;
+  for (const TrialMode mode : {TrialMode::Forward, TrialMode::Backward, TrialMode::Train, TrialMode::Tween,
+                               TrialMode::Mesh, TrialMode::MeshTween})
+    EXPECT_GT(whole[mode], 0u) << name(mode);
 }
 
 TEST(GpuRandomNetworks, CombinationsHaveTheBitsOfTheCpu) {
@@ -58,22 +59,23 @@ TEST(GpuRandomNetworks, CombinationsHaveTheBitsOfTheCpu) {
   Device* const device = device_from_name("gpu").value();  // threads of a population take turns on this one
   const std::uint64_t seed = test::asked_for("LOOM_TRIALS_SEED", kCardSeed);
   const auto cases = static_cast<std::uint32_t>(test::asked_for("LOOM_GPU_TRIALS", kCardCases));
-  std::map<std::string, std::size_t> whole;  // cases by mode, of which all ran on the card
+  std::map<TrialMode, std::size_t> whole;  // cases by mode, of which all ran on the card
   for (std::uint32_t k = 0; k < cases; ++k) {
     SCOPED_TRACE(fmt::format("loom verify --random 1 --seed {} --case {} --combinations --device gpu", seed, k));
     expect_the_bits_of_the_cpu(random_rule_trial(seed, k), k, *device, whole);
   }
   EXPECT_EQ(test::refused_kernels(*device->gpu()), "");
   if (cases < kCardCases || seed != kCardSeed) return;
-  for (const char* const mode : {"forward", "train", "tween", "mesh", "mesh tween", "fused", "call"})
-    EXPECT_GT(whole[mode], 0u) << mode;
+  for (const TrialMode mode : {TrialMode::Forward, TrialMode::Train, TrialMode::Tween, TrialMode::Mesh,
+                               TrialMode::MeshTween, TrialMode::Fused, TrialMode::Call})
+    EXPECT_GT(whole[mode], 0u) << name(mode);
 }
 
 // Failing cases of the past, on this computer or on a card.
 TEST(GpuRandomNetworks, kept_cases_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(unused);
   Device* const device = device_from_name("gpu").value();  // threads of a population take turns on this one
-  std::map<std::string, std::size_t> whole;
+  std::map<TrialMode, std::size_t> whole;
   test::each_kept_trial([&](const Trial& trial) {
     for (const std::uint32_t turn : {0u, 1u, 2u}) expect_the_bits_of_the_cpu(trial, turn, *device, whole);
   });
@@ -84,7 +86,8 @@ TEST(GpuRandomNetworks, a_difference_and_a_refusal_are_told_apart) {
   LOOM_NEEDS_GPU_DEVICE(unused);
   Device* const device = device_from_name("gpu").value();  // threads of a population take turns on this one
   Trial trial;
-  trial.mode = "forward", trial.input = {3, 5}, trial.options["calls"] = 1;
+  trial.mode = TrialMode::Forward;
+  trial.input = {3, 5}, trial.options["calls"] = 1;
   trial.network = parse_json(R"({"layers":[{"type":"dense","input_height":5,"output_height":4}]})").value();
   const TrialVerdict same = check_trial(trial, device_ways(trial, 0, *device));
   EXPECT_TRUE(same.passed()) << same.difference;

@@ -68,7 +68,8 @@ std::optional<Drawn> network_of(const Recipe& recipe, std::size_t form) {
 }
 
 struct Driver {
-  std::string name, mode;
+  std::string name;
+  TrialMode mode = TrialMode::Train;
   Json options;
   std::vector<Json> variants;
 };
@@ -78,21 +79,21 @@ std::vector<Driver> drivers() {
   std::vector<Driver> all;
   for (const char* optimizer : {"sgd", "adam"})
     all.push_back({optimizer,
-                   "train",
+                   TrialMode::Train,
                    Json{{"steps", 3}, {"config", {{"loss", loss}, {"optimizer", optimizer}, {"learning_rate", 0.05}}}},
                    {resumed}});
   for (const char* mode : {"chain", "layerwise", "mirror", "dtp"})
     all.push_back({std::string("tween ") + mode,
-                   "tween",
+                   TrialMode::Tween,
                    Json{{"steps", 3}, {"config", {{"loss", loss}, {"tween", {{"mode", mode}}}}}},
                    {resumed}});
-  all.push_back({"mesh", "mesh", Json{{"ticks", 5}, {"backward", 3}}, {Json{{"through_snapshot", true}}}});
+  all.push_back({"mesh", TrialMode::Mesh, Json{{"ticks", 5}, {"backward", 3}}, {Json{{"through_snapshot", true}}}});
   for (const char* mode : {"chain", "layerwise"})
     all.push_back({std::string("mesh tween ") + mode,
-                   "mesh tween",
+                   TrialMode::MeshTween,
                    Json{{"ticks", 4}, {"steps", 2}, {"backward", 2}, {"tween", {{"mode", mode}}}},
                    {}});
-  all.push_back({"evolve", "evolve", Json{{"mutations", 2}, {"splice", "blend"}, {"rates", 0.4}}, {}});
+  all.push_back({"evolve", TrialMode::Evolve, Json{{"mutations", 2}, {"splice", "blend"}, {"rates", 0.4}}, {}});
   return all;
 }
 
@@ -123,7 +124,7 @@ TEST(KindsByDrivers, EveryWayGivesTheSameBits) {
           if (!trial.options.contains("config")) {
             auto read = network_from_json(trial.network);  // some types refuse some scales
             if (!read || !read->network.initialise()) continue;
-            const bool ticks = driver.mode.starts_with("mesh");
+            const bool ticks = is_mesh(driver.mode);
             if (ticks && !StepPlan::create(read->network, drawn->input)) continue;
           }
           const TrialVerdict verdict = check_trial(trial, trial_ways(trial, turn));

@@ -77,7 +77,7 @@ std::set<std::string> drawn_by(const Trial& trial) {
   std::set<std::string> drawn;
   const std::string name = trial.options["combination"];
   drawn.insert(name);
-  drawn.insert(name + ", mode " + trial.mode);
+  drawn.insert(fmt::format("{}, mode {}", name, loom::name(trial.mode)));
   if (const Json* type = find(trial.options, "type")) drawn.insert("type " + type->get<std::string>());
   for (const char* key : {"mask", "lengths", "external", "backward", "backward_each_step", "rewinds", "history"})
     if (trial.options.contains(key)) drawn.insert(name + ", " + key);
