@@ -113,7 +113,7 @@ def wrong_models(page):
     wrong = set(re.findall(r"\b[A-Z]+\d\w*\b", page["Weights in GGUF"])) - {name.upper() for name in stored}
     yield from (f"{MODELS}, \"Weights in GGUF\": {word} is no type of the code" for word in sorted(wrong))
     yield from missing("Weights in safetensors", sorted({tensor.split("_")[0] for name, _, _, tensor in types if tensor[:1] in ("F", "B")}))
-    families = re.findall(r'^    \{"(\w+)", "\w+ForCausalLM"', body("src/lm/config_json.cpp", r"kFamilies\[\] = \{", r"\n\};"), re.MULTILINE)
+    families = re.findall(r'^    \{\.type = "(\w+)",', body("src/lm/config_json.cpp", r"kFamilies\[\] = \{", r"\n\};"), re.MULTILINE)
     yield from missing("Language models", families, str.lower)
     targets = {"scalar": "scalar", "sse4": "SSE4", "avx2": "AVX2", "avx512": "512", "neon": "NEON", "wasm128": "wasm32"}
     listed = re.findall(r"^LOOM_SIMD_TARGET\((\w+)", read("src/simd/targets.inc"), re.MULTILINE)

@@ -333,7 +333,7 @@ Result<int> run(const ChatFlags& o, bool one_message, bool length_was_asked_for)
 
 Run chat_command(CLI::App& app) {
   auto o = std::make_shared<ChatFlags>();
-  o->generation.max_tokens = 1024;
+  o->generation.max_tokens = DefaultLength::kMessage;
   add_path(app, "-m,--model,MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "Answer this one message and leave");
   o->prompting.add(app);

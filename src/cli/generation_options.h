@@ -1,5 +1,5 @@
 #pragma once
-// The flags of sampling and stopping, shared by chat, generate and the server to come.
+// The flags of sampling and stopping, shared by chat and generate.
 
 #include "cli/common.h"
 #include "core/file.h"
@@ -8,13 +8,8 @@
 namespace loom::cli {
 
 struct GenerationFlags {
-  std::size_t max_tokens = 256;
-  float temperature = 0;
-  int top_k = 0;
-  float top_p = 1, min_p = 0, typical_p = 1;
-  float repetition_penalty = 1, frequency_penalty = 0, presence_penalty = 0;
-  int repeat_last_n = 64;
-  std::uint64_t seed = 0;
+  std::size_t max_tokens = DefaultLength::kText;
+  SamplingOptions sampling;
   std::vector<std::string> stop, logit_bias, choices;
   std::string schema, grammar, regex;
   std::size_t logprobs = 0;
@@ -26,26 +21,27 @@ struct GenerationFlags {
     app.add_option("-n,--max-tokens", max_tokens, "Tokens to generate at most")
         ->capture_default_str()
         ->check(whole_number());
-    app.add_option("--temp,--temperature", temperature, "0 picks the best token; higher is more varied")
+    app.add_option("--temp,--temperature", sampling.temperature, "0 picks the best token; higher is more varied")
         ->capture_default_str();
-    app.add_option("--top-k", top_k, "Draw from the k best tokens (0: off)")->capture_default_str();
-    app.add_option("--top-p", top_p, "Draw from the best tokens that hold this share of the probability")
+    app.add_option("--top-k", sampling.top_k, "Draw from the k best tokens (0: off)")->capture_default_str();
+    app.add_option("--top-p", sampling.top_p, "Draw from the best tokens that hold this share of the probability")
         ->capture_default_str();
-    app.add_option("--min-p", min_p, "Drop tokens below this share of the best one's probability")
+    app.add_option("--min-p", sampling.min_p, "Drop tokens below this share of the best one's probability")
         ->capture_default_str();
-    app.add_option("--typical-p", typical_p, "Locally typical sampling")->capture_default_str();
-    app.add_option("--repetition-penalty", repetition_penalty, "Divide the scores of recent tokens (--repeat-last-n)")
+    app.add_option("--typical-p", sampling.typical_p, "Locally typical sampling")->capture_default_str();
+    app.add_option("--repetition-penalty", sampling.repetition_penalty,
+                   "Divide the scores of recent tokens (--repeat-last-n)")
         ->capture_default_str();
-    app.add_option("--frequency-penalty", frequency_penalty, "Lower scores per recent occurrence")
+    app.add_option("--frequency-penalty", sampling.frequency_penalty, "Lower scores per recent occurrence")
         ->capture_default_str();
-    app.add_option("--presence-penalty", presence_penalty, "Lower scores of tokens that occurred")
+    app.add_option("--presence-penalty", sampling.presence_penalty, "Lower scores of tokens that occurred")
         ->capture_default_str();
-    app.add_option("--repeat-last-n", repeat_last_n,
+    app.add_option("--repeat-last-n", sampling.repetition_window,
                    "Tokens that the three penalties look back on, the prompt included (0: none, -1: all)")
         ->capture_default_str()
         ->check(CLI::Range(-1, 1 << 30));
     app.add_option("--logit-bias", logit_bias, "ID:BIAS, added to a token's score; also ID,ID:BIAS; may be repeated");
-    app.add_option("--seed", seed, "Same seed, same text, on every machine")
+    app.add_option("--seed", sampling.seed, "Same seed, same text, on every machine")
         ->capture_default_str()
         ->check(whole_number());
     app.add_option("--stop", stop, "End before this text; may be repeated");
@@ -64,12 +60,12 @@ struct GenerationFlags {
   // InvalidArgument for what only penalties look at, without one, and for what only draws look at, when nothing is
   // drawn.
   Result<void> check_effects(const CLI::App& app) const {
-    if (repetition_penalty == 1 && frequency_penalty == 0 && presence_penalty == 0 &&
+    if (sampling.repetition_penalty == 1 && sampling.frequency_penalty == 0 && sampling.presence_penalty == 0 &&
         app.get_option("--repeat-last-n")->count() > 0)
       return fail(
           Code::InvalidArgument,
           "--repeat-last-n has no effect without --repetition-penalty, --frequency-penalty or --presence-penalty");
-    if (temperature != 0) return {};
+    if (sampling.temperature != 0) return {};
     for (const char* name : {"--top-k", "--top-p", "--min-p", "--typical-p", "--seed"})
       if (app.get_option(name)->count() > 0)
         return fail(Code::InvalidArgument,
@@ -80,16 +76,7 @@ struct GenerationFlags {
   Result<GenerationOptions> to_options() const {
     GenerationOptions o;
     o.max_tokens = max_tokens;
-    o.sampling.temperature = temperature;
-    o.sampling.top_k = top_k;
-    o.sampling.top_p = top_p;
-    o.sampling.min_p = min_p;
-    o.sampling.typical_p = typical_p;
-    o.sampling.repetition_penalty = repetition_penalty;
-    o.sampling.frequency_penalty = frequency_penalty;
-    o.sampling.presence_penalty = presence_penalty;
-    o.sampling.repetition_window = repeat_last_n;
-    o.sampling.seed = seed;
+    o.sampling = sampling;
     for (const std::string& text : stop)
       if (text.empty())
         return fail(Code::InvalidArgument, "--stop: an empty text, expected the text before which the answer ends");

@@ -191,7 +191,7 @@ Result<int> run_perplexity(const PerplexityFlags& o) {
 
 Run logits_command(CLI::App& app) {
   auto o = std::make_shared<LogitsOptions>();
-  add_path(app, "-m,--model,MODEL", o->model, "GGUF file or Hugging Face folder")->required();
+  add_path(app, "-m,--model,MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   auto* prompt = app.add_option("-p,--prompt", o->prompt, "Text, taken as it is unless --chat is given");
   auto* const ids = app.add_option("--ids", o->ids, "Token ids instead: 1,2,3")->excludes(prompt);
   auto* const chat = app.add_flag("--chat", o->chat, "Apply the model's chat template to the text");
@@ -210,7 +210,8 @@ Run logits_command(CLI::App& app) {
 
 Run tokenize_command(CLI::App& app) {
   auto o = std::make_shared<TokenizeOptions>();
-  add_path(app, "-m,--model,FILE", o->model, "GGUF file, tokenizer.json or a folder that holds one")->required();
+  add_path(app, "-m,--model,FILE", o->model, "GGUF file, .entity, tokenizer.json or a folder that holds one")
+      ->required();
   auto* text = app.add_option("--text", o->text, "The text");
   add_path(app, "--file", o->file, "Read it from a file; - for standard input")->excludes(text);
   app.add_flag("--no-special", o->no_special, "Add no special tokens around the text");
@@ -227,7 +228,8 @@ Run tokenize_command(CLI::App& app) {
 
 Run detokenize_command(CLI::App& app) {
   auto o = std::make_shared<TokenizeOptions>();
-  add_path(app, "-m,--model,FILE", o->model, "GGUF file, tokenizer.json or a folder that holds one")->required();
+  add_path(app, "-m,--model,FILE", o->model, "GGUF file, .entity, tokenizer.json or a folder that holds one")
+      ->required();
   auto* ids = app.add_option("--ids", o->ids, "Token ids: 1,2,3");
   add_path(app, "--file", o->file, "Read them from a file; - for standard input")->excludes(ids);
   app.add_flag("--skip-special", o->skip_special, "Leave special tokens out");
@@ -238,7 +240,7 @@ Run detokenize_command(CLI::App& app) {
 
 Run perplexity_command(CLI::App& app) {
   auto o = std::make_shared<PerplexityFlags>();
-  add_path(app, "-m,--model,MODEL", o->model, "GGUF file or Hugging Face folder")->required();
+  add_path(app, "-m,--model,MODEL", o->model, "GGUF file, Hugging Face folder or .entity")->required();
   add_path(app, "FILE", o->file, "Text file")->required();
   app.add_option("--window", o->window, "Tokens per window")->capture_default_str()->check(CLI::Range(2, 1 << 20));
   app.add_option("--max-windows", o->max_windows, "Stop after so many windows (0: the whole text)")

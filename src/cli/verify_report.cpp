@@ -24,7 +24,7 @@ Result<std::string> readme_answer(const CommonOptions& options, const std::strin
   request.context_tokens = session->context_tokens();
   LOOM_TRY(const Prompt prompt, make_prompt(model, std::move(request), &interrupt_flag()));
   GenerationOptions generation;
-  generation.max_tokens = 256;  // the default of `loom generate`
+  generation.max_tokens = DefaultLength::kText;
   LOOM_TRY(const Generation written, answer(*session, model, prompt.ids, generation, options, false));
   return to_hex(written.hash);
 }

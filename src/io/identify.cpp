@@ -40,7 +40,7 @@ bool first_file_is_array(std::string_view text) {
 
 FileKind kind_of_content(std::span<const std::byte> bytes, std::string_view name) {
   const std::string_view text = as_text(bytes);
-  if (text.starts_with("GGUF")) return FileKind::Gguf;
+  if (looks_like_gguf(bytes)) return FileKind::Gguf;
   if (text.starts_with("ENTITY")) return kind_of_entity(bytes);
   if (text.starts_with(kNpyMagic)) return FileKind::Npy;
   if (text.starts_with("PK\x03\x04") || text.starts_with("PK\x05\x06"))
@@ -96,6 +96,8 @@ std::string_view describe(FileKind kind) {
   static_assert(std::size(kTexts) == static_cast<std::size_t>(FileKind::Unknown) + 1);
   return kTexts[static_cast<std::size_t>(kind)];
 }
+
+bool looks_like_gguf(std::span<const std::byte> bytes) { return as_text(bytes).starts_with("GGUF"); }
 
 bool looks_like_onnx(std::span<const std::byte> bytes) {
   if (bytes.size() < 3 || bytes[0] != std::byte{0x08} || bytes[1] > std::byte{0x3f}) return false;

@@ -21,7 +21,7 @@ enum class FileKind : std::uint8_t {
   Npz,
   Npy,
   Onnx,
-  NetworkEntity,      // .entity files go by their sections
+  NetworkEntity,      // .entity files, up to Loom08Entity, go by their sections
   ModelEntity,        // a language model
   GraphEntity,        // an ONNX graph
   Checkpoint,         // of a training, with its network
@@ -37,6 +37,10 @@ enum class FileKind : std::uint8_t {
 // Returns "a GGUF file" and the like, for messages.
 std::string_view describe(FileKind kind);
 
+// Returns whether it is an .entity file of any content.
+constexpr bool is_entity(FileKind kind) { return kind >= FileKind::NetworkEntity && kind <= FileKind::Loom08Entity; }
+
+bool looks_like_gguf(std::span<const std::byte> bytes);
 // Returns whether bytes begin as an ONNX file does: with its version, and a field that may follow.
 bool looks_like_onnx(std::span<const std::byte> bytes);
 // Returns the kind of a file with these bytes and this name. CorruptData for an empty file.

@@ -18,20 +18,40 @@ constexpr const char* kSupported = "llama, mistral, qwen2, qwen3, bitnet";
 // Defaults of transformers' configuration classes for keys that a config.json leaves out.
 struct Family {
   std::string_view type, model_class;
-  std::int64_t num_key_value_heads;  // 0: as many as heads
-  std::int64_t sliding_window;       // -1: the family has none
+  std::int64_t num_key_value_heads = 0;  // 0: as many as heads
+  std::int64_t sliding_window = -1;      // -1: the family has none
   // use_sliding_window, max_window_layers and layer_types choose; otherwise every layer slides
-  bool slides_by_layer;
-  double rms_norm_eps, rope_theta;
-  std::int64_t bos_token_id, eos_token_id;  // -1: none
-  const char* hidden_act;
+  bool slides_by_layer = false;
+  double rms_norm_eps = 1e-6, rope_theta = 10000;
+  std::int64_t bos_token_id = -1, eos_token_id = -1;  // -1: none
+  const char* hidden_act = "silu";
 };
 constexpr Family kFamilies[] = {
-    {"llama", "LlamaForCausalLM", 0, -1, false, 1e-6, 10000, 1, 2, "silu"},
-    {"mistral", "MistralForCausalLM", 8, 4096, false, 1e-6, 10000, 1, 2, "silu"},
-    {"qwen2", "Qwen2ForCausalLM", 32, 4096, true, 1e-6, 10000, -1, -1, "silu"},
-    {"qwen3", "Qwen3ForCausalLM", 32, 4096, true, 1e-6, 10000, -1, -1, "silu"},
-    {"bitnet", "BitNetForCausalLM", 5, -1, false, 1e-5, 500000, 128000, 128001, "relu2"},
+    {.type = "llama", .model_class = "LlamaForCausalLM", .bos_token_id = 1, .eos_token_id = 2},
+    {.type = "mistral",
+     .model_class = "MistralForCausalLM",
+     .num_key_value_heads = 8,
+     .sliding_window = 4096,
+     .bos_token_id = 1,
+     .eos_token_id = 2},
+    {.type = "qwen2",
+     .model_class = "Qwen2ForCausalLM",
+     .num_key_value_heads = 32,
+     .sliding_window = 4096,
+     .slides_by_layer = true},
+    {.type = "qwen3",
+     .model_class = "Qwen3ForCausalLM",
+     .num_key_value_heads = 32,
+     .sliding_window = 4096,
+     .slides_by_layer = true},
+    {.type = "bitnet",
+     .model_class = "BitNetForCausalLM",
+     .num_key_value_heads = 5,
+     .rms_norm_eps = 1e-5,
+     .rope_theta = 500000,
+     .bos_token_id = 128000,
+     .eos_token_id = 128001,
+     .hidden_act = "relu2"},
 };
 
 // Honoured below.
@@ -250,15 +270,17 @@ Result<void> read_rope(const Json& rope, const char* key_of_it, ModelConfig& c) 
   LOOM_TRY_VOID(in.text("rope_type", type));
   RopeScaling& s = c.rope_scaling;
   std::vector<std::string_view> used = {"type", "rope_type", "rope_theta", "partial_rotary_factor"};
-  if (type == "linear")
-    s.type = RopeScalingType::Linear, used.insert(used.end(), {"factor"});
-  else if (type == "llama3")
-    s.type = RopeScalingType::Llama3,
+  if (type == "linear") {
+    s.type = RopeScalingType::Linear;
+    used.insert(used.end(), {"factor"});
+  } else if (type == "llama3") {
+    s.type = RopeScalingType::Llama3;
     used.insert(used.end(), {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"});
-  else if (type == "yarn")
-    s.type = RopeScalingType::Yarn, used.insert(used.end(), {"factor", "original_max_position_embeddings", "beta_fast",
-                                                             "beta_slow", "attention_factor"});
-  else if (type != "default")
+  } else if (type == "yarn") {
+    s.type = RopeScalingType::Yarn;
+    used.insert(used.end(),
+                {"factor", "original_max_position_embeddings", "beta_fast", "beta_slow", "attention_factor"});
+  } else if (type != "default")
     return fail_at(place, Code::Unsupported, "type \"{}\" is not supported; linear, llama3 and yarn are",
                    printable(type));
   for (const auto& [key, value] : *rope.get_ptr<const Json::object_t*>())
@@ -343,7 +365,10 @@ Result<void> read_window(const Json& config, const Fields& in, const Family& fam
     }
   }
   const bool any = std::find(c.layer_slides.begin(), c.layer_slides.end(), 1) != c.layer_slides.end();
-  if (c.sliding_window == 0 || !any) c.sliding_window = 0, c.layer_slides.clear();
+  if (c.sliding_window == 0 || !any) {
+    c.sliding_window = 0;
+    c.layer_slides.clear();
+  }
   return {};
 }
 

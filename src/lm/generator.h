@@ -19,8 +19,17 @@
 
 namespace loom {
 
+// Most tokens of an answer where nobody gives a number. Every answer ends with the context at the latest.
+struct DefaultLength {
+  static constexpr std::size_t kCall = 128;                    // of the C ABI, the bindings and pages
+  static constexpr std::size_t kText = 256;                    // loom generate
+  static constexpr std::size_t kMessage = 1024;                // loom chat
+  static constexpr std::size_t kCompletion = 16;               // /v1/completions, as OpenAI has it
+  static constexpr std::size_t kWhole = std::size_t{1} << 24;  // /v1/chat/completions: up to the context's end
+};
+
 struct GenerationOptions {
-  std::size_t max_tokens = 128;
+  std::size_t max_tokens = DefaultLength::kCall;
   std::size_t min_tokens = 0;  // end-of-sequence tokens are banned before
   SamplingOptions sampling;
   // the text ends before the first of them; of one that is never completed the beginning is text

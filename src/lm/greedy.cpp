@@ -13,14 +13,14 @@ namespace loom {
 
 // Nobody reads these caches any more.
 Session::~Session() {
-  course_.end = 0;
-  drop_course();
+  greedy_.end = 0;
+  drop_greedy_run();
 }
 
 Result<std::int32_t> Session::feed_greedy(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel) {
   LOOM_TRY_VOID(check(std::span(&feed, 1)));
   const Feed plain{feed.sequence, feed.ids};
-  return outliving([&]() -> Result<std::int32_t> {
+  return with_host_fallback([&]() -> Result<std::int32_t> {
     if (device_ != nullptr && device_->records()) return feed_card(plain, greedy, cancel);
     LOOM_TRY(const ConstTensor logits, feed_once(std::span(&plain, 1), cancel));
     row_of_ = RowOf{plain.sequence, revisions_[plain.sequence]};
@@ -36,9 +36,9 @@ std::int32_t Session::choose_on_host(std::span<const float> logits, std::span<co
   return id;
 }
 
-bool Session::goes_on(const Feed& feed, const Greedy& greedy) const {
-  return course_.is_kept && course_.sequence == feed.sequence && feed.ids.size() == 1 && feed.ids[0] == course_.next &&
-         course_.revision == revisions_[feed.sequence] && std::ranges::equal(course_.banned, greedy.banned);
+bool Session::continues_greedy_run(const Feed& feed, const Greedy& greedy) const {
+  return greedy_.is_kept && greedy_.sequence == feed.sequence && feed.ids.size() == 1 && feed.ids[0] == greedy_.next &&
+         greedy_.revision == revisions_[feed.sequence] && std::ranges::equal(greedy_.banned, greedy.banned);
 }
 
 Result<std::int32_t> Session::feed_card(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel) {
@@ -47,33 +47,34 @@ Result<std::int32_t> Session::feed_card(const Feed& feed, const Greedy& greedy, 
   const DeviceTurn turn(device_);
   row_of_.reset();
   Result<void> begun;
-  const bool goes = goes_on(feed, greedy);
+  const bool goes = continues_greedy_run(feed, greedy);
   if (goes) begun = run_ahead(greedy.ahead);
   // The first choice does not wait for others to be recorded.
-  if (begun && (!goes || course_.choices.empty())) begun = begin_course(feed, greedy, cancel);
+  if (begun && (!goes || greedy_.choices.empty())) begun = begin_greedy_run(feed, greedy, cancel);
   const Result<std::int32_t> id = begun ? next_choice() : tl::make_unexpected(std::move(begun).error());
   std::vector<std::int32_t>& tokens = tokens_[feed.sequence];
   if (!id) {
-    drop_course();
+    drop_greedy_run();
     states_.rewind(feed.sequence, tokens.size());
     return id;
   }
   tokens.insert(tokens.end(), feed.ids.begin(), feed.ids.end());
-  course_.next = *id, course_.revision = ++revisions_[feed.sequence], course_.is_kept = true;
+  greedy_.next = *id, greedy_.revision = ++revisions_[feed.sequence], greedy_.is_kept = true;
   return id;
 }
 
-Result<void> Session::begin_course(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel) {
-  drop_course();
+Result<void> Session::begin_greedy_run(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel) {
+  drop_greedy_run();
   forget_ahead(feed.sequence);
   LOOM_TRY_VOID(refill(feed.sequence, cancel));
-  if (course_.logits.data() == nullptr) {
-    LOOM_TRY(course_.ids, Memory::create(device_, Course::kRows * sizeof(std::int32_t)));
-    LOOM_TRY(const std::size_t bytes, checked_product({Course::kRows, vocab(), sizeof(float)}));
-    LOOM_TRY(course_.logits, Memory::create(device_, bytes));
+  if (greedy_.logits.data() == nullptr) {
+    LOOM_TRY(greedy_.ids, Memory::create(device_, GreedyRun::kRows * sizeof(std::int32_t)));
+    LOOM_TRY(const std::size_t bytes, checked_product({GreedyRun::kRows, vocab(), sizeof(float)}));
+    LOOM_TRY(greedy_.logits, Memory::create(device_, bytes));
   }
-  course_.sequence = feed.sequence, course_.banned.assign(greedy.banned.begin(), greedy.banned.end());
-  course_.passes = 0, course_.is_stopped = false;
+  greedy_.sequence = feed.sequence;
+  greedy_.banned.assign(greedy.banned.begin(), greedy.banned.end());
+  greedy_.passes = 0, greedy_.is_stopped = false;
   LOOM_TRY_VOID(read_beginnings(std::span(&feed, 1), chunk_rows_, cancel));
   lay_out(std::span(&feed, 1), chunk_rows_);
   return begin_choice({runs_, ids_, want_}, cancel);
@@ -81,19 +82,19 @@ Result<void> Session::begin_course(const Feed& feed, const Greedy& greedy, const
 
 // A pass whose row in `want` chooses, and the reading of its choice.
 Result<void> Session::begin_choice(Rows rows, const std::atomic<bool>* cancel) {
-  const std::size_t row = course_.passes % Course::kRows;
-  rows.kept_logits = {course_.logits.data() + row * vocab() * sizeof(float), 1, vocab()};
-  rows.choice = {reinterpret_cast<std::int32_t*>(course_.ids.data()) + row, 1};
-  LOOM_TRY_VOID(sweep(rows, nullptr, cancel));
+  const std::size_t row = greedy_.passes % GreedyRun::kRows;
+  rows.kept_logits = {greedy_.logits.data() + row * vocab() * sizeof(float), 1, vocab()};
+  rows.choice = {reinterpret_cast<std::int32_t*>(greedy_.ids.data()) + row, 1};
+  LOOM_TRY_VOID(run_rows(rows, nullptr, cancel));
   Device& card = *device_;
-  LOOM_TRY(const ReadTicket ticket, card.begin_read(course_.ids.data() + row * sizeof(std::int32_t), 4));
+  LOOM_TRY(const ReadTicket ticket, card.begin_read(greedy_.ids.data() + row * sizeof(std::int32_t), 4));
   if (auto checked = card.check(); !checked) {  // what was wrong with the last kernels
     std::int32_t unread = 0;
     (void)card.finish_read(ticket, std::as_writable_bytes(std::span(&unread, 1)));
     return checked;
   }
-  course_.choices.push_back(ticket);
-  course_.end = rows.runs[0].position + rows.runs[0].count, ++course_.passes;
+  greedy_.choices.push_back(ticket);
+  greedy_.end = rows.runs[0].position + rows.runs[0].count, ++greedy_.passes;
   return {};
 }
 
@@ -104,7 +105,7 @@ void Session::keep_choice(const Exec& exec, ConstTensor logits, const Rows& rows
     return choose(exec, any, {}, {any.as<std::int32_t>(), 1});
   }
   copy(exec, logits, rows.kept_logits);
-  choose(exec, logits, course_.banned, rows.choice);
+  choose(exec, logits, greedy_.banned, rows.choice);
 }
 
 // As many passes more as may be under way. None makes a sliding window move on that the tokens so far have not: a
@@ -112,38 +113,38 @@ void Session::keep_choice(const Exec& exec, ConstTensor logits, const Rows& rows
 Result<void> Session::run_ahead(std::size_t passes) {
   const std::size_t most = 1 + std::min(passes, kMostAhead);
   const SubmitOnRead scope(*device_);
-  while (!course_.is_stopped && course_.choices.size() < most && course_.end < context_tokens_ &&
-         states_.keeps_all(course_.sequence, course_.end + 1)) {
-    const SequenceRows run{0, 1, course_.end, course_.sequence};
-    const auto* const ids = reinterpret_cast<const std::int32_t*>(course_.ids.data());
+  while (!greedy_.is_stopped && greedy_.choices.size() < most && greedy_.end < context_tokens_ &&
+         states_.keeps_all(greedy_.sequence, greedy_.end + 1)) {
+    const SequenceRows run{0, 1, greedy_.end, greedy_.sequence};
+    const auto* const ids = reinterpret_cast<const std::int32_t*>(greedy_.ids.data());
     constexpr std::size_t kFirst = 0;
     auto begun = begin_choice(
-        {std::span(&run, 1), {ids + (course_.passes - 1) % Course::kRows, 1}, std::span(&kFirst, 1)}, nullptr);
+        {std::span(&run, 1), {ids + (greedy_.passes - 1) % GreedyRun::kRows, 1}, std::span(&kFirst, 1)}, nullptr);
     if (begun) continue;
     if (begun.error().code != Code::OutOfMemory) return begun;
-    states_.rewind(course_.sequence, course_.end);
-    course_.is_stopped = true;
+    states_.rewind(greedy_.sequence, greedy_.end);
+    greedy_.is_stopped = true;
   }
   return {};
 }
 
 Result<std::int32_t> Session::next_choice() {
-  const ReadTicket ticket = course_.choices.front();
-  course_.choices.pop_front();
+  const ReadTicket ticket = greedy_.choices.front();
+  greedy_.choices.pop_front();
   std::int32_t id = kNoChoice;
   LOOM_TRY_VOID(device_->finish_read(ticket, std::as_writable_bytes(std::span(&id, 1))));
   LOOM_TRY_VOID(device_->check());
   return id;
 }
 
-void Session::drop_course() {
+void Session::drop_greedy_run() {
   const DeviceTurn turn(device_);
   std::int32_t unread = 0;
-  for (; !course_.choices.empty(); course_.choices.pop_front())
-    (void)device_->finish_read(course_.choices.front(), std::as_writable_bytes(std::span(&unread, 1)));
-  const std::size_t end = std::exchange(course_.end, 0);
-  course_.is_kept = false;
-  if (end != 0 && end > length(course_.sequence)) states_.rewind(course_.sequence, length(course_.sequence));
+  for (; !greedy_.choices.empty(); greedy_.choices.pop_front())
+    (void)device_->finish_read(greedy_.choices.front(), std::as_writable_bytes(std::span(&unread, 1)));
+  const std::size_t end = std::exchange(greedy_.end, 0);
+  greedy_.is_kept = false;
+  if (end != 0 && end > length(greedy_.sequence)) states_.rewind(greedy_.sequence, length(greedy_.sequence));
 }
 
 Result<std::span<const float>> Session::logits(std::size_t sequence, const std::atomic<bool>* cancel) {
@@ -151,7 +152,7 @@ Result<std::span<const float>> Session::logits(std::size_t sequence, const std::
     return fail(Code::OutOfRange, "sequence {} is asked for, the session holds {}", sequence, tokens_.size());
   if (broken_) return tl::make_unexpected(*broken_);
   if (tokens_[sequence].empty()) return fail(Code::InvalidState, "no logits follow a sequence without tokens");
-  return outliving([&] { return logits_once(sequence, cancel); });
+  return with_host_fallback([&] { return logits_once(sequence, cancel); });
 }
 
 Result<std::span<const float>> Session::logits_once(std::size_t sequence, const std::atomic<bool>* cancel) {
@@ -160,10 +161,10 @@ Result<std::span<const float>> Session::logits_once(std::size_t sequence, const 
     return of == sequence && revision == revisions_[sequence];
   };
   if (row_of_ && is_last(row_of_->sequence, row_of_->revision)) return row;
-  if (course_.is_kept && is_last(course_.sequence, course_.revision)) {
+  if (greedy_.is_kept && is_last(greedy_.sequence, greedy_.revision)) {
     const DeviceTurn turn(device_);
-    const std::size_t kept = (course_.passes - course_.choices.size() - 1) % Course::kRows;
-    course_.logits.read(kept * row.size_bytes(), std::as_writable_bytes(row));
+    const std::size_t kept = (greedy_.passes - greedy_.choices.size() - 1) % GreedyRun::kRows;
+    greedy_.logits.read(kept * row.size_bytes(), std::as_writable_bytes(row));
     LOOM_TRY_VOID(device_->check());
     row_of_ = RowOf{sequence, revisions_[sequence]};
     return row;

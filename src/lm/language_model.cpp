@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <utility>
 
@@ -26,20 +25,13 @@ namespace {
 
 constexpr std::string_view kModelsRead =
     "models that loom convert wrote, GGUF files of architectures llama (Llama 2/3, SmolLM2, TinyLlama, Mistral), qwen2 "
-    "and qwen3, and Hugging Face "
-    "folders of model types llama, "
-    "mistral, "
-    "qwen2, qwen3 and bitnet";
-
-bool begins_with(std::span<const std::byte> bytes, std::string_view magic) {
-  return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
-}
+    "and qwen3, and Hugging Face folders of model types llama, mistral, qwen2, qwen3 and bitnet";
 
 // Fills the front of a source on demand that holds a GGUF file; all of another file.
 Result<void> fill_front(const ByteSource& source) {
   constexpr std::uint64_t kFront = std::uint64_t{1} << 20;
   LOOM_TRY_VOID(source.fill(kFront));
-  return begins_with(source.bytes(), "GGUF") ? Result<void>() : source.fill(source.size());
+  return looks_like_gguf(source.bytes()) ? Result<void>() : source.fill(source.size());
 }
 
 // ---- GGUF ----
@@ -313,7 +305,7 @@ Result<ModelFormat> format_of(const std::shared_ptr<const ByteSource>& source) {
       return fail(Code::Unsupported, "{}: tensors without a config.json; give the model's folder", path);
     default: break;
   }
-  if (!begins_with(source->bytes(), "ENTITY"))
+  if (!is_entity(kind))
     return fail(Code::Unsupported, "{}: no GGUF file (it does not begin with \"GGUF\"); Loom reads {}", path,
                 kModelsRead);
   if (kind != FileKind::Loom08Entity) LOOM_TRY_VOID(check_readable(source));
@@ -443,7 +435,9 @@ Result<const ChatTemplate*> LanguageModel::need_template(std::string_view name) 
 Result<ModelFormat> model_format(const std::string& given) {
   LOOM_TRY(const std::string path, find_model(given));
   if (is_directory(path)) {
-    if (is_file(path + "/config.json")) return ModelFormat::HuggingFace;
+    LOOM_TRY(const Identified folder, identify(path));
+    if (folder.kind == FileKind::ModelFolder || folder.kind == FileKind::EncoderFolder)
+      return ModelFormat::HuggingFace;  // whose reader refuses an encoder by its type
     const std::string meant = models_below(path);
     if (!meant.empty()) return fail(Code::Unsupported, "{}: a folder without config.json{}", path, meant);
     return fail(Code::Unsupported, "{}: a folder without config.json; Loom reads {}", path, kModelsRead);
@@ -495,12 +489,13 @@ Result<std::shared_ptr<const text::Tokenizer>> load_tokenizer(const std::shared_
   std::string json;
   std::optional<text::VocabSpec> vocab;
   LOOM_TRY_VOID(fill_front(*source));
-  if (begins_with(source->bytes(), "GGUF")) {
+  const auto kind = kind_of(source->bytes(), place);
+  if (kind && *kind == FileKind::Gguf) {
     LOOM_TRY(const GgufFile gguf, GgufFile::parse(source));
     auto found = gguf_vocab(gguf);
     if (!found) return at(place, std::move(found).error());
     vocab = std::move(*found);
-  } else if (const auto kind = kind_of(source->bytes(), place); kind && *kind == FileKind::ModelEntity) {
+  } else if (kind && *kind == FileKind::ModelEntity) {
     LOOM_TRY_VOID(read_entity_tokenizer(source, json, vocab));
   } else {
     json = as_text(source->bytes());

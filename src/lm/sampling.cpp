@@ -25,20 +25,14 @@ float finite(float logit) {
 }  // namespace
 
 Result<void> check(const SamplingOptions& o, std::size_t vocab_size) {
-  const auto bad = [](const char* name, auto value, const char* expected) {
+  const auto bad = [](std::string_view name, auto value, std::string_view expected) {
     return fail(Code::InvalidArgument, "{} is {}, expected {}", name, value, expected);
   };
-  if (!(o.temperature >= 0) || !std::isfinite(o.temperature)) return bad("temperature", o.temperature, "a number >= 0");
-  if (o.top_k < 0) return bad("top_k", o.top_k, "0 (off) or more");
-  if (!(o.top_p > 0 && o.top_p <= 1)) return bad("top_p", o.top_p, "a number in (0, 1]");
-  if (!(o.min_p >= 0 && o.min_p <= 1)) return bad("min_p", o.min_p, "a number in [0, 1]");
-  if (!(o.typical_p > 0 && o.typical_p <= 1)) return bad("typical_p", o.typical_p, "a number in (0, 1]");
-  if (!(o.repetition_penalty > 0) || !std::isfinite(o.repetition_penalty))
-    return bad("repetition_penalty", o.repetition_penalty, "a number > 0");
-  if (o.repetition_window < -1)
-    return bad("repetition_window", o.repetition_window, "-1 (all tokens), 0 (none) or more");
-  if (!std::isfinite(o.frequency_penalty)) return bad("frequency_penalty", o.frequency_penalty, "a finite number");
-  if (!std::isfinite(o.presence_penalty)) return bad("presence_penalty", o.presence_penalty, "a finite number");
+  Result<void> done;
+  visit_sampling(o, [&](const SamplingField& field, auto value) {
+    if (done && !field.takes(static_cast<double>(value))) done = bad(field.name, value, field.expected);
+  });
+  if (!done) return done;
   for (const auto& [id, bias] : o.logit_bias)
     if (id < 0 || static_cast<std::size_t>(id) >= vocab_size || std::isnan(bias) || bias == INFINITY)
       return bad("logit_bias id", id, "an id of the vocabulary with a number below infinity");

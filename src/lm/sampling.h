@@ -3,8 +3,10 @@
 // the lowest id on ties. Random draws are a function of (seed, position), never of what ran before.
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,31 @@ struct SamplingOptions {
   std::vector<std::int32_t> banned;
   std::uint64_t seed = 0;
 };
+
+// A number of SamplingOptions: its name and what it may be.
+struct SamplingField {
+  std::string_view name;
+  double least = 0, greatest = 0;
+  std::string_view expected{};  // for messages
+  bool is_open = false;         // `least` itself is refused
+
+  bool takes(double value) const { return (is_open ? value > least : value >= least) && value <= greatest; }
+};
+// The table of these numbers, visit(field, member); the members hold their defaults. Flags, JSON and the C ABI give
+// what passes check(), or less.
+void visit_sampling(auto& options, auto&& visit) {
+  constexpr double kMost = std::numeric_limits<float>::max(), kMostTokens = std::numeric_limits<int>::max();
+  visit(SamplingField{"temperature", 0, kMost, "a number >= 0"}, options.temperature);
+  visit(SamplingField{"top_k", 0, kMostTokens, "0 (off) or more"}, options.top_k);
+  visit(SamplingField{"top_p", 0, 1, "a number in (0, 1]", true}, options.top_p);
+  visit(SamplingField{"min_p", 0, 1, "a number in [0, 1]"}, options.min_p);
+  visit(SamplingField{"typical_p", 0, 1, "a number in (0, 1]", true}, options.typical_p);
+  visit(SamplingField{"repetition_penalty", 0, kMost, "a number > 0", true}, options.repetition_penalty);
+  visit(SamplingField{"repetition_window", -1, kMostTokens, "-1 (all tokens), 0 (none) or more"},
+        options.repetition_window);
+  visit(SamplingField{"frequency_penalty", -kMost, kMost, "a finite number"}, options.frequency_penalty);
+  visit(SamplingField{"presence_penalty", -kMost, kMost, "a finite number"}, options.presence_penalty);
+}
 
 // InvalidArgument names the option that is out of range.
 Result<void> check(const SamplingOptions& options, std::size_t vocab_size);

@@ -49,7 +49,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   LOOM_TRY(s->kernels_, kernels_for(s->isa_));
   LOOM_TRY_VOID(s->check_adapters(options.adapters));
   s->adapters_ = options.adapters;
-  LOOM_TRY_VOID(s->outliving([&]() -> Result<void> {
+  LOOM_TRY_VOID(s->with_host_fallback([&]() -> Result<void> {
     LOOM_TRY_VOID(s->create_states(options.sequences));
     return s->plan(options.sequences);
   }));
@@ -59,8 +59,8 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
 // Continues on the host with empty caches: each sequence is read again when it is next fed (refill()).
 Result<void> Session::move_to_host(const Error& lost) {
   broken_ = lost, device_ = nullptr, has_moved_ = true;
-  course_ = {};
-  for (Ahead& ahead : ahead_) ahead.ids.clear();
+  greedy_ = {};
+  for (DraftsAhead& ahead : ahead_) ahead.ids.clear();
   const std::size_t sequences = std::max<std::size_t>(tokens_.size(), 1);
   LOOM_TRY_VOID(states_.plan(plan_->state_needs(), model_->network.settings.activations,
                              {device_, context_tokens_, sequences, chunk_rows_, kv_dtype_}));
@@ -90,7 +90,7 @@ Result<void> Session::choose_adapters(std::optional<std::vector<std::string>> na
   LOOM_TRY_VOID(check_adapters(names));
   for (std::size_t sequence = 0; sequence < tokens_.size(); ++sequence) LOOM_TRY_VOID(truncate(0, sequence));
   std::swap(adapters_, names);
-  auto planned = outliving([&] { return plan(tokens_.size()); });
+  auto planned = with_host_fallback([&] { return plan(tokens_.size()); });
   if (!planned) std::swap(adapters_, names);
   return planned;
 }
@@ -121,7 +121,7 @@ Result<void> Session::plan(std::size_t sequences) {
     runs_.push_back({chunk_rows_ - count, count, context_tokens_ - count, sequence});
   }
   LOOM_TRY(const Arena::Mark needed,
-           rehearse(exec(nullptr), [&](const Exec& rehearsal) { sweep(rehearsal, {runs_, ids_, want_}, nullptr); }));
+           rehearse(exec(nullptr), [&](const Exec& rehearsal) { run_rows(rehearsal, {runs_, ids_, want_}, nullptr); }));
   ids_.clear(), want_.clear(), runs_.clear();
   auto made = Arena::create(needed, device_);
   if (!made) return at(fmt::format("activations of {} tokens", chunk_rows_), std::move(made).error());
@@ -158,20 +158,20 @@ Result<void> Session::check(std::span<const Feed> feeds) const {
   return {};
 }
 
-Result<void> Session::sweep(const Rows& rows, float* logits, const std::atomic<bool>* cancel) {
+Result<void> Session::run_rows(const Rows& rows, float* logits, const std::atomic<bool>* cancel) {
   const FpEnvironment environment;
   const DeviceTurn turn(device_);
   std::size_t last = 0;
   for (const SequenceRows& run : rows.runs) last = std::max(last, run.position + run.count);
   LOOM_TRY_VOID(states_.begin(last));
   const Exec now = exec(cancel);
-  sweep(now, rows, logits);
+  run_rows(now, rows, logits);
   Result<void> checked = device_ != nullptr ? device_->check() : Result<void>();  // ends the pass on the device
   if (now.status) return tl::make_unexpected(*std::move(now.status));
   return checked;
 }
 
-void Session::sweep(const Exec& exec, const Rows& rows, float* logits) {
+void Session::run_rows(const Exec& exec, const Rows& rows, float* logits) {
   const std::span<const SequenceRows> runs = rows.runs;
   const std::span<const std::int32_t> ids = rows.ids;
   const std::span<const std::size_t> want = rows.want;
@@ -217,19 +217,19 @@ Result<void> Session::read(std::span<const std::int32_t> ids, std::size_t positi
                            const std::atomic<bool>* cancel) {
   for (std::size_t begin = 0; begin < ids.size(); begin += chunk_rows_) {
     const SequenceRows run{0, std::min(chunk_rows_, ids.size() - begin), position + begin, sequence};
-    LOOM_TRY_VOID(sweep({std::span(&run, 1), ids.subspan(begin, run.count)}, nullptr, cancel));
+    LOOM_TRY_VOID(run_rows({std::span(&run, 1), ids.subspan(begin, run.count)}, nullptr, cancel));
   }
   return {};
 }
 
 bool Session::foresees(std::int32_t id, std::size_t sequence) const {
-  const Ahead& ahead = ahead_[sequence];
+  const DraftsAhead& ahead = ahead_[sequence];
   return ahead.next < ahead.ids.size() && ahead.ids[ahead.next] == id;
 }
 
 void Session::forget_ahead(std::size_t sequence) {
-  if (course_.sequence == sequence) drop_course();
-  Ahead& ahead = ahead_[sequence];
+  if (greedy_.sequence == sequence) drop_greedy_run();
+  DraftsAhead& ahead = ahead_[sequence];
   if (ahead.next < ahead.ids.size()) states_.rewind(sequence, tokens_[sequence].size());
   ahead.ids.clear();
 }
@@ -239,7 +239,7 @@ Result<void> Session::read_beginnings(std::span<const Feed> feeds, std::size_t s
     for (std::size_t rest = feed.ids.size(), begin = 0; rest > share;) {
       const std::size_t n = std::min(rest - 1, chunk_rows_);
       const SequenceRows run{0, n, tokens_[feed.sequence].size() + begin, feed.sequence};
-      LOOM_TRY_VOID(sweep({std::span(&run, 1), feed.ids.subspan(begin, n)}, nullptr, cancel));
+      LOOM_TRY_VOID(run_rows({std::span(&run, 1), feed.ids.subspan(begin, n)}, nullptr, cancel));
       begin += n, rest -= n;
     }
   return {};
@@ -278,7 +278,7 @@ Result<void> Session::last_pass(std::span<const Feed> feeds, std::size_t share, 
                ? fail(Code::Cancelled, "cancelled by the caller")
                : Result<void>();
   LOOM_TRY_VOID(reserve_logits(want_.size()));
-  LOOM_TRY_VOID(sweep({runs_, ids_, want_}, logits_.as<float>(), cancel));
+  LOOM_TRY_VOID(run_rows({runs_, ids_, want_}, logits_.as<float>(), cancel));
   return want_.size() == runs_.size() ? Result<void>() : keep_ahead();
 }
 
@@ -288,7 +288,7 @@ Result<void> Session::keep_ahead() {
     const std::size_t drafts = runs_[i].first + runs_[i].count - want_[i] - 1;
     std::size_t kept = 0;
     while (kept < drafts && std::isfinite(row[kept * vocab()])) ++kept;
-    Ahead& ahead = ahead_[runs_[i].sequence];
+    DraftsAhead& ahead = ahead_[runs_[i].sequence];
     if (const std::size_t bytes = kept * vocab() * sizeof(float); bytes > 0) {
       if (bytes > ahead.logits.size()) {
         LOOM_TRY(ahead.logits, Buffer::create(std::max(bytes, 2 * ahead.logits.size())));
@@ -296,7 +296,8 @@ Result<void> Session::keep_ahead() {
       std::memcpy(ahead.logits.data(), row, bytes);
     }
     const auto first = ids_.begin() + static_cast<std::ptrdiff_t>(want_[i] + 1);
-    ahead.ids.assign(first, first + static_cast<std::ptrdiff_t>(kept)), ahead.next = 0;
+    ahead.ids.assign(first, first + static_cast<std::ptrdiff_t>(kept));
+    ahead.next = 0;
     states_.rewind(runs_[i].sequence, runs_[i].position + runs_[i].count - (drafts - kept));
     row += drafts * vocab();
   }
@@ -311,7 +312,7 @@ void Session::commit(std::span<const Feed> feeds) {
   for (std::size_t f = feeds.size(); f-- > 0;) {
     const Feed& feed = feeds[f];
     std::byte* const row = logits_.data() + f * row_bytes;
-    Ahead& ahead = ahead_[feed.sequence];
+    DraftsAhead& ahead = ahead_[feed.sequence];
     if (computed == 0 || runs_[computed - 1].sequence != feed.sequence)
       std::memcpy(row, ahead.logits.data() + ahead.next++ * row_bytes, row_bytes);
     else if (--computed != f)
@@ -323,7 +324,7 @@ void Session::commit(std::span<const Feed> feeds) {
 
 Result<ConstTensor> Session::feed(std::span<const Feed> feeds, const std::atomic<bool>* cancel) {
   LOOM_TRY_VOID(check(feeds));
-  return outliving([&] { return feed_once(feeds, cancel); });
+  return with_host_fallback([&] { return feed_once(feeds, cancel); });
 }
 
 Result<ConstTensor> Session::feed_once(std::span<const Feed> feeds, const std::atomic<bool>* cancel) {
@@ -354,7 +355,7 @@ Result<ConstTensor> Session::feed_pass(std::span<const Feed> feeds, const std::a
   for (const Feed& feed : feeds) rows += feed.ids.size();
   if (rows > chunk_rows_)
     return fail(Code::InvalidArgument, "{} ids given for one pass, it takes {} at most", rows, chunk_rows_);
-  return outliving([&] { return feed_pass_once(feeds, cancel); });
+  return with_host_fallback([&] { return feed_pass_once(feeds, cancel); });
 }
 
 Result<ConstTensor> Session::feed_pass_once(std::span<const Feed> feeds, const std::atomic<bool>* cancel) {
@@ -370,9 +371,9 @@ Result<ConstTensor> Session::feed_pass_once(std::span<const Feed> feeds, const s
     if (feed.wants_logits) want_.push_back(ids_.size() - 1);
   }
   LOOM_TRY_VOID(reserve_logits(want_.size()));
-  if (auto swept = sweep({runs_, ids_, want_}, logits_.as<float>(), cancel); !swept) {
+  if (auto done = run_rows({runs_, ids_, want_}, logits_.as<float>(), cancel); !done) {
     for (const Feed& feed : feeds) states_.rewind(feed.sequence, tokens_[feed.sequence].size());
-    return tl::make_unexpected(std::move(swept).error());
+    return tl::make_unexpected(std::move(done).error());
   }
   for (const Feed& feed : feeds) {
     tokens_[feed.sequence].insert(tokens_[feed.sequence].end(), feed.ids.begin(), feed.ids.end());
@@ -392,7 +393,7 @@ Result<void> Session::prefill(std::span<const std::int32_t> ids, std::size_t seq
                               const std::atomic<bool>* cancel) {
   const Feed one{sequence, ids};
   LOOM_TRY_VOID(check(std::span(&one, 1)));
-  LOOM_TRY_VOID(outliving([&]() -> Result<void> {
+  LOOM_TRY_VOID(with_host_fallback([&]() -> Result<void> {
     forget_ahead(sequence);
     LOOM_TRY_VOID(refill(sequence, cancel));
     const std::size_t before = tokens_[sequence].size();
@@ -412,9 +413,12 @@ Result<void> Session::feed_all(std::span<const std::int32_t> ids,
   LOOM_TRY_VOID(check(std::span(&one, 1)));
   std::size_t visited = 0;
   const auto visit_next = [&](std::size_t i, std::span<const float> logits) {
-    if (i >= visited) visit(i, logits), visited = i + 1;
+    if (i >= visited) {
+      visit(i, logits);
+      visited = i + 1;
+    }
   };
-  return outliving([&] { return feed_all_once(ids, visit_next, sequence, cancel); });
+  return with_host_fallback([&] { return feed_all_once(ids, visit_next, sequence, cancel); });
 }
 
 Result<void> Session::feed_all_once(std::span<const std::int32_t> ids,
@@ -431,10 +435,10 @@ Result<void> Session::feed_all_once(std::span<const std::int32_t> ids,
     const SequenceRows run{0, n, tokens_[sequence].size(), sequence};
     want_.clear();
     for (std::size_t i = 0; i < n; ++i) want_.push_back(i);
-    if (auto swept = sweep({std::span(&run, 1), ids.subspan(begin, n), want_}, logits.as<float>(), cancel); !swept) {
+    if (auto done = run_rows({std::span(&run, 1), ids.subspan(begin, n), want_}, logits.as<float>(), cancel); !done) {
       tokens_[sequence].resize(before);
       states_.rewind(sequence, before);
-      return swept;
+      return done;
     }
     tokens_[sequence].insert(tokens_[sequence].end(), ids.begin() + static_cast<std::ptrdiff_t>(begin),
                              ids.begin() + static_cast<std::ptrdiff_t>(begin + n));
@@ -456,10 +460,11 @@ Result<void> Session::rewind(std::size_t n, std::size_t sequence) {
 
 Result<void> Session::truncate(std::size_t n, std::size_t sequence) {
   if (sequence >= tokens_.size() || n > tokens_[sequence].size()) return rewind(n, sequence);  // which says why not
-  if (course_.sequence == sequence) drop_course();
+  if (greedy_.sequence == sequence) drop_greedy_run();
   ahead_[sequence].ids.clear();
   states_.rewind(sequence, n);
-  tokens_[sequence].resize(n), ++revisions_[sequence];
+  tokens_[sequence].resize(n);
+  ++revisions_[sequence];
   return {};
 }
 

@@ -5,7 +5,6 @@
 // call in which the card was lost, like all later ones, gives the same results as on the card.
 
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 
 #include "core/sha256.h"
 #include "lm/decoder.h"
+#include "lm/session_ahead.h"
 #include "network/plan/forward_plan.h"
 #include "network/session/state_store.h"
 
@@ -80,7 +80,7 @@ class Session {
     std::size_t ahead = 0;                      // kMostAhead at most; what the caller may feed and the context holds
     std::span<const std::int32_t> banned = {};  // ids that are not chosen
   };
-  static constexpr std::size_t kMostAhead = 3;
+  static constexpr std::size_t kMostAhead = GreedyRun::kMostAhead;
   Result<std::int32_t> feed_greedy(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel = nullptr);
   // The logits that follow the last token of a sequence, valid until the next call. After feed_greedy() of it they are
   // available, otherwise that token is fed once more. InvalidState for a sequence without tokens, else as feed().
@@ -155,32 +155,10 @@ class Session {
     std::span<std::int32_t> choice{};
   };
 
-  // Drafts whose keys and values follow those of the tokens of a sequence.
-  struct Ahead {
-    std::vector<std::int32_t> ids;
-    std::size_t next = 0;  // the first one that has not been fed
-    Buffer logits;         // [ids, vocab_size]
-  };
-
-  // The passes of one sequence that feed_greedy() has begun on a card. Pass n keeps its logits in row n % kRows, and
-  // its choice in the element n % kRows of `ids`, from which the next pass reads the id that it feeds.
-  struct Course {
-    static constexpr std::size_t kRows = kMostAhead + 1;
-    std::size_t sequence = 0;
-    std::uint64_t revision = 0;        // of the sequence, when the last choice was given
-    std::int32_t next = -1;            // that choice, which the first running pass feeds
-    std::vector<std::int32_t> banned;  // in all of its passes
-    std::size_t passes = 0, end = 0;   // begun, and the position after them
-    bool is_kept = false;              // the logits that the last given choice came from: the sequence may go on
-    bool is_stopped = false;           // a pass could not begin: it is to be fed, and gives its error, when it is due
-    std::deque<ReadTicket> choices;    // reads of those that have not been given
-    Memory ids, logits;
-  };
-
   Session() = default;
   // Runs a part of a call, and runs it once more on the host if the card is lost in it.
   template <class F>
-  auto outliving(F&& part) -> decltype(part()) {
+  auto with_host_fallback(F&& part) -> decltype(part()) {
     auto done = part();
     if (done || device_ == nullptr || done.error().code != Code::DeviceLost) return done;
     LOOM_TRY_VOID(move_to_host(done.error()));
@@ -194,15 +172,15 @@ class Session {
                              std::size_t sequence, const std::atomic<bool>* cancel);
   bool foresees(const Feed& feed) const { return feed.ids.size() == 1 && foresees(feed.ids[0], feed.sequence); }
   void forget_ahead(std::size_t sequence);
-  bool goes_on(const Feed& feed, const Greedy& greedy) const;
+  bool continues_greedy_run(const Feed& feed, const Greedy& greedy) const;
   Result<std::int32_t> feed_card(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel);
   std::int32_t choose_on_host(std::span<const float> logits, std::span<const std::int32_t> banned) const;
-  Result<void> begin_course(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel);
+  Result<void> begin_greedy_run(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel);
   Result<void> begin_choice(Rows rows, const std::atomic<bool>* cancel);
   void keep_choice(const Exec& exec, ConstTensor logits, const Rows& rows);
   Result<void> run_ahead(std::size_t passes);
   Result<std::int32_t> next_choice();
-  void drop_course();
+  void drop_greedy_run();
   Result<std::span<const float>> logits_once(std::size_t sequence, const std::atomic<bool>* cancel);
   // Reads the tokens of a sequence once more when its caches lack positions that the next token sees.
   Result<void> refill(std::size_t sequence, const std::atomic<bool>* cancel);
@@ -222,8 +200,8 @@ class Session {
   void commit(std::span<const Feed> feeds);
   std::size_t vocab() const { return plan_->shape_after(model_->network.num_cells() - 1).cols(); }
   // Runs one forward pass over at most chunk_rows rows; the requested logits are written to `logits`.
-  Result<void> sweep(const Rows& rows, float* logits, const std::atomic<bool>* cancel);
-  void sweep(const Exec& exec, const Rows& rows, float* logits);
+  Result<void> run_rows(const Rows& rows, float* logits, const std::atomic<bool>* cancel);
+  void run_rows(const Exec& exec, const Rows& rows, float* logits);
   Exec exec(const std::atomic<bool>* cancel) { return {*pool_, *kernels_, arena_, cancel, activations_}; }
   Digest model_digest() const;
 
@@ -245,8 +223,8 @@ class Session {
   StateStore states_;
   std::vector<std::vector<std::int32_t>> tokens_;  // [sequence]
   std::vector<std::uint64_t> revisions_;           // [sequence]
-  std::vector<Ahead> ahead_;                       // [sequence]
-  Course course_;
+  std::vector<DraftsAhead> ahead_;                 // [sequence]
+  GreedyRun greedy_;
   // The sequence and its revision whose last token the first row of logits_ follows; absent: not known.
   struct RowOf {
     std::size_t sequence = 0;

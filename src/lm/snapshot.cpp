@@ -67,7 +67,7 @@ Digest Session::model_digest() const {
 
 Result<std::vector<std::byte>> Session::snapshot(std::size_t sequence) {
   if (broken_) return tl::make_unexpected(*broken_);
-  return outliving([&]() -> Result<std::vector<std::byte>> {
+  return with_host_fallback([&]() -> Result<std::vector<std::byte>> {
     if (has_moved_) LOOM_TRY_VOID(refill(sequence, nullptr));
     StateWriter archive;
     visit_tokens(archive, tokens_[sequence], context_tokens_, static_cast<std::size_t>(model_->config.vocab_size));
@@ -90,8 +90,8 @@ Result<void> Session::restore(std::span<const std::byte> bytes, std::size_t sequ
   std::vector<std::int32_t> tokens;
   visit_tokens(archive, tokens, context_tokens_, static_cast<std::size_t>(model_->config.vocab_size));
   if (!archive.ok()) return fail(Code::CorruptData, "the saved session holds tokens that the model does not have");
-  if (course_.sequence == sequence) drop_course();
-  LOOM_TRY_VOID(outliving([&] {
+  if (greedy_.sequence == sequence) drop_greedy_run();
+  LOOM_TRY_VOID(with_host_fallback([&] {
     StateReader caches = archive;
     return states_.read_sequence(caches, sequence, tokens.size());
   }));

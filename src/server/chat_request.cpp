@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kWithoutEffect = {
     "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"};
-constexpr std::size_t kMostTokens = std::size_t{1} << 24, kMostStops = 16, kMostLogprobs = 20;
+constexpr std::size_t kMostTokens = DefaultLength::kWhole, kMostStops = 16, kMostLogprobs = 20;
 constexpr NumberRange kPenalty{-2, 2};
 
 // Members as they are written; what they mean together comes after.
@@ -22,8 +22,7 @@ struct Fields {
   Json stop, logit_bias, stream_options, response_format, tool_choice, seed;
   Json structured_outputs, guided_json, guided_choice;  // names of vLLM, as guided_regex and guided_grammar
   std::string guided_regex, guided_grammar;
-  std::size_t max_tokens = kMostTokens, n = 1,  // the context's end comes first
-      top_logprobs = 0, top_k = 0;
+  std::size_t max_tokens = kMostTokens, n = 1, top_logprobs = 0, top_k = 0;
   bool logprobs = false;
   Json prompt;
 
@@ -264,7 +263,7 @@ Result<ChatRequest> read_chat_request(std::string_view body) {
 Result<ChatRequest> read_completion_request(std::string_view body) {
   LOOM_TRY(const Json json, members_of(body, "prompt"));
   Fields fields;
-  fields.max_tokens = 16;  // OpenAI's default
+  fields.max_tokens = DefaultLength::kCompletion;
   LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& v) { fields.visit_completion(v); }));
   LOOM_TRY_VOID(read_prompt(fields.prompt, fields.request));
   return settled(fields);
