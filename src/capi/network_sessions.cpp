@@ -263,7 +263,7 @@ loom_status loom_network_session_snapshot(loom_network_session session, loom_blo
     LOOM_TRY_VOID(need_results(bytes));
     LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
     return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) -> Result<void> {
-      const std::vector<std::byte> saved = running.carried();
+      const std::vector<std::byte> saved = running.save_state();
       if (running.device() != nullptr) LOOM_TRY_VOID(running.device()->check());
       LOOM_TRY(*bytes, make_blob(std::span<const std::byte>(saved)));
       return {};
@@ -275,8 +275,9 @@ loom_status loom_network_session_restore(loom_network_session session, const voi
   return guard([&]() -> Result<void> {
     LOOM_TRY(const std::string_view saved, need_bytes(bytes, bytes_size, "bytes"));
     LOOM_TRY(const auto s, take<NetworkSessionObject>(session, "network session"));
-    return with_session(*s.operator->(), nullptr, false,
-                        [&](NetworkSession& running) { return running.carry(std::as_bytes(std::span(saved))); });
+    return with_session(*s.operator->(), nullptr, false, [&](NetworkSession& running) {
+      return running.restore_state(std::as_bytes(std::span(saved)));
+    });
   });
 }
 

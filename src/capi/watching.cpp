@@ -124,7 +124,7 @@ Result<void> watch_session(loom_network_session session, Watching::Role role, st
 Result<void> watch_trainer(loom_trainer trainer, Watching::Role role, std::unique_ptr<Observer> observer) {
   LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
   LOOM_TRY_VOID(need_values_on_host(t->device));
-  if (t->trainer->carried().size() > 1)
+  if (t->trainer->save_states().size() > 1)
     return fail(Code::Unsupported, "the trainer's shards run side by side: their layers have no order");
   LOOM_TRY_VOID(t->watching.set(role, t->network->network, std::move(observer)));
   t->trainer->session().observe(t->watching.watch());

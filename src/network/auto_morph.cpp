@@ -17,10 +17,11 @@ constexpr std::size_t kChunk = 256;  // samples of one forward
 enum class MorphLoss : std::uint8_t { Mse, CrossEntropy, RelativeDistance };
 constexpr std::array<std::string_view, 3> kMorphLosses = {"mse", "cross_entropy", "relative distance"};
 
-// The loss that is measured: which part of a network's output is compared with which reference.
-class Loss {
+// Measures how far a network's outputs are from targets, or from its own in float32: in f64, sample by sample. Losses
+// of training (learning/loss.h) are a floor above, and add in another order.
+class Deviation {
  public:
-  Loss(const Network& network, const AutoMorphData& data, const AutoMorphOptions& options)
+  Deviation(const Network& network, const AutoMorphData& data, const AutoMorphOptions& options)
       : network_(network), data_(data), options_(options) {}
 
   // Measures the network in float32 and settles which loss it is. Every measurement takes this plan.
@@ -380,7 +381,7 @@ class Search {
 
   Network& network_;
   const AutoMorphOptions& options_;
-  Loss loss_;
+  Deviation loss_;
   const Shape input_;
   std::vector<DType> types_;
   std::vector<Unit> units_;

@@ -58,7 +58,7 @@ Outcome run_on(Device* device, const GoldenLayer& layer, DType dtype, bool backw
   for (std::uint32_t call = 0; call < 2; ++call) {
     PassExtras extras;
     extras.training = layer.training || backward, extras.step = call;
-    if (!backward) (*session)->carry_states();
+    if (!backward) (*session)->continue_states();
     auto y = (*session)->forward({input.data(), Shape::create(layer.input).value()}, extras);
     if (y) {
       out.add(device, y->data, y->shape.elements());

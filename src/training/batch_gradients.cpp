@@ -190,7 +190,7 @@ Result<void> BatchGradients::run_chunks(Worker& worker, const Samples& part, std
   for (std::size_t at = 0; at < steps; at += config_->tbptt_steps) {
     LOOM_TRY(const Samples chunk, worker.chunk.cut(part, at, std::min(config_->tbptt_steps, steps - at)));
     if (at != 0) {
-      worker.session->carry_states();
+      worker.session->continue_states();
       worker.parts.push_back({{}, {}, shard, false});
     }
     LOOM_TRY_VOID(run_part(worker, chunk, first));

@@ -42,7 +42,8 @@ class Learner {
     std::string out = to_hex(weight_hash(network_));
     for (const Trainer::Slot& slot : trainer_->slots())
       out.append(static_cast<const char*>(slot.values.data), slot.values.bytes());
-    for (const auto& state : trainer_->carried()) out.append(reinterpret_cast<const char*>(state.data()), state.size());
+    for (const auto& state : trainer_->save_states())
+      out.append(reinterpret_cast<const char*>(state.data()), state.size());
     for (const Lbfgs::Pair& pair : trainer_->lbfgs_pairs())
       for (const auto* part : {&pair.s, &pair.y})
         out.append(reinterpret_cast<const char*>(part->data()), part->size() * sizeof(double));

@@ -193,7 +193,7 @@ Result<void> save_checkpoint(const std::string& path, Trainer& trainer, const Ru
   }
   // States that batches to come take over: as their bytes, by session.
   Json carried = Json::array();
-  for (const std::vector<std::byte>& state : trainer.carried()) {
+  for (const std::vector<std::byte>& state : trainer.save_states()) {
     carried.push_back(state.size());
     bytes.insert(bytes.end(), state.begin(), state.end());
   }
@@ -328,7 +328,7 @@ Result<RunPosition> restore_trainer(const Checkpoint& checkpoint, Trainer& train
     return fail(Code::CorruptData, "checkpoint: {} bytes follow the optimiser's slots", section.left());
   if (!restored.empty()) LOOM_TRY_VOID(trainer.restore_pairs(std::move(restored)));
   if (keep == Keep::trained) LOOM_TRY_VOID(trainer.commit_masters());
-  if (!carried.empty()) LOOM_TRY_VOID(trainer.carry(carried));
+  if (!carried.empty()) LOOM_TRY_VOID(trainer.restore_states(carried));
   LOOM_TRY(const TrainerState trainer_state, state_from(*state));
   LOOM_TRY_VOID(trainer.restore(trainer_state));
   return position_from(*position);

@@ -181,11 +181,12 @@ Trained trained(
     const std::uint64_t before = device != nullptr ? device->counters().bytes_read : 0;
     const auto report = (*trainer)->step({{x.data(), input}, classes, {}});
     EXPECT_TRUE(report) << report.error().text();
-    out.skipped += static_cast<std::size_t>(report->skipped), out.losses.push_back(report->loss);
+    out.skipped += static_cast<std::size_t>(report->skipped);
+    out.losses.push_back(report->loss);
     if (device != nullptr) out.bytes_read = std::min(out.bytes_read, device->counters().bytes_read - before);
   }
   EXPECT_TRUE((*trainer)->fetch_weights());
-  out.carried = (*trainer)->carried();
+  out.carried = (*trainer)->save_states();
   out.weights = stored_weights(network, device), out.fetched = stored_weights(network, nullptr);
   out.hash = to_hex(weight_hash(network));
   return out;

@@ -17,7 +17,7 @@ Result<void> RestorePoint::keep(const Exec& exec, std::span<NetworkSession* cons
     if (session->keeps_states_on_device()) {
       LOOM_TRY_VOID(session->keep_states(exec));
     } else {
-      kept_states_.push_back(session->carried());
+      kept_states_.push_back(session->save_state());
     }
   }
   if (!is_on_card()) {
@@ -45,7 +45,7 @@ Result<void> RestorePoint::put_back(const Exec& exec, std::span<NetworkSession* 
     if (session->keeps_states_on_device()) {
       LOOM_TRY_VOID(session->put_states_back(exec));
     } else if (next < kept_states_.size()) {
-      LOOM_TRY_VOID(session->carry(kept_states_[next++]));
+      LOOM_TRY_VOID(session->restore_state(kept_states_[next++]));
     }
   }
   LOOM_TRY_VOID(status_of_pass(exec));

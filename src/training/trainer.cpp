@@ -284,7 +284,7 @@ Result<void> Trainer::use_new_plan(const Shape& batch, std::span<const std::stri
       std::ranges::copy(found->second, static_cast<std::byte*>(slot.values.data));
   if (tween_) LOOM_TRY_VOID(tween_->restored());
   optimizer().set_steps(steps), optimizer().forget_sizes();
-  return session().prepare(batch);  // else it would have nothing for carried() until its next pass
+  return session().prepare(batch);  // else it would have nothing for save_state() until its next pass
 }
 
 // Names the first layer whose output is not finite in an inference of this batch, in parts no larger than training's.
@@ -378,17 +378,17 @@ std::vector<Trainer::Slot> Trainer::masters() {
   return out;
 }
 
-std::vector<std::vector<std::byte>> Trainer::carried() {
+std::vector<std::vector<std::byte>> Trainer::save_states() {
   std::vector<std::vector<std::byte>> out;
-  for (NetworkSession* session : sessions()) out.push_back(session->carried());
+  for (NetworkSession* session : sessions()) out.push_back(session->save_state());
   return out;
 }
 
-Result<void> Trainer::carry(std::span<const std::span<const std::byte>> carried) {
+Result<void> Trainer::restore_states(std::span<const std::span<const std::byte>> saved) {
   const std::vector<NetworkSession*> all = sessions();
-  if (carried.size() != all.size())
-    return fail(Code::ShapeMismatch, "states of {} sessions, this training has {}", carried.size(), all.size());
-  for (std::size_t s = 0; s < all.size(); ++s) LOOM_TRY_VOID(all[s]->carry(carried[s]));
+  if (saved.size() != all.size())
+    return fail(Code::ShapeMismatch, "states of {} sessions, this training has {}", saved.size(), all.size());
+  for (std::size_t s = 0; s < all.size(); ++s) LOOM_TRY_VOID(all[s]->restore_state(saved[s]));
   return {};
 }
 

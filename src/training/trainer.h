@@ -67,7 +67,8 @@ class Trainer {
   // collects the parameters again. State stays by path, but for weights below `fresh`.
   Result<void> use_new_plan(const Shape& batch, std::span<const std::string> fresh);
   // Inference (T-05): the output of [B, ...] and its loss. No weight changes; batches hand on states as in training,
-  // see aside(). The view is valid until the next call. Setting `*cancel` from any thread ends it with Cancelled.
+  // see run_and_restore(). The view is valid until the next call. Setting `*cancel` from any thread ends it with
+  // Cancelled.
   struct Evaluation {
     ConstView output;
     LossValue loss;
@@ -76,11 +77,11 @@ class Trainer {
   // measure() evaluates batches that come after one another, the first from states of 0; training state is restored
   // afterwards.
   template <class F>
-  Result<void> aside(F&& measure) {
-    const std::vector<std::byte> before = session().carried();
+  Result<void> run_and_restore(F&& measure) {
+    const std::vector<std::byte> before = session().save_state();
     session().reset();
     Result<void> measured = measure();
-    Result<void> back = session().carry(before);
+    Result<void> back = session().restore_state(before);
     return measured ? back : measured;
   }
 
@@ -121,10 +122,10 @@ class Trainer {
   // ShapeMismatch for pairs of another training.
   Result<void> restore_pairs(std::deque<Lbfgs::Pair> pairs);
 
-  // State that each of its sessions carries from batch to batch (NetworkSession::carried), and its restoring.
+  // State that each of its sessions takes from batch to batch, by NetworkSession::save_state() and restore_state().
   // ShapeMismatch for another number of sessions.
-  std::vector<std::vector<std::byte>> carried();
-  Result<void> carry(std::span<const std::span<const std::byte>> carried);
+  std::vector<std::vector<std::byte>> save_states();
+  Result<void> restore_states(std::span<const std::span<const std::byte>> saved);
 
   Device* device() const { return config_.session.device; }
   NetworkSession& session() { return tween_ ? tween_->session() : gradients_->session(); }

@@ -29,7 +29,8 @@ struct Learner {
     std::string out = to_hex(weight_hash(network));
     for (const Trainer::Slot& slot : trainer->slots())
       out.append(static_cast<const char*>(slot.values.data), slot.values.bytes());
-    for (const auto& state : trainer->carried()) out.append(reinterpret_cast<const char*>(state.data()), state.size());
+    for (const auto& state : trainer->save_states())
+      out.append(reinterpret_cast<const char*>(state.data()), state.size());
     return out + fmt::format("{}", trainer->state().optimizer_steps);
   }
   Network network;
@@ -251,7 +252,8 @@ TEST(Trainer, classes_and_weights_of_another_number_are_refused) {  // T-10, T-1
   for (const Call& c : {Call{2, 6, 0, Code::ShapeMismatch}, Call{3, 2, 0, Code::ShapeMismatch},
                         Call{3, 6, -1, Code::IndexOutOfRange}, Call{3, 6, 3, Code::IndexOutOfRange}}) {
     TrainerConfig config;
-    config.loss.kind = LossKind::SoftmaxCrossEntropy, config.loss.ignore_index = -100,
+    config.loss.kind = LossKind::SoftmaxCrossEntropy;
+    config.loss.ignore_index = -100;
     config.loss.class_weights.assign(c.weights, 1.0);
     Learner run({{"seed", 1}, {"layers", {dense(4, 3)}}}, Shape::of({6, 4}), config);
     const std::vector<float> x(24, 0.5f);
@@ -535,7 +537,8 @@ TEST(Trainer, limits_of_lbfgs_of_zeros_and_of_checkpoints) {  // D-36
   const float m0 = pulled.largest();
   pulled.step(5);
   EXPECT_LE(pulled.largest(), 1.5f * m0);
-  config.lbfgs_history.reset(), config.schedule.learning_rate = 0.2;
+  config.lbfgs_history.reset();
+  config.schedule.learning_rate = 0.2;
   Network zeros = network_of({{"seed", 4}, {"layers", {dense(40, 3)}}, {"default_dtype", "ternary"}});
   ASSERT_TRUE(find_weight(*zeros.cell(0).layer, "weight")->set(std::span<const float>(std::vector<float>(120))));
   const auto trainer = Trainer::create(zeros, Shape::of({5, 40}), on_one_thread(config));

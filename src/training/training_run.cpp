@@ -586,7 +586,7 @@ Result<Metrics> TrainingRun::validate() {
   Metrics metrics;
   if (const auto& id = config_.trainer.loss.ignore_index) metrics.ignore(*id);
   LOOM_TRY_VOID(validation_->seek(0, 0));
-  LOOM_TRY_VOID(trainer_->aside([&]() -> Result<void> {
+  LOOM_TRY_VOID(trainer_->run_and_restore([&]() -> Result<void> {
     Batch batch;
     for (;;) {
       LOOM_TRY(const bool more, validation_->next(batch));

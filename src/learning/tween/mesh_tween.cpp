@@ -70,7 +70,7 @@ Result<void> MeshTween::set_up(Network& network, StepMesh& mesh, const TweenConf
     position_.push_back(core.trained_.executed.size());
     if (network.cell(i).runs()) core.trained_.executed.push_back(mesh.plan()->cells()[i].operation);
   }
-  return mesh.prepare_carry(core.by_derivatives() ? nullptr : &core.rules_, core.mesh_gradients_);
+  return mesh.prepare_gaps(core.by_derivatives() ? nullptr : &core.rules_, core.mesh_gradients_);
 }
 
 Result<void> MeshTween::step(StepState& state, const TweenTarget& target, double learning_rate,
@@ -91,7 +91,8 @@ Result<void> MeshTween::step(std::span<StepState* const> states, std::span<const
   LOOM_TRY_VOID(core.begin_step());
   core.records_.rate = learning_rate / static_cast<double>(states.size());
   output_gap_ = loss_ = 0, input_gap_ = {};
-  for (state_ = 0; state_ < states.size(); ++state_) LOOM_TRY_VOID(carry(*states[state_], targets[state_], cancel));
+  for (state_ = 0; state_ < states.size(); ++state_)
+    LOOM_TRY_VOID(move_towards(*states[state_], targets[state_], cancel));
   auto done = core.finish();
   if (!done) core.roll_back(done.error().code);
   loss_ = core.loss_ / static_cast<double>(states.size());
@@ -103,14 +104,14 @@ Result<void> MeshTween::step(std::span<StepState* const> states, std::span<const
   return done;
 }
 
-// Velocities move only in finish(): a step that ends in carry() leaves everything as it was.
-Result<void> MeshTween::carry(StepState& state, const TweenTarget& target, const std::atomic<bool>* cancel) {
+// Velocities move only in finish(): a step that ends in move_towards() leaves everything as it was.
+Result<void> MeshTween::move_towards(StepState& state, const TweenTarget& target, const std::atomic<bool>* cancel) {
   TweenSession& core = *core_;
   LOOM_TRY(core.output_, state.output());
   LOOM_TRY(const ConstView gap, core.output_gap_of(target));
   core.mesh_gradients_.clear();
-  LOOM_TRY(input_gap_, mesh_->carry(state, gap, core.by_derivatives() ? nullptr : &core.rules_, options_.ticks,
-                                    core.mesh_gradients_, *carrier_, cancel));
+  LOOM_TRY(input_gap_, mesh_->propagate_gaps(state, gap, core.by_derivatives() ? nullptr : &core.rules_, options_.ticks,
+                                             core.mesh_gradients_, *carrier_, cancel));
   if (core.records_.error) return tl::make_unexpected(*std::move(core.records_.error));
   return {};
 }

@@ -61,7 +61,7 @@ class MeshTween {
   class Carrier;
   MeshTween() = default;
   Result<void> set_up(Network& network, StepMesh& mesh, const TweenConfig& config);
-  Result<void> carry(StepState& state, const TweenTarget& target, const std::atomic<bool>* cancel);
+  Result<void> move_towards(StepState& state, const TweenTarget& target, const std::atomic<bool>* cancel);
   void list_uses();
 
   std::unique_ptr<TweenSession> core_;  // cells, rules, updates; no session of its own

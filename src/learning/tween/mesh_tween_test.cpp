@@ -243,12 +243,12 @@ TEST(MeshTween, a_network_or_a_mesh_that_is_not_ready_is_an_error) {  // M-11
   EXPECT_TRUE(MeshTween::create(m.network, *m.mesh, {})) << "a plan of forward passes leaves the mesh as it is";
   m.network.edit();
   EXPECT_EQ(MeshTween::create(m.network, *m.mesh, {}).error().code, Code::InvalidState);
-  EXPECT_EQ(m.mesh->prepare_carry(nullptr, gradients).error().code, Code::InvalidState);
+  EXPECT_EQ(m.mesh->prepare_gaps(nullptr, gradients).error().code, Code::InvalidState);
   const auto wider = StepPlan::create(m.network, Shape::of({64, 4}));
   LOOM_OK(wider);
   ASSERT_FALSE(m.mesh->use_new_plan(*wider, {}));
   EXPECT_EQ(MeshTween::create(m.network, *m.mesh, {}).error().code, Code::InvalidState);
-  EXPECT_EQ(m.mesh->prepare_carry(nullptr, gradients).error().code, Code::InvalidState);
+  EXPECT_EQ(m.mesh->prepare_gaps(nullptr, gradients).error().code, Code::InvalidState);
 }
 
 TEST(MeshTween, what_is_not_finite_moves_no_weight) {  // M-11

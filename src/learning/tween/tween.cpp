@@ -160,7 +160,10 @@ Result<void> TweenSession::run(const TweenTarget& target, const std::atomic<bool
   if (stage_ != Stage::Forward) return fail(Code::InvalidState, "tween: targets follow a forward");
   const FpEnvironment environment;
   stage_ = Stage::None;
-  if (auto done = run_backward(target, cancel); !done) return records_.metrics.clear(), done;
+  if (auto done = run_backward(target, cancel); !done) {
+    records_.metrics.clear();
+    return done;
+  }
   drop_uses_without_target();
   return {};
 }
@@ -252,7 +255,10 @@ Result<void> TweenSession::apply(double learning_rate) {
     return products;
   };
   for (const std::size_t u : records_.order) move(u, products_of(u));
-  if (auto done = finish(); !done) return roll_back(done.error().code), done;
+  if (auto done = finish(); !done) {
+    roll_back(done.error().code);
+    return done;
+  }
   return {};
 }
 

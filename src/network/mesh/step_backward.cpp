@@ -42,7 +42,7 @@ Result<void> StepMesh::allocate_way() {
   return {};
 }
 
-Result<void> StepMesh::prepare_carry(const TweenRules* rules, Gradients& gradients) {
+Result<void> StepMesh::prepare_gaps(const TweenRules* rules, Gradients& gradients) {
   if (!options_.keep_inputs)
     return fail(Code::InvalidState, "target propagation needs a step mesh that was created with keep_inputs");
   if (cells_.empty()) return fail(Code::InvalidState, "the step mesh has no plan since an edit of its network");
@@ -50,14 +50,14 @@ Result<void> StepMesh::prepare_carry(const TweenRules* rules, Gradients& gradien
   const FpEnvironment environment;
   std::vector<ConstView> sources = rehearsal_sources();
   back_.sources.resize(sources.size());
-  const Way way{&gradients, rules};
+  const BackwardTask task{&gradients, rules};
   Arena::Mark peak;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     const StepCell& cell = cells_[i].cell;
     if (!cell.starts) continue;
     peak = peak.max({cells_[i].input_bytes + 2 * Buffer::kAlignment, 0});
     if (cell.operation == nullptr) continue;
-    if (auto done = rehearse_cell(cells_[i], *pool_, sources, peak, &way); !done)
+    if (auto done = rehearse_cell(cells_[i], *pool_, sources, peak, &task); !done)
       return under(network_->steps(i), std::move(done).error());
   }
   if (!arenas_[0].holds(peak)) {
@@ -66,7 +66,7 @@ Result<void> StepMesh::prepare_carry(const TweenRules* rules, Gradients& gradien
     room_ = room;
   }
   if (back_.known.empty()) LOOM_TRY_VOID(allocate_way());
-  back_.carries = rules;
+  back_.gap_rules = rules;
   return {};
 }
 
@@ -110,18 +110,19 @@ Result<std::span<const ConstView>> StepMesh::backward(StepState& s, const ConstV
 Result<std::span<const ConstView>> StepMesh::backward(StepState& s, std::span<const StepGradient> gradients,
                                                       std::size_t truncation, const std::atomic<bool>* cancel) {
   LOOM_TRY_VOID(check_gradients(s, gradients));
-  const Way way{.gradients = &gradients_, .cancel = cancel};
-  LOOM_TRY_VOID(go_back(s, gradients, std::min(s.history(), truncation), way));
+  const BackwardTask task{.gradients = &gradients_, .cancel = cancel};
+  LOOM_TRY_VOID(go_back(s, gradients, std::min(s.history(), truncation), task));
   return std::span<const ConstView>(back_.port_gradients);
 }
 
-Result<ConstView> StepMesh::carry(const StepState& s, const ConstView& gap, const TweenRules* rules, std::size_t ticks,
-                                  Gradients& gradients, StepCarrier& carrier, const std::atomic<bool>* cancel) {
+Result<ConstView> StepMesh::propagate_gaps(const StepState& s, const ConstView& gap, const TweenRules* rules,
+                                           std::size_t ticks, Gradients& gradients, StepCarrier& carrier,
+                                           const std::atomic<bool>* cancel) {
   LOOM_TRY_VOID(check_current());
   if (s.mesh_ != this) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
   if (s.is_void()) return fail(Code::InvalidState, "the mesh has taken a new plan without this state");
-  if (!back_.carries || *back_.carries != rules)
-    return fail(Code::InvalidState, "gaps are carried after prepare_carry() for the same rules");
+  if (!back_.gap_rules || *back_.gap_rules != rules)
+    return fail(Code::InvalidState, "gaps are carried after prepare_gaps() for the same rules");
   if (ticks != 0 && s.history() == 0)
     return fail(Code::NoHistory, "no tick was captured since the last one that was not");
   if (!s.history_.is_kept()) return fail(Code::InvalidState, "target propagation follows a tick");
@@ -129,15 +130,15 @@ Result<ConstView> StepMesh::carry(const StepState& s, const ConstView& gap, cons
   if (!(gap.shape == cells_.back().cell.output) || gap.element != element())
     return fail(Code::ShapeMismatch, "a gap of shape {}, the last cell's output has {}", gap.shape.text(),
                 cells_.back().cell.output.text());
-  const Way way{&gradients, rules, &carrier, ticks == 0, cancel};
-  LOOM_TRY_VOID(go_back(s, std::span(&last, 1), ticks == 0 ? 1 : std::min(s.history(), ticks), way));
+  const BackwardTask task{&gradients, rules, &carrier, ticks == 0, cancel};
+  LOOM_TRY_VOID(go_back(s, std::span(&last, 1), ticks == 0 ? 1 : std::min(s.history(), ticks), task));
   return back_.port_gradients[0];
 }
 
 Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient> gradients, std::size_t ticks,
-                               const Way& way) {
+                               const BackwardTask& task) {
   const FpEnvironment environment;
-  const Exec exec = together(way.cancel);
+  const Exec exec = together(task.cancel);
   const std::size_t n = cells_.size();
   std::ranges::fill(back_.known, std::uint8_t{0}), std::ranges::fill(back_.counts, 0u);
   back_.port_gradients.clear();
@@ -154,14 +155,14 @@ Result<void> StepMesh::go_back(const StepState& s, std::span<const StepGradient>
     std::byte* const port = back_.ports.data() + back * layout_.port_bytes;
     if (had_port) fill_zero(exec, block(port, layout_.port_bytes));
     back_.port_gradients.push_back({had_port ? port : nullptr, layout_.input, element()});
-    backward_tick(exec, s, back, way);
+    backward_tick(exec, s, back, task);
   }
   if (exec.status) return error_of_pass(exec);
   return {};
 }
 
-void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t back, const Way& way) {
-  const std::size_t index = s.history_.index(back), half = back % 2, sources = way.one_tick ? half : half ^ 1,
+void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t back, const BackwardTask& task) {
+  const std::size_t index = s.history_.index(back), half = back % 2, sources = task.one_tick ? half : half ^ 1,
                     n = cells_.size();
   const Captured slot{s.history_.held(index), s.history_.slot(index)};
   if (layout_.recurrent_bytes != 0)
@@ -180,68 +181,69 @@ void StepMesh::backward_tick(const Exec& exec, const StepState& s, std::size_t b
     back_.known[sources * n + cell] = 1;
   }
   if (watch_ != nullptr)
-    watch_->begin(way.carrier != nullptr ? PassKind::Tween : PassKind::Backward, s.history_.tick(index).step,
+    watch_->begin(task.carrier != nullptr ? PassKind::Tween : PassKind::Backward, s.history_.tick(index).step,
                   step_plan_->wiring());
   Run run(exec);
   run.wiring = &step_plan_->wiring();
   run.states.recurrent = recurrent_, run.states.metas = back_.metas, run.cells = {back_.skipped, back_.sources};
   run.training = s.history_.tick(index).training, run.seed = network_->settings.seed,
   run.step = static_cast<std::uint32_t>(s.history_.tick(index).step);
-  run.tape = &back_.tape, run.gradients = way.gradients;
+  run.tape = &back_.tape, run.gradients = task.gradients;
   std::size_t next_source = back_.sources.size();
   for (std::size_t i = n; i-- > 0 && !exec.status;) {
     // Within one tick a gradient that a skip sends to a cell whose turn has come is dropped: it goes to the unused
     // half.
-    if (way.one_tick && next_source > 0 && step_plan_->source_of_slot(next_source - 1) == i &&
+    if (task.one_tick && next_source > 0 && step_plan_->source_of_slot(next_source - 1) == i &&
         back_.sources[--next_source].data != nullptr) {
       back_.sources[next_source] = gradient_of(half ^ 1, i);
       fill_zero(exec, back_.sources[next_source]);
     }
-    if (way.cancel != nullptr && way.cancel->load(std::memory_order_relaxed))
+    if (task.cancel != nullptr && task.cancel->load(std::memory_order_relaxed))
       exec.status = Error{Code::Cancelled, "cancelled by the caller"};
     // back_.known includes zeros that were filled in for skips; gaps count only if a consumer sent one.
-    const bool wanted = way.carrier != nullptr ? back_.counts[half * n + i] != 0 : back_.known[half * n + i] != 0;
-    if (wanted && !exec.status) backward_cell(run, slot, i, back, way);
+    const bool wanted = task.carrier != nullptr ? back_.counts[half * n + i] != 0 : back_.known[half * n + i] != 0;
+    if (wanted && !exec.status) backward_cell(run, slot, i, back, task);
     if (exec.status) exec.status->under(network_->steps(i));
   }
 }
 
-void StepMesh::backward_cell(Run& run, const Captured& slot, std::size_t i, std::size_t back, const Way& way) {
+void StepMesh::backward_cell(Run& run, const Captured& slot, std::size_t i, std::size_t back,
+                             const BackwardTask& task) {
   const Exec& exec = run.exec;
-  const Plan& plan = cells_[i];
+  const CellLayout& plan = cells_[i];
   const View dy = gradient_of(back % 2, i);
   if (!ran(slot.held, i)) {  // it kept what it had
-    if (slot.held[i] != 0 && !way.one_tick) add_gradient(exec, back % 2 ^ 1, i, dy);
+    if (slot.held[i] != 0 && !task.one_tick) add_gradient(exec, back % 2 ^ 1, i, dy);
     return;
   }
   const std::uint32_t consumers = back_.counts[back % 2 * cells_.size() + i];
-  if (way.tween != nullptr && consumers > 1) scale(exec, dy, 1 / static_cast<double>(consumers), dy);  // engine W-31
+  if (task.tween != nullptr && consumers > 1) scale(exec, dy, 1 / static_cast<double>(consumers), dy);  // engine W-31
   exec.arena.clear();  // a cell that only joins what it reads takes memory for the parts, too
-  if (plan.cell.operation == nullptr) return pass_back(exec, slot, i, back, dy, way);
+  if (plan.cell.operation == nullptr) return pass_back(exec, slot, i, back, dy, task);
   back_.tape.clear();
   const ConstView x{slot.memory + plan.captured, plan.cell.input, element()};
-  run.watch = way.carrier;
-  if (way.carrier != nullptr) way.carrier->begin_cell(i, back);
+  run.watch = task.carrier;
+  if (task.carrier != nullptr) task.carrier->begin_cell(i, back);
   // Rebuilds the tape of this tick from the captured input.
   run_forward(*plan.cell.operation, run, x, exec.arena.view(plan.cell.output, element()));
   if (exec.status) return;
   const View dx = exec.arena.view(plan.cell.input, element());
-  BothWatches both(way.carrier, watch_);
-  run.watch = way.carrier == nullptr ? watch_ : watch_ == nullptr ? static_cast<LayerWatch*>(way.carrier) : &both;
-  run_backward(*plan.cell.operation, run, dy, dx, way.tween);
+  BothWatches both(task.carrier, watch_);
+  run.watch = task.carrier == nullptr ? watch_ : watch_ == nullptr ? static_cast<LayerWatch*>(task.carrier) : &both;
+  run_backward(*plan.cell.operation, run, dy, dx, task.tween);
   if (exec.status) return;
-  const std::size_t sources = (way.one_tick ? back : back + 1) % 2 * cells_.size();
+  const std::size_t sources = (task.one_tick ? back : back + 1) % 2 * cells_.size();
   for (auto use = std::ranges::lower_bound(skip_uses_, std::pair{i, std::size_t{0}});
        use != skip_uses_.end() && use->first == i; ++use)
     if (back_.sources[use->second].data != nullptr) ++back_.counts[sources + step_plan_->source_of_slot(use->second)];
-  pass_back(exec, slot, i, back, dx, way);
+  pass_back(exec, slot, i, back, dx, task);
 }
 
 // Adds the gradient of a cell's input to the gradients of its sources in the tick before.
 void StepMesh::pass_back(const Exec& exec, const Captured& slot, std::size_t i, std::size_t back, const ConstView& dx,
-                         const Way& way) {
+                         const BackwardTask& task) {
   const StepCell& cell = cells_[i].cell;
-  const std::size_t half = way.one_tick ? back % 2 : back % 2 ^ 1;
+  const std::size_t half = task.one_tick ? back % 2 : back % 2 ^ 1;
   const bool has_link = cell.link != StepCell::kNone && slot.held[cell.link] != 0;
   const auto to_source = [&](const ConstTensor& d) {
     if (i > 0) return add_gradient(exec, half, i - 1, d);
@@ -250,7 +252,7 @@ void StepMesh::pass_back(const Exec& exec, const Captured& slot, std::size_t i, 
   };
   // Within one tick a feedback link leads to a cell whose turn is over (link >= i): its gradient is dropped.
   const auto to_link = [&](const ConstTensor& d) {
-    if ((cell.feed == Merge::Replace || has_link) && (!way.one_tick || cell.link < i))
+    if ((cell.feed == Merge::Replace || has_link) && (!task.one_tick || cell.link < i))
       add_gradient(exec, half, cell.link, d);
   };
   split_gradient(exec, cell.feed, dx, cell.source.cols(), to_source, to_link);

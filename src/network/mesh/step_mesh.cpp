@@ -87,7 +87,7 @@ Result<void> StepMesh::take_plan(std::shared_ptr<const StepPlan> plan) {
   layout_.input = step_plan_->input();
   LOOM_TRY(widest, place(layout_.port_bytes, layout_.input.elements(), at));
   for (const StepCell& cell : step_plan_->cells()) {
-    Plan& plan = cells_.emplace_back();
+    CellLayout& plan = cells_.emplace_back();
     plan.cell = cell;
     LOOM_TRY(const std::size_t bytes, checked_mul(cell.output.elements(), item));
     widest = std::max(widest, bytes);  // of zeros that stand for it
@@ -121,7 +121,7 @@ Result<void> StepMesh::plan_skips() {
     });
   }
   for (std::size_t k = 0; k < skips_.size(); ++k) {
-    const Plan& source = cells_[step_plan_->source_of_slot(k)];
+    const CellLayout& source = cells_[step_plan_->source_of_slot(k)];
     if (!source.cell.starts) skips_[k] = StepCell::kNone;  // zeros for ever
     if (skips_[k] == StepCell::kNone) continue;
     skips_[k] = layout_.slot_bytes;
@@ -153,11 +153,11 @@ Result<void> StepMesh::rehearse() {
     if (!cells_[i].cell.starts || cells_[i].cell.operation == nullptr) continue;
     auto done = rehearse_cell(cells_[i], *alone_, sources, alone);
     if (done && pool_->threads() > 1) done = rehearse_cell(cells_[i], *pool_, sources, together);
-    const Way way{&gradients_};
-    if (done && options_.backward) done = rehearse_cell(cells_[i], *pool_, sources, backward, &way);
+    const BackwardTask task{&gradients_};
+    if (done && options_.backward) done = rehearse_cell(cells_[i], *pool_, sources, backward, &task);
     if (!done) return under(network_->steps(i), std::move(done).error());
   }
-  for (const Plan& plan : cells_)
+  for (const CellLayout& plan : cells_)
     alone = alone.max({plan.input_bytes, 0}), backward = backward.max({plan.input_bytes + 2 * Buffer::kAlignment, 0});
   room_ = alone.max(together).max(backward);
   for (int w = 0; w < pool_->threads(); ++w) {
@@ -186,8 +186,8 @@ std::vector<ConstView> StepMesh::rehearsal_sources() const {
 }
 
 // `back`: a backward pass follows, with the gradients of weights, whose products pack their operands.
-Result<void> StepMesh::rehearse_cell(const Plan& plan, ThreadPool& threads, std::span<ConstView> sources,
-                                     Arena::Mark& peak, const Way* back) {
+Result<void> StepMesh::rehearse_cell(const CellLayout& plan, ThreadPool& threads, std::span<ConstView> sources,
+                                     Arena::Mark& peak, const BackwardTask* back) {
   const StepCell& cell = plan.cell;
   std::vector<MetaState> metas = metas_;
   Arena like = Arena::measuring(options_.device);  // ops take other amounts on a graphics card
@@ -251,7 +251,7 @@ Digest StepMesh::digest() const {
   };
   hash.update_u32(static_cast<std::uint32_t>(bytes_of(element())));
   shape(layout_.input);
-  for (const Plan& plan : cells_) {
+  for (const CellLayout& plan : cells_) {
     const StepCell& c = plan.cell;
     hash.update_u32(c.starts ? 1 : 0), hash.update_u32(static_cast<std::uint32_t>(c.feed)),
         hash.update_u32(static_cast<std::uint32_t>(c.link));
@@ -272,13 +272,18 @@ void StepMesh::forget_plan() {
 Result<void> StepMesh::use_new_plan(std::shared_ptr<const StepPlan> plan, std::span<StepState* const> states) {
   for (const StepState* s : states)
     if (s->mesh_ != this || s->is_void()) return fail(Code::InvalidArgument, "the state belongs to another step mesh");
-  const std::vector<Plan> before = cells_;
+  const std::vector<CellLayout> before = cells_;
   const StepLayout from = layout_;
   forget_plan();
   ++plan_;
-  if (auto planned = take_plan(std::move(plan)); !planned) return forget_plan(), planned;
-  if (before.size() != cells_.size() || !(from.input == layout_.input))
-    return forget_plan(), fail(Code::InvalidState, "the network has another grid or input than the one the mesh ran");
+  if (auto planned = take_plan(std::move(plan)); !planned) {
+    forget_plan();
+    return planned;
+  }
+  if (before.size() != cells_.size() || !(from.input == layout_.input)) {
+    forget_plan();
+    return fail(Code::InvalidState, "the network has another grid or input than the one the mesh ran");
+  }
   for (StepState* s : states) {
     // The input, outputs with the losses of their gates, and memories of metacognition layers are kept where shape and
     // site stay the same; recurrent states and the history start again.
@@ -301,7 +306,7 @@ Result<void> StepMesh::use_new_plan(std::shared_ptr<const StepPlan> plan, std::s
   return {};
 }
 
-Result<StepState> StepMesh::create_state(DType) const {
+Result<StepState> StepMesh::create_state() const {
   if (cells_.empty()) return fail(Code::InvalidState, "the step mesh has no plan since an edit of its network");
   StepState s;
   s.mesh_ = this, s.plan_ = plan_;
@@ -378,7 +383,7 @@ bool StepMesh::ran(const std::uint8_t* held, std::size_t i) const {
 }
 
 void StepMesh::run_cell(const Exec& exec, const Call& call, StepState& s, std::size_t i, bool capture) const {
-  const Plan& plan = cells_[i];
+  const CellLayout& plan = cells_[i];
   const StepCell& cell = plan.cell;
   s.wrote_[i] = 0;
   if (exec.cancel != nullptr && exec.cancel->load(std::memory_order_relaxed)) {
@@ -478,16 +483,24 @@ Result<std::int64_t> StepMesh::step(std::span<StepState* const> states, const St
   give_up();
   for (StepState* s : states) {
     // This loop marks each state with pending_: a state that has the mark was passed twice.
-    if (s->pending_)
-      return give_up(), fail(Code::InvalidArgument, "one state stands twice among those that step together");
+    if (s->pending_) {
+      give_up();
+      return fail(Code::InvalidArgument, "one state stands twice among those that step together");
+    }
     s->pending_ = true;
   }
   if (watch_ != nullptr || device() != nullptr || states.size() < threads) {
     for (StepState* s : states)
-      if (auto done = forward_tick(*s, options); !done) return give_up(), tl::make_unexpected(std::move(done).error());
+      if (auto done = forward_tick(*s, options); !done) {
+        give_up();
+        return tl::make_unexpected(std::move(done).error());
+      }
   } else {
     for (StepState* s : states)
-      if (auto done = begin(*s, options); !done) return give_up(), tl::make_unexpected(std::move(done).error());
+      if (auto done = begin(*s, options); !done) {
+        give_up();
+        return tl::make_unexpected(std::move(done).error());
+      }
     Failure failure;
     const std::size_t parts = std::min(states.size(), 4 * threads);
     pool_->run(parts, [&](std::size_t part, int worker) {

@@ -54,8 +54,7 @@ struct StepGradient {
   ConstView dy;
 };
 
-// Hook of StepMesh::carry, which carries gaps through ticks: sees every layer that runs again and goes back, children
-// before their container.
+// Hook of StepMesh::propagate_gaps(): sees every layer that runs again and goes back, children before their container.
 class StepCarrier : public LayerWatch {
  public:
   // The layers to come are those of this cell, as it ran `back` ticks ago.
@@ -74,9 +73,8 @@ class StepMesh {
     LOOM_TRY(const auto plan, StepPlan::create(network, input));
     return create(network, plan, options);
   }
-  // Values are of the network's element type whatever `dtype` says: the old interface's argument is taken and ignored
-  // (M-01).
-  Result<StepState> create_state(DType dtype = DType::float32) const;
+  // Its values have the network's element type (M-01, G-81).
+  Result<StepState> create_state() const;
   // Takes a plan of the network as it is now, after an edit (network/meta.h). These states keep the outputs of cells
   // whose shape stayed, ports, step counts and the memories of metacognition layers. Recurrent states start
   // again, captured ticks and a pending tick are dropped, gradients are 0; the caller creates a new MeshTween. All
@@ -109,19 +107,20 @@ class StepMesh {
                                               const std::atomic<bool>* cancel = nullptr);
   Gradients& gradients() { return gradients_; }
 
-  // Target propagation, which a driver calls (engine M-11). prepare_carry() takes the memory for these rules (null:
-  // derivatives), and for the products that are added to `gradients`, which has the layout of the one for carry().
-  // carry() takes the gap of the last cell's output back through the last tick, last cell first: from a cell's input to
-  // the last outputs of the cells that it read, so that a settled mesh gives the bits of a plain forward pass. The gap
-  // of a link to a cell whose turn is over is dropped. With `ticks` above 0 it goes back through that many captured
-  // ticks instead, as gradients do in backward(). The gap of an output with several consumers is the mean of their gaps
-  // under rules, and the sum without rules. The weights' products are added to `gradients`, a Gradients of this
-  // network. The result is the gap of the port in the last tick, without data where the port was empty. InvalidState
-  // without keep_inputs, prepare_carry() or a tick; NoHistory for `ticks` without a captured one; ShapeMismatch;
-  // Cancelled when `*cancel` was set: `gradients` then holds what was added so far.
-  Result<void> prepare_carry(const TweenRules* rules, Gradients& gradients);
-  Result<ConstView> carry(const StepState& state, const ConstView& gap, const TweenRules* rules, std::size_t ticks,
-                          Gradients& gradients, StepCarrier& carrier, const std::atomic<bool>* cancel = nullptr);
+  // Target propagation, which a driver calls (engine M-11). prepare_gaps() takes the memory for these rules (null:
+  // derivatives), and for the products that are added to `gradients`, which has the layout of the one for
+  // propagate_gaps(). That takes the gap of the last cell's output back through the last tick, last cell first: from a
+  // cell's input to the last outputs of the cells that it read, so that a settled mesh gives the bits of a plain
+  // forward pass. The gap of a link to a cell whose turn is over is dropped. With `ticks` above 0 it goes back through
+  // that many captured ticks instead, as gradients do in backward(). The gap of an output with several consumers is the
+  // mean of their gaps under rules, and the sum without rules. The weights' products are added to `gradients`, a
+  // Gradients of this network. The result is the gap of the port in the last tick, without data where the port was
+  // empty. InvalidState without keep_inputs, prepare_gaps() or a tick; NoHistory for `ticks` without a captured one;
+  // ShapeMismatch; Cancelled when `*cancel` was set: `gradients` then holds what was added so far.
+  Result<void> prepare_gaps(const TweenRules* rules, Gradients& gradients);
+  Result<ConstView> propagate_gaps(const StepState& state, const ConstView& gap, const TweenRules* rules,
+                                   std::size_t ticks, Gradients& gradients, StepCarrier& carrier,
+                                   const std::atomic<bool>* cancel = nullptr);
 
   // Sees every layer that runs; cells then run one after the other on the calling thread. Null: no observer.
   void watch(PassWatch* watch) { watch_ = watch; }
@@ -144,7 +143,8 @@ class StepMesh {
 
  private:
   friend class StepState;
-  struct Plan {
+  // A cell, and where a state keeps its values.
+  struct CellLayout {
     StepCell cell;
     std::size_t value = 0;     // offset of the output in either half of a state's values
     std::size_t captured = 0;  // offset of the input in a slot of the history
@@ -156,21 +156,22 @@ class StepMesh {
     std::vector<std::size_t> large;         // cells that all threads share
     std::vector<std::size_t> small, parts;  // cells that one thread takes whole; where each part of them ends
   };
-  // Memory of backward() and carry(), which go back tick by tick and run the operations of each again. Gradients of a
-  // tick's outputs and of the previous tick's outputs are stored in two halves, which are swapped after each tick.
+  // Memory of backward() and propagate_gaps(), which go back tick by tick and run the operations of each again.
+  // Gradients of a tick's outputs and of the previous tick's outputs are stored in two halves, which are swapped after
+  // each tick.
   struct BackwardState {
-    Memory values, ports, recurrent;           // two halves; by tick; the states that the tick began with
-    std::vector<MetaState> metas;              // likewise
-    std::vector<std::uint8_t> known;           // [half * cells + cell]: holds a gradient, else zeros
-    std::vector<std::uint32_t> counts;         // likewise: of how many consumers
-    std::optional<const TweenRules*> carries;  // the rules that prepare_carry() was called for
-    std::vector<View> sources;                 // gradients by slot of Call::cells, and the values that were read
+    Memory values, ports, recurrent;             // two halves; by tick; the states that the tick began with
+    std::vector<MetaState> metas;                // likewise
+    std::vector<std::uint8_t> known;             // [half * cells + cell]: holds a gradient, else zeros
+    std::vector<std::uint32_t> counts;           // likewise: of how many consumers
+    std::optional<const TweenRules*> gap_rules;  // the rules that prepare_gaps() was called for
+    std::vector<View> sources;                   // gradients by slot of Call::cells, and the values that were read
     std::vector<ConstView> skipped;
     std::vector<ConstView> port_gradients;  // by tick: the result
     Tape tape;
   };
   // Arguments of one backward pass through ticks.
-  struct Way {
+  struct BackwardTask {
     Gradients* gradients;
     const TweenRules* tween = nullptr;
     StepCarrier* carrier = nullptr;
@@ -184,8 +185,8 @@ class StepMesh {
   Result<void> plan_skips();
   Result<void> plan_states();
   Result<void> rehearse();
-  Result<void> rehearse_cell(const Plan& plan, ThreadPool& threads, std::span<ConstView> sources, Arena::Mark& peak,
-                             const Way* back = nullptr);
+  Result<void> rehearse_cell(const CellLayout& plan, ThreadPool& threads, std::span<ConstView> sources,
+                             Arena::Mark& peak, const BackwardTask* back = nullptr);
   std::vector<ConstView> rehearsal_sources() const;
   Result<void> allocate_gradients();
   Result<void> allocate_way();
@@ -197,16 +198,16 @@ class StepMesh {
   void run_cell(const Exec& exec, const Call& call, StepState& state, std::size_t cell, bool capture) const;
   Result<void> check_gradients(const StepState& state, std::span<const StepGradient> gradients) const;
   Result<void> go_back(const StepState& state, std::span<const StepGradient> gradients, std::size_t ticks,
-                       const Way& way);
-  void backward_tick(const Exec& exec, const StepState& state, std::size_t back, const Way& way);
+                       const BackwardTask& task);
+  void backward_tick(const Exec& exec, const StepState& state, std::size_t back, const BackwardTask& task);
   // A slot of the history: which cells, and last whether the port, held a value when the tick began; the tensors.
   struct Captured {
     const std::uint8_t* held;
     const std::byte* memory;
   };
-  void backward_cell(Run& run, const Captured& slot, std::size_t cell, std::size_t back, const Way& way);
+  void backward_cell(Run& run, const Captured& slot, std::size_t cell, std::size_t back, const BackwardTask& task);
   void pass_back(const Exec& exec, const Captured& slot, std::size_t cell, std::size_t back, const ConstView& dx,
-                 const Way& way);
+                 const BackwardTask& task);
   void add_gradient(const Exec& exec, std::size_t half, std::size_t cell, const ConstTensor& gradient);
   View gradient_of(std::size_t half, std::size_t cell) const;
   Exec together(const std::atomic<bool>* cancel) const {
@@ -229,7 +230,7 @@ class StepMesh {
   std::unique_ptr<ThreadPool> alone_;  // without workers
   const KernelTable* kernels_ = nullptr;
   std::uint64_t plan_ = 1;  // grows with every use_new_plan()
-  std::vector<Plan> cells_;
+  std::vector<CellLayout> cells_;
   StepLayout layout_;
   Shares shares_;
   mutable std::vector<Arena> arenas_;  // by worker
@@ -242,7 +243,7 @@ class StepMesh {
   std::vector<std::size_t> recurrent_at_;  // by slot: offset of a state that is kept; kNone
   std::vector<MetaState> metas_;           // by slot: sites
   PassWatch* watch_ = nullptr;
-  Gradients gradients_;  // of backward(); carry() is given others
+  Gradients gradients_;  // of backward(); propagate_gaps() is given others
   BackwardState back_;
 };
 

@@ -305,17 +305,6 @@ TEST(StepMesh, the_same_bits_for_all_threads_and_targets_and_capture_never_waits
     }
 }
 
-TEST(StepMesh, the_type_argument_changes_nothing) {  // M-01, G-81
-  Stepped m(busy(), Shape::of({1, 24}));
-  StepState other = m.mesh->create_state(DType::int8).value();
-  const auto x = seeded<float>("x", 24);
-  m.set(x);
-  ASSERT_TRUE(other.set_input({x.data(), Shape::of({1, 24}), Element::f32}));
-  m.step(50);
-  for (int t = 0; t < 50; ++t) ASSERT_TRUE(m.mesh->step(other));
-  EXPECT_EQ(m.state->hash(), other.hash());
-}
-
 TEST(StepMesh, forks_snapshots_rewinds_and_replays) {  // M-12
   Stepped m(busy(), Shape::of({2, 24}), {.threads = 2, .history_capacity = 5});
   const auto input = [&](StepState& s, std::uint64_t t) {

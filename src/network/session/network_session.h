@@ -138,9 +138,9 @@ class NetworkSession {
   void reset() { states_.reset(); }
   // The next call starts from the states that the last one left, in layers that are not `stateful` too (truncated BPTT,
   // engine T-81).
-  void carry_states() { states_.carry(); }
+  void continue_states() { states_.continue_recurrent(); }
   // Returns whether keep_states() and put_states_back() are available: on a graphics card, if recurrent states are all
-  // that is carried. They work like carried() and carry(), with one copy of the states that stays on the card.
+  // that goes on. They work like save_state() and restore_state(), with one copy of the states that stays on the card.
   bool keeps_states_on_device() const {
     return options_.device != nullptr && options_.device->records() && states_.has_recurrent_alone();
   }
@@ -148,11 +148,11 @@ class NetworkSession {
   Result<void> put_states_back(const Exec& exec);
 
   // Serialised state that the next call depends on (portable bytes): states of `stateful` layers, memories of
-  // metacognition layers and, with `context`, caches; empty where there is none. carry() restores it in a session of
-  // the same network and options, which is then prepared for the input of the last call. CorruptData; errors of
+  // metacognition layers and, with `context`, caches; empty where there is none. restore_state() takes it in a session
+  // of the same network and options, which is then prepared for the input of the last call. CorruptData; errors of
   // prepare(). After an error the states are those of reset().
-  std::vector<std::byte> carried();
-  Result<void> carry(std::span<const std::byte> carried);
+  std::vector<std::byte> save_state();
+  Result<void> restore_state(std::span<const std::byte> saved);
 
   // The load-balancing terms of the last forward's gates: part of the loss (engine V-37).
   double gate_loss() const {
@@ -235,7 +235,7 @@ class NetworkSession {
   ConstView run_segments(const Exec& exec, const ConstView& x);
   void segments_backward(const Exec& exec, const ConstView& dy, const View& dx);
   template <class Archive>
-  Result<void> visit_carried(Archive& archive);
+  Result<void> visit_state(Archive& archive);
   ConstView state_view(std::size_t index, bool cell) const;
   ConstView run_backward(const Exec& exec, const ConstView& dy);
   Result<void> keep_statistics(const Exec& exec, const Tensor& unmeasured);

@@ -5,11 +5,11 @@
 namespace loom {
 
 template <class Archive>
-Result<void> NetworkSession::visit_carried(Archive& archive) {
+Result<void> NetworkSession::visit_state(Archive& archive) {
   Shape input = planned_ ? planned_->input : Shape{};
   visit_extents(archive, input);
   if constexpr (Archive::kReads) {
-    if (!archive.ok()) return fail(Code::CorruptData, "carried states: no shape of an input");
+    if (!archive.ok()) return fail(Code::CorruptData, "saved state: no shape of an input");
     if (input.rank() != 0) LOOM_TRY_VOID(prepare(input));
   }
   return states_.visit(archive);
@@ -30,24 +30,24 @@ Result<void> NetworkSession::put_states_back(const Exec& exec) {
   return {};
 }
 
-std::vector<std::byte> NetworkSession::carried() {
+std::vector<std::byte> NetworkSession::save_state() {
   if (!planned_) return {};
   const bool any = states_.is_stateful() || std::ranges::any_of(states_.metas(), &MetaState::planned);
   if (!any) return {};
   StateWriter archive;
-  (void)visit_carried(archive);
+  (void)visit_state(archive);
   return std::move(archive.out);
 }
 
-Result<void> NetworkSession::carry(std::span<const std::byte> carried) {
+Result<void> NetworkSession::restore_state(std::span<const std::byte> saved) {
   reset();
-  if (carried.empty()) return {};
-  StateReader archive(carried);
-  auto read = visit_carried(archive);
+  if (saved.empty()) return {};
+  StateReader archive(saved);
+  auto read = visit_state(archive);
   if (read && archive.done()) return {};
   reset();
   if (!read) return read;
-  return fail(Code::CorruptData, "carried states: {} bytes do not fit the network", carried.size());
+  return fail(Code::CorruptData, "saved state: {} bytes do not fit the network", saved.size());
 }
 
 }  // namespace loom

@@ -41,23 +41,23 @@ struct Caller {
 
 TEST(SessionState, what_one_session_carries_another_goes_on_with) {  // L-62, T-60
   Caller one;
-  EXPECT_TRUE(one.session->carried().empty()) << "before the first call";
+  EXPECT_TRUE(one.session->save_state().empty()) << "before the first call";
   one.call(0.5f), one.call(0.25f);
-  const std::vector<std::byte> carried = one.session->carried();
+  const std::vector<std::byte> carried = one.session->save_state();
   Caller fresh, other(kSpec, 3);
-  ASSERT_TRUE(other.session->carry(carried));
-  EXPECT_EQ(other.session->carried(), carried);
+  ASSERT_TRUE(other.session->restore_state(carried));
+  EXPECT_EQ(other.session->save_state(), carried);
   const std::vector<float> next = one.call(1);
   EXPECT_NE(fresh.call(1), next);
   EXPECT_EQ(other.call(1), next);
-  EXPECT_EQ(other.session->carried(), one.session->carried());
+  EXPECT_EQ(other.session->save_state(), one.session->save_state());
   EXPECT_EQ(std::ranges::max(other.session->metas(), {}, &MetaState::calls).calls, 3u);
   // Empty bytes start the session again; a network without stateful layers carries nothing.
-  ASSERT_TRUE(other.session->carry({}));
+  ASSERT_TRUE(other.session->restore_state({}));
   EXPECT_EQ(std::ranges::max(other.session->metas(), {}, &MetaState::calls).calls, 0u);
   Caller plain(R"({"seed":2,"layers":[{"type":"lstm","input_height":2,"output_height":3}]})");
   plain.call(1);
-  EXPECT_TRUE(plain.session->carried().empty());
+  EXPECT_TRUE(plain.session->save_state().empty());
 }
 
 struct CancelAfterTheFirst final : LayerWatch {
@@ -91,7 +91,7 @@ TEST(SessionState, a_call_that_was_cancelled_leaves_the_memories_of_metacognitio
   };
   Caller one(fmt::format(R"({{"layers":[{},{}]}})", meta(2), meta(3)).c_str());
   one.call(0.5f);
-  const std::vector<std::byte> before = one.session->carried();
+  const std::vector<std::byte> before = one.session->save_state();
   CancelAfterTheFirst watch;
   one.session->watch(&watch);
   const std::vector<float> x(12, 0.25f);
@@ -99,7 +99,7 @@ TEST(SessionState, a_call_that_was_cancelled_leaves_the_memories_of_metacognitio
       one.session->forward({x.data(), Shape::of({2, 3, 2}), Element::f32}, {.cancel = &watch.cancel}).error().code,
       Code::Cancelled);
   one.session->watch(nullptr);
-  EXPECT_EQ(one.session->carried(), before);
+  EXPECT_EQ(one.session->save_state(), before);
   for (const MetaState& state : one.session->metas()) EXPECT_EQ(state.calls, 1u);
 }
 
@@ -138,22 +138,22 @@ TEST(SessionState, a_given_state_and_recomputed_segments_exclude_each_other) {  
 TEST(SessionState, bytes_that_do_not_fit_are_refused) {  // L-62, T-60
   Caller one, other;
   one.call(0.5f);
-  const std::vector<std::byte> carried = one.session->carried();
+  const std::vector<std::byte> carried = one.session->save_state();
   for (std::size_t keep = 1; keep < carried.size(); ++keep)
-    EXPECT_FALSE(other.session->carry(std::span(carried).first(keep))) << keep;
+    EXPECT_FALSE(other.session->restore_state(std::span(carried).first(keep))) << keep;
   std::vector<std::byte> longer = carried;
   longer.push_back(std::byte{0});
-  EXPECT_EQ(other.session->carry(longer).error().code, Code::CorruptData);
+  EXPECT_EQ(other.session->restore_state(longer).error().code, Code::CorruptData);
   Caller narrow(R"({"seed":2,"layers":[{"type":"lstm","input_height":2,"output_height":4,"stateful":true}]})");
-  EXPECT_EQ(narrow.session->carry(carried).error().code, Code::CorruptData);
-  EXPECT_TRUE(other.session->carry(carried));
+  EXPECT_EQ(narrow.session->restore_state(carried).error().code, Code::CorruptData);
+  EXPECT_TRUE(other.session->restore_state(carried));
   // A shape of the input without extents, so that no states can follow it.
   Caller lstm(R"({"seed":2,"layers":[{"type":"lstm","input_height":2,"output_height":3,"stateful":true}]})");
   lstm.call(1);
-  std::vector<std::byte> flat = lstm.session->carried();
+  std::vector<std::byte> flat = lstm.session->save_state();
   flat.erase(flat.begin(), flat.begin() + 4 * 8);  // the rank and extents of the input
   flat.insert(flat.begin(), 2 * 8, std::byte{0});
-  EXPECT_EQ(lstm.session->carry(flat).error().code, Code::CorruptData);
+  EXPECT_EQ(lstm.session->restore_state(flat).error().code, Code::CorruptData);
   // A second layer of another shape: the first one's state is not kept either.
   const auto two = [](int width) {
     return fmt::format(
@@ -162,7 +162,7 @@ TEST(SessionState, bytes_that_do_not_fit_are_refused) {  // L-62, T-60
   };
   Caller wide(two(4).c_str()), small(two(5).c_str()), fresh(two(5).c_str());
   wide.call(0.5f);
-  EXPECT_FALSE(small.session->carry(wide.session->carried()));
+  EXPECT_FALSE(small.session->restore_state(wide.session->save_state()));
   EXPECT_EQ(small.call(1), fresh.call(1));
 }
 
@@ -247,9 +247,9 @@ TEST(SessionState, a_context_is_rewound_and_handed_on) {  // L-74
     ASSERT_TRUE(reader.session->rewind(50));
     EXPECT_EQ(reader.session->length(), 50u);
     Reader other(kDecoder, options);
-    const std::vector<std::byte> carried = reader.session->carried();
-    ASSERT_TRUE(other.session->carry(carried));
-    EXPECT_EQ(other.session->carried(), carried);
+    const std::vector<std::byte> carried = reader.session->save_state();
+    ASSERT_TRUE(other.session->restore_state(carried));
+    EXPECT_EQ(other.session->save_state(), carried);
     EXPECT_EQ(reader.read(x, 50, 80).value(), second) << name(dtype);
     EXPECT_EQ(other.read(x, 50, 80).value(), second) << name(dtype);
     EXPECT_EQ(second == rows(whole, 50, 80), dtype == DType::float32);
@@ -258,7 +258,7 @@ TEST(SessionState, a_context_is_rewound_and_handed_on) {  // L-74
     EXPECT_EQ(reader.read(x, 0, 50).value(), first);
     // Damaged bytes are refused, and the session starts again from the beginning.
     for (std::size_t i = 1; i < carried.size(); i += 97) {
-      EXPECT_FALSE(other.session->carry(std::span(carried).first(i))) << i;
+      EXPECT_FALSE(other.session->restore_state(std::span(carried).first(i))) << i;
       EXPECT_EQ(other.session->length(), 0u);
     }
     EXPECT_EQ(other.read(x, 0, 50).value(), first);
@@ -266,7 +266,7 @@ TEST(SessionState, a_context_is_rewound_and_handed_on) {  // L-74
   // A length without the keys and values of its positions.
   Reader short_one(R"({"layers":[{"type":"mha","d_model":32,"num_heads":4}]})", {.threads = 1, .context = kSteps});
   ASSERT_TRUE(short_one.read(x, 0, 3));
-  const std::vector<std::byte> all = short_one.session->carried();
+  const std::vector<std::byte> all = short_one.session->save_state();
   std::size_t refused = 0;
   for (std::size_t at = 0; at + 8 <= all.size() && at < 128; at += 8) {
     std::vector<std::byte> none = all;
@@ -274,7 +274,7 @@ TEST(SessionState, a_context_is_rewound_and_handed_on) {  // L-74
     for (const std::byte b : {std::byte{3}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0}, std::byte{0},
                               std::byte{0}, std::byte{0}})
       none.push_back(b);
-    refused += short_one.session->carry(none) ? 0 : 1;
+    refused += short_one.session->restore_state(none) ? 0 : 1;
   }
   EXPECT_EQ(refused, 16u);
   Reader mixed(kMixed, {.threads = 1, .context = kSteps});

@@ -87,7 +87,8 @@ Result<void> StateStore::plan_attention() {
 Result<void> StateStore::create_caches(std::size_t slot, std::size_t sequences) {
   const auto need = std::ranges::find(needs_, slot, &StateNeeds::slot);
   AttentionState& state = attention_[slot];
-  state.caches.clear(), state.length = 0;
+  state.caches.clear();
+  state.length = 0;
   for (std::size_t s = 0; s < sequences; ++s) {
     LOOM_TRY(KvCache cache, KvCache::create({need->attention.kv_heads, need->attention.head_dim, options_.context,
                                              need->attention.window, options_.max_chunk, options_.kv_dtype,
@@ -200,7 +201,7 @@ Result<void> StateStore::rewind(std::size_t n) {
 
 bool StateStore::is_stateful() const { return has_caches() || std::ranges::any_of(needs_, &StateNeeds::stateful); }
 
-void StateStore::carry() {
+void StateStore::continue_recurrent() {
   for (const std::size_t slot : recurrent_slots_) recurrent_[slot].continues = recurrent_[slot].h != nullptr;
 }
 

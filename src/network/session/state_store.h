@@ -53,7 +53,7 @@ class StateStore {
   // h and c as bytes of the element type; no c: zeros.
   void set_recurrent(std::size_t index, std::span<const std::byte> h, std::span<const std::byte> c);
   // The next call starts from the states that the last one left, in layers that are not `stateful` too.
-  void carry();
+  void continue_recurrent();
   std::span<MetaState> metas() { return metas_; }
   // A store is stateful where the order of calls changes their results.
   bool is_stateful() const;
