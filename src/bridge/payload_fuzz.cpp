@@ -27,7 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!given || given->rows.size() > (1 << 12)) return 0;
     samples = std::move(*given);
   } else {
-    samples.count = 1, samples.rows.assign(bridge->sample.elements(), 0.5);
+    samples.count = 1;
+    samples.rows.assign(bridge->sample.elements(), 0.5);
     if (bridge->inputs.back().is_external) samples.external = samples.rows;
   }
   StreamOptions options;

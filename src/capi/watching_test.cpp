@@ -170,7 +170,8 @@ struct Windows {
   double greatest = 0;
   static std::int32_t take(void* user, const loom_window_event* e) {
     auto& host = *static_cast<Windows*>(user);
-    host.layers.push_back(e->layers), host.greatest = e->greatest;
+    host.layers.push_back(e->layers);
+    host.greatest = e->greatest;
     EXPECT_TRUE(e->sparsity >= 0 && e->sparsity < 1) << e->sparsity;
     return 1;
   }

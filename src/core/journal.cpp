@@ -66,7 +66,8 @@ Result<Journal> Journal::resume(const std::string& path, const JournalMark& mark
                   "{}: ends {} bytes before the checkpoint, which counts on {}: nothing could prove this run; "
                   "--overwrite starts a new run",
                   path, left, mark.bytes);
-    hash.update(std::span(piece).first(got)), left -= got;
+    hash.update(std::span(piece).first(got));
+    left -= got;
   }
   if (to_hex(Sha256(hash).finish()) != mark.sha256)
     return fail(Code::CorruptData, "{}: is not the journal of the checkpoint beside it", path);

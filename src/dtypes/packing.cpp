@@ -32,8 +32,14 @@ std::uint64_t filling(DType t, std::int64_t zero_point) {
 
 // From QuantizedMatrix::code() to what is stored; false for no code of the type.
 bool stored(DType t, std::int64_t code, std::uint64_t& out) {
-  if (t == DType::ternary) return out = static_cast<std::uint64_t>(code + 1), code >= -1 && code <= 1;
-  if (t == DType::binary) return out = code > 0 ? 1 : 0, code == 1 || code == -1;
+  if (t == DType::ternary) {
+    out = static_cast<std::uint64_t>(code + 1);
+    return code >= -1 && code <= 1;
+  }
+  if (t == DType::binary) {
+    out = code > 0 ? 1 : 0;
+    return code == 1 || code == -1;
+  }
   out = static_cast<std::uint64_t>(code) & mask_of(t);
   const int bits = info(t).bits;
   if (bits >= 8) return true;  // as wide as its place in QuantizedMatrix

@@ -28,7 +28,11 @@ std::vector<float> stop_values() {
 template <class Work>
 void expect_stops(Work&& work, std::size_t passes, std::string_view what) {
   std::size_t asked = 0;
-  ASSERT_TRUE(work([&] { return ++asked, false; }).has_value()) << what;
+  ASSERT_TRUE(work([&] {
+                ++asked;
+                return false;
+              }).has_value())
+      << what;
   EXPECT_GE(asked, passes * kStopSize / kStopElements) << what;
   for (std::size_t last = 1; last <= asked; ++last) {
     std::size_t count = 0;
@@ -41,7 +45,10 @@ void expect_stops(Work&& work, std::size_t passes, std::string_view what) {
 
 TEST(Stop, between_two_questions_lie_at_most_so_many_elements) {  // N-12
   std::size_t since = 0;
-  const Stop stop = [&] { return since = 0, false; };
+  const Stop stop = [&] {
+    since = 0;
+    return false;
+  };
   StopCheck check(stop);
   std::uint32_t state = 7;
   for (int i = 0; i < 10000; ++i) {

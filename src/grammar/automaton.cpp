@@ -252,7 +252,10 @@ std::vector<bool> Automaton::fixed_point(Rule rule) const {
   std::vector<bool> holds(nodes_.size(), false);
   std::vector<NodeId> work;
   for (NodeId id = 0; id < nodes_.size(); ++id)
-    if (rule(nodes_[id], holds)) holds[id] = true, work.push_back(id);
+    if (rule(nodes_[id], holds)) {
+      holds[id] = true;
+      work.push_back(id);
+    }
   while (!work.empty()) {
     const NodeId id = work.back();
     work.pop_back();
@@ -297,7 +300,10 @@ Result<void> Automaton::check_left_recursion(const Rules& rules, const std::vect
   std::map<NodeId, Mark> marks;
   for (const auto& [root, unused] : calls) {
     std::vector<std::pair<NodeId, std::size_t>> path;
-    if (marks[root] == New) path.emplace_back(root, 0), marks[root] = Open;
+    if (marks[root] == New) {
+      path.emplace_back(root, 0);
+      marks[root] = Open;
+    }
     while (!path.empty()) {
       auto& [at, next] = path.back();
       const std::vector<NodeId>& out = calls[at];

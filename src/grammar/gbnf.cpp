@@ -167,7 +167,10 @@ class GbnfParser {
     if (used.empty()) return bad("expected a text in quotes, [characters], a group or the name of a rule");
     const std::size_t after = at_;
     skip(false);
-    if (text_.substr(at_).starts_with("::=")) return at_ = after, bad("expected the end of the rule before ::=");
+    if (text_.substr(at_).starts_with("::=")) {
+      at_ = after;
+      return bad("expected the end of the rule before ::=");
+    }
     at_ = after;
     return rules_.rule(id_of(used));
   }

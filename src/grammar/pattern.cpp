@@ -100,9 +100,19 @@ class PatternParser {
   }
 
   Result<bool> quantifier(std::uint32_t& min, std::uint32_t& max) {
-    if (take("*")) return min = 0, max = kForever, true;
-    if (take("+")) return max = kForever, true;
-    if (take("?")) return min = 0, true;
+    if (take("*")) {
+      min = 0;
+      max = kForever;
+      return true;
+    }
+    if (take("+")) {
+      max = kForever;
+      return true;
+    }
+    if (take("?")) {
+      min = 0;
+      return true;
+    }
     const std::size_t begin = at_;
     if (peek() != '{' || peek(1) < '0' || peek(1) > '9') return false;
     ++at_;
@@ -185,12 +195,12 @@ class PatternParser {
   Result<std::optional<CharSet>> class_escape() {
     const std::size_t begin = at_ - 1;
     switch (peek()) {
-      case 'd': return ++at_, digits();
-      case 'D': return ++at_, complement(digits());
-      case 'w': return ++at_, words();
-      case 'W': return ++at_, complement(words());
-      case 's': return ++at_, spaces();
-      case 'S': return ++at_, complement(spaces());
+      case 'd': ++at_; return digits();
+      case 'D': ++at_; return complement(digits());
+      case 'w': ++at_; return words();
+      case 'W': ++at_; return complement(words());
+      case 's': ++at_; return spaces();
+      case 'S': ++at_; return complement(spaces());
       case 'p':
       case 'P': break;
       default: return std::nullopt;
@@ -257,7 +267,10 @@ class PatternParser {
     if (c == 'k') return lacks("a back reference", begin);
     if (c == 'b' || c == 'B') return lacks("a word boundary", begin);
     const auto byte = static_cast<std::uint8_t>(c);
-    if (at_ > text_.size()) return at_ = text_.size(), bad("a \\ at the end", begin);
+    if (at_ > text_.size()) {
+      at_ = text_.size();
+      return bad("a \\ at the end", begin);
+    }
     if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || byte < 0x20 || byte >= 0x7F)
       return bad(fmt::format("an unknown escape \\{}", text::to_valid_utf8(std::string(1, c))), begin);
     return byte;
@@ -365,8 +378,10 @@ class PatternCompiler {
       reach(from, i == 0, visited, [&](const Step& step) {
         if (step.kind == Step::Accept)
           state.accepts = true;
-        else if (!out.sets[step.a].empty())
-          state.edges.push_back({step.a, state_of(step.b)}), ++edges;
+        else if (!out.sets[step.a].empty()) {
+          state.edges.push_back({step.a, state_of(step.b)});
+          ++edges;
+        }
       });
       out.states.push_back(std::move(state));
       if (order.size() > PatternMachine::kMostStates || edges > PatternMachine::kMostEdges || visited > kMostVisited)
@@ -384,7 +399,10 @@ class PatternCompiler {
   static constexpr std::size_t kMostSteps = 4 * PatternMachine::kMostStates, kMostVisited = std::size_t{1} << 22;
 
   std::uint32_t add(Step step) {
-    if (steps_.size() >= kMostSteps) return full_ = true, 0;
+    if (steps_.size() >= kMostSteps) {
+      full_ = true;
+      return 0;
+    }
     steps_.push_back(step);
     return static_cast<std::uint32_t>(steps_.size() - 1);
   }

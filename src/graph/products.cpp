@@ -277,9 +277,10 @@ Result<void> add_labels(const Op& op, std::size_t i, const std::string& term, st
     return op.refuse(Code::ShapeMismatch, "input {} has not the axes of its term, or another type", i);
   for (std::size_t a = 0; a < term.size(); ++a) {
     const std::size_t at = labels.find(term[a]), extent = op.in(i).dims[a];
-    if (at == labels.npos)
-      labels += term[a], extents.push_back(extent);
-    else if (is_of_ellipsis(term[a]) && extents[at] == 1)
+    if (at == labels.npos) {
+      labels += term[a];
+      extents.push_back(extent);
+    } else if (is_of_ellipsis(term[a]) && extents[at] == 1)
       extents[at] = extent;
     else if (extents[at] != extent && !(is_of_ellipsis(term[a]) && extent == 1))
       return op.refuse(Code::ShapeMismatch, "two extents of one label: {} and {}", extents[at], extent);

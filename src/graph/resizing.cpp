@@ -145,7 +145,10 @@ struct Target {
 Result<Target> target_of(Op& op) {
   const Value& x = op.in(0);
   Target t;
-  t.dims = x.dims, t.scales.assign(x.rank(), 1), t.first.assign(x.rank(), 0), t.last.assign(x.rank(), 1);
+  t.dims = x.dims;
+  t.scales.assign(x.rank(), 1);
+  t.first.assign(x.rank(), 0);
+  t.last.assign(x.rank(), 1);
   std::vector<std::int64_t> axes = op.integers("axes");
   if (axes.empty())
     for (std::size_t i = 0; i < x.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));

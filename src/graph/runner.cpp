@@ -54,7 +54,8 @@ Result<void> Runner::choose_program(const std::vector<std::pair<std::string, Val
   if (!given.empty()) {
     LOOM_TRY(chosen, program_->with_inputs(given));
   }
-  plan_ = nullptr, work_.reset();  // which point to nodes of the other one
+  plan_ = nullptr;
+  work_.reset();  // which point to nodes of the other one
   chosen_ = std::move(chosen), given_ = std::move(given);
   return {};
 }

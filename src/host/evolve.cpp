@@ -51,8 +51,10 @@ Result<OpenTask> data_task(const TaskConfig& c, const std::string& folder) {
   s.inputs.resize(n * info.input.elements());
   if (info.targets == TargetKind::classes)
     s.labels.resize(n);
-  else
-    s.outputs = info.target.elements(), s.values.resize(n * s.outputs);
+  else {
+    s.outputs = info.target.elements();
+    s.values.resize(n * s.outputs);
+  }
   LOOM_TRY_VOID(data->read(order, {s.inputs, s.labels, s.values}));
   const Score score = c.score.value_or(info.targets == TargetKind::classes ? Score::Accuracy : Score::SquaredError);
   LOOM_TRY(auto task,

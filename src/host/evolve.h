@@ -63,7 +63,10 @@ struct EvolveOptions {
   const std::atomic<bool>* cancel = nullptr;                  // set from any thread: the run ends after a generation
 };
 
-inline Result<void> name_device(std::string_view name, EvolveOptions& to) { return to.device = name, Result<void>(); }
+inline Result<void> name_device(std::string_view name, EvolveOptions& to) {
+  to.device = name;
+  return {};
+}
 
 struct EvolveResult {
   std::string task;

@@ -277,7 +277,8 @@ Result<Receipt> receipt_of(const LanguageModel& model, const Session& session, c
   LOOM_TRY(Receipt out, receipt_of_model(Receipt::Command::generate, model, session, std::move(prompt)));
   out.generation = options;
   out.machine.speculation = options.drafter != nullptr;
-  out.generation.drafter.reset(), out.generation.logprobs = 0;
+  out.generation.drafter.reset();
+  out.generation.logprobs = 0;
   ban_never_drawn(out.generation.sampling);
   out.result = {g.ids, text::to_valid_utf8(g.text), std::string(name(g.stop_reason)), {}, to_hex(g.hash)};
   return out;

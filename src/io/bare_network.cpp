@@ -45,7 +45,10 @@ struct Name {
 // "lstm.weight_ih_l1_reverse" is the part "reverse.weight_ih" of the module "lstm_l1".
 Name split_name(std::string name) {
   std::string direction, level;
-  if (name.ends_with("_reverse")) name.resize(name.size() - 8), direction = "reverse.";
+  if (name.ends_with("_reverse")) {
+    name.resize(name.size() - 8);
+    direction = "reverse.";
+  }
   if (const std::size_t at = name.rfind("_l"); at != name.npos && at + 2 < name.size() &&
                                                std::all_of(name.begin() + static_cast<std::ptrdiff_t>(at) + 2,
                                                            name.end(), [](char c) { return c >= '0' && c <= '9'; })) {

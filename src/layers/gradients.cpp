@@ -71,7 +71,10 @@ void* Statistics::put(const Exec& exec, const Weight& weight, Element element) {
   if (found == entries_.end()) found = entries_.insert(found, Entry{&weight, {}, false});
   if (found->memory.size() != bytes) {
     auto made = Memory::create(device_, bytes);
-    if (!made) return exec.status = std::move(made).error(), nullptr;
+    if (!made) {
+      exec.status = std::move(made).error();
+      return nullptr;
+    }
     found->memory = *std::move(made);
   }
   found->written = true;

@@ -200,7 +200,10 @@ std::optional<std::string> take_text(std::string_view json, std::size_t& at) {
     if (static_cast<unsigned char>(c) < 0x20) return std::nullopt;
     if (c != '"' && c != '\\') continue;
     out.append(json, run, at - run);
-    if (c == '"') return ++at, is_utf8(out) ? std::optional(std::move(out)) : std::nullopt;
+    if (c == '"') {
+      ++at;
+      return is_utf8(out) ? std::optional(std::move(out)) : std::nullopt;
+    }
     const std::size_t letter = at + 1 < json.size() ? kLetters.find(json[at + 1]) : kLetters.npos;
     if (letter == kLetters.npos) return std::nullopt;
     out += kMeant[letter];

@@ -136,7 +136,8 @@ Result<Generator::Step> Generator::take(std::size_t count, std::span<const float
     step.prompt_tokens_read = count, result_.prompt_tokens += count;
     if (reads_prompt()) return step;
   } else {
-    drawn_.reset(), ++result_.decode_steps;
+    drawn_.reset();
+    ++result_.decode_steps;
   }
   session_chooses_ = false;
   logits_.assign(logits.begin(), logits.end());
@@ -204,7 +205,8 @@ Result<Generator::Step> Generator::read(const std::atomic<bool>* cancel) {
     return Step{.prompt_tokens_read = count};
   }
   LOOM_TRY_VOID(session_->truncate(before_, sequence_));
-  result_.prompt_tokens = 0, logits_.clear();
+  result_.prompt_tokens = 0;
+  logits_.clear();
   if (done.error().code != Code::Cancelled) return tl::make_unexpected(std::move(done).error());
   result_.stop_reason = StopReason::Cancelled;
   return Step{};

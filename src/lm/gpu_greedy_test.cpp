@@ -246,12 +246,21 @@ TEST_P(GpuGreedyTypes, every_other_call_forgets_what_ran_ahead) {  // X-20
   both(greedy(0, {1}, 3));
   both([](Session& s) { return did(s.rewind(s.length() - 2)), bits_of(s.logits(0)); });
   both(greedy(0, {2}, 3));
-  both([](Session& s) { return did(s.fork(0, 1)), bits_of(s.feed(Ids{2}, 1)); });
+  both([](Session& s) {
+    did(s.fork(0, 1));
+    return bits_of(s.feed(Ids{2}, 1));
+  });
   both([](Session& s) { return did(s.restore(s.snapshot(1).value(), 0)), bits_of(s.feed(Ids{3})); });
   both(greedy(0, {2}, 2));
-  both([](Session& s) { return did(s.prefill(Ids{3, 5})), bits_of(s.logits()); });
+  both([](Session& s) {
+    did(s.prefill(Ids{3, 5}));
+    return bits_of(s.logits());
+  });
   both(greedy(0, {2}, 2));
-  both([](Session& s) { return did(s.choose_adapters({})), bits_of(s.feed(Ids{8, 8})); });
+  both([](Session& s) {
+    did(s.choose_adapters({}));
+    return bits_of(s.feed(Ids{8, 8}));
+  });
   std::atomic<bool> cancel{true};
   EXPECT_EQ(there->feed_greedy({0, Ids{1}}, {.ahead = 3}, &cancel).error().code, Code::Cancelled);
   EXPECT_EQ(there->feed_greedy({0, Ids{1 << 20}}, {}).error().code, Code::IndexOutOfRange);

@@ -155,7 +155,9 @@ Result<std::span<const std::int32_t>> Speculation::behind(std::int32_t id, std::
                                                           const std::atomic<bool>* cancel) {
   drafter_->append(id);
   if (settle(id)) return std::span<const std::int32_t>();
-  drafts_.clear(), next_ = 0, ++counts_.passes;
+  drafts_.clear();
+  next_ = 0;
+  ++counts_.passes;
   evidence_ = drafter_->evidence();
   const std::size_t count = evidence_ != 0 ? worthwhile(room) : 0;
   if (count == 0) return std::span<const std::int32_t>();

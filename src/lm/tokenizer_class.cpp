@@ -241,7 +241,10 @@ void set_unigram(Json& file, std::int64_t unk, std::string_view scheme) {
                            {"pretokenizers", Json::array({{{"type", "WhitespaceSplit"}}, metaspace(scheme, true)})}};
   file["decoder"] = metaspace(scheme, true);
 }
-Result<void> rebuild_t5(Json& file, const ClassSettings&) { return set_unigram(file, 2, "always"), Result<void>(); }
+Result<void> rebuild_t5(Json& file, const ClassSettings&) {
+  set_unigram(file, 2, "always");
+  return {};
+}
 void surround_t5(Json& file, const ClassSettings&) { surround_by(file, {}, {"</s>"}); }
 std::vector<std::string> t5_tokens(const Json& config) {
   const Json* const count = find(config, "extra_ids");
@@ -253,7 +256,8 @@ std::vector<std::string> t5_tokens(const Json& config) {
 }
 Result<void> rebuild_xlm_roberta(Json& file, const ClassSettings& settings) {
   LOOM_TRY(const bool prefix, setting(settings, "add_prefix_space", true));
-  return set_unigram(file, 3, prefix ? "always" : "never"), Result<void>();
+  set_unigram(file, 3, prefix ? "always" : "never");
+  return {};
 }
 void surround_xlm_roberta(Json& file, const ClassSettings& settings) {
   surround_by(file, {named(settings, "bos_token")}, {named(settings, "eos_token")});

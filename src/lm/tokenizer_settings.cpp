@@ -182,7 +182,10 @@ Result<bool> apply_tokenizer_settings(const Json& model_config, const Json& conf
   const Json* const model = find(file, "model");
   const Json* const type = model ? find(*model, "type") : nullptr;
   const bool is_bpe = type ? *type == Json("BPE") : model && find(*model, "merges");
-  if (cleans_up && (for_all || !is_bpe)) add_clean_up(file), changes = true;
+  if (cleans_up && (for_all || !is_bpe)) {
+    add_clean_up(file);
+    changes = true;
+  }
   LOOM_TRY(const bool splits, is_set(config, "split_special_tokens"));
   if (splits) file["encode_special_tokens"] = true, changes = true;
   if (const Json* const tokens = find(config, "chat_control_tokens"); tokens && !tokens->is_null()) {
@@ -194,8 +197,10 @@ Result<bool> apply_tokenizer_settings(const Json& model_config, const Json& conf
   LOOM_TRY(const bool fixes, is_set(config, "fix_mistral_regex"));
   const Json* const pre = find(file, "pre_tokenizer");
   if (fixes && pre && !pre->is_null() && vocabulary_size(file) > 100000 && model_config.is_object() &&
-      is_mistral(model_config) && is_before_version_5(model_config))
-    write_mistral_pattern(file), changes = true;
+      is_mistral(model_config) && is_before_version_5(model_config)) {
+    write_mistral_pattern(file);
+    changes = true;
+  }
   return changes;
 }
 

@@ -69,7 +69,10 @@ class GraphWork {
   }
 
   double of_body(const Json& body, Names names, double times = 1) {
-    if (++depth_ > 16) return --depth_, 0;
+    if (++depth_ > 16) {
+      --depth_;
+      return 0;
+    }
     double sum = 0;
     const Json &constants = member(body, "constants"), &nodes = member(body, "nodes");
     if (constants.is_array())
@@ -92,7 +95,10 @@ class GraphWork {
       }
     if (!outputs.is_array() || outputs.empty()) return 0;
     const std::string output = text(outputs[0]);
-    if (op == "Constant") return add_constant(attribute(node, "value", "t"), output, names), 0;
+    if (op == "Constant") {
+      add_constant(attribute(node, "value", "t"), output, names);
+      return 0;
+    }
     if (op == "Loop") {
       const bool counts = !in.empty() && in[0] != nullptr && in[0]->numbers.size() == 1 && in[0]->numbers[0] > 0;
       return counts ? of_body(attribute(node, "body", "g"), names, static_cast<double>(in[0]->numbers[0])) : 0;
@@ -110,12 +116,16 @@ class GraphWork {
     const Dims& a = in[0]->dims;
     static const std::set<std::string> elementwise = {"Identity", "Neg",     "Abs",  "Exp",
                                                       "Tanh",     "Sigmoid", "Relu", "Sqrt"};
-    if (elementwise.contains(op)) return out = a, op == "Identity" ? 0 : product(a);
+    if (elementwise.contains(op)) {
+      out = a;
+      return op == "Identity" ? 0 : product(a);
+    }
     if (in.size() < 2 && op != "Einsum") return std::nullopt;
     if (op == "Expand") {
       const auto shape = broadcast(a, in[1]->numbers);
       if (!shape) return std::nullopt;
-      return out = *shape, 0;
+      out = *shape;
+      return 0;
     }
     if (op == "MatMul") return of_matmul(a, in[1]->dims, out);
     if (op == "Einsum") return of_einsum(text(attribute(node, "equation", "s")), in, out);

@@ -225,7 +225,9 @@ TEST(OwnKinds, the_schema_has_them) {
 TEST(OwnKinds, keys_of_every_layer_are_refused) {
   for (const char* key : {"dtype", "name", "weights", "type", "z", "adapters", "target_z", "own"}) {
     ForeignDescription description;
-    description.name = "own_key", description.settings.resize(1), description.settings[0].key = key;
+    description.name = "own_key";
+    description.settings.resize(1);
+    description.settings[0].key = key;
     const auto done = register_kind(description, {{}, [](ForeignPass&) { return Result<void>(); }, {}});
     if (std::string_view(key) == "own") {
       EXPECT_TRUE(done);

@@ -47,7 +47,10 @@ void TanhiObserver::begin(PassKind) {
 std::int64_t TanhiObserver::began(const LayerEvent& e) {
   const std::string_view path = e.path;
   std::int64_t from = last_;
-  const auto take = [&] { from = ended_.back().second, ended_.pop_back(); };
+  const auto take = [&] {
+    from = ended_.back().second;
+    ended_.pop_back();
+  };
   // The operation that a link runs has ended just before the link itself: under the path of the cell that owns it,
   // which is another one or this one.
   const Share* const share = layer_as<Share>(*e.layer);

@@ -48,8 +48,11 @@ const std::vector<GoldenTraining>& trainings() {
       }
     for (const DType type : {DType::float64, DType::int8, DType::ternary, DType::binary})
       for (GoldenTraining t : plain)
-        if (t.tween && t.tween != TweenMode::Chain)
-          t.dtype = type, t.name += " " + std::string(name(type)), list.push_back(t);
+        if (t.tween && t.tween != TweenMode::Chain) {
+          t.dtype = type;
+          t.name += " " + std::string(name(type));
+          list.push_back(t);
+        }
     for (const auto& [mixed, label] : {std::pair{Mixed::bf16, "bf16"}, {Mixed::f16, "f16"}, {Mixed::fp8, "fp8"}})
       for (GoldenTraining t : {plain[0], plain.back()}) {
         t.mixed = mixed, t.name += " mixed " + std::string(label);

@@ -90,11 +90,15 @@ TEST(Replica, schedules_clipping_accumulation_and_mixed_precision_divide_too) { 
   config["schedule"] = {{"name", "cosine"}, {"warmup_steps", 3}};
   config["clip_norm"] = 0.05;
   expect_one_hash(config, {4});
-  config.erase("clip_norm"), config["accumulate"] = 3, config["clip_value"] = 0.01;
+  config.erase("clip_norm");
+  config["accumulate"] = 3;
+  config["clip_value"] = 0.01;
   expect_one_hash(config, {4});
   config["mixed"] = "f16";
   expect_one_hash(config, {4});
-  config.erase("mixed"), config["dtype"] = "int8", config["optimizer"] = {{"name", "sgd"}, {"learning_rate", 0.1}};
+  config.erase("mixed");
+  config["dtype"] = "int8";
+  config["optimizer"] = {{"name", "sgd"}, {"learning_rate", 0.1}};
   expect_one_hash(config, {4});
 }
 
@@ -117,7 +121,8 @@ TEST(Replica, what_cannot_be_divided_is_refused_by_name) {  // T-41
   };
   Json config = small_config();
   EXPECT_NE(refusal(config).find("shards: expected 2 or more"), std::string::npos);
-  config["tween"] = Json::object(), config.erase("optimizer");
+  config["tween"] = Json::object();
+  config.erase("optimizer");
   EXPECT_NE(refusal(config).find("tween"), std::string::npos);
   config = small_config(), config["shards"] = 2, config["optimizer"] = {{"name", "lbfgs"}};
   EXPECT_NE(refusal(config).find("lbfgs"), std::string::npos);

@@ -66,7 +66,8 @@ TEST(RunFolder, a_best_network_of_fewer_weights_or_of_another_run_is_refused) { 
   const std::string path = folder.file("run/best.entity"), own = *read_text_file(path);
   EXPECT_EQ(opened(best_config(), folder).value()->run()->hash, whole.hash);
   Json other = best_config();
-  other["network"]["layers"].erase(2), other["network"]["layers"][0]["output_height"] = 4;
+  other["network"]["layers"].erase(2);
+  other["network"]["layers"][0]["output_height"] = 4;
   const Network fewer = network_of(other["network"]);
   const Json same_shapes = [] {
     Json json = best_config();

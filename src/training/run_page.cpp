@@ -58,7 +58,11 @@ class Page {
     else
       timed = tl::make_unexpected(timings.error());
     if (!timed) {
-      page.begun_ = {}, page.timed_steps_ = {}, page.seconds_.clear(), page.warnings_.clear(), page.num_warnings_ = 0;
+      page.begun_ = {};
+      page.timed_steps_ = {};
+      page.seconds_.clear();
+      page.warnings_.clear();
+      page.num_warnings_ = 0;
       page.notes_.push_back(timed.error().code == Code::NotFound
                                 ? "timings.jsonl is missing: curves have the journal's points alone"
                                 : timed.error().text());
@@ -95,7 +99,8 @@ class Page {
       if (seen_++ % stride_ != 0) return;
       if (items_.size() == kMost) {
         for (std::size_t i = 0; 2 * i < kMost; ++i) items_[i] = std::move(items_[2 * i]);
-        items_.resize(kMost / 2), stride_ *= 2;
+        items_.resize(kMost / 2);
+        stride_ *= 2;
         if ((seen_ - 1) % stride_ != 0) return;
       }
       items_.push_back(std::move(item));
@@ -141,11 +146,13 @@ class Page {
       LOOM_TRY(const auto text, reader.next_text());
       if (!text) break;
       if (journal_steps_.skips_next() && text->find(R"("event":"steps")") != text->npos) {
-        journal_steps_.add({}), step = *text;
+        journal_steps_.add({});
+        step = *text;
         continue;
       }
       if (epochs_.skips_next() && text->find(R"("event":"epoch")") != text->npos) {
-        epochs_.add({}), epoch = *text;
+        epochs_.add({});
+        epoch = *text;
         continue;
       }
       LOOM_TRY(Json line, reader.parsed(*text));
@@ -158,7 +165,8 @@ class Page {
       if (is_event(line, "steps")) {
         journal_steps_.add(point_of(line));
       } else if (is_event(line, "epoch")) {
-        epoch.clear(), last_epoch_ = line;
+        epoch.clear();
+        last_epoch_ = line;
         epochs_.add(std::move(line));
       } else if (is_event(line, "cells")) {
         cells_.add(std::move(line));

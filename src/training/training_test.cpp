@@ -128,7 +128,8 @@ TEST(Training, modes_of_the_cpu_agree_and_those_of_a_gpu_need_the_fallback) {  /
     EXPECT_EQ(run->run()->hash, hash) << mode;
     EXPECT_NE(read_text_file(options.out + "/report.html")->find("training runs on the CPU"), std::string::npos);
   }
-  config.erase("mode"), config["network"]["use_gpu"] = true;
+  config.erase("mode");
+  config["network"]["use_gpu"] = true;
   const auto run = open_run(config, folder);
   ASSERT_EQ(run->warnings().size(), 1u);
   EXPECT_NE(run->warnings()[0].find("use_gpu"), std::string::npos) << run->warnings()[0];

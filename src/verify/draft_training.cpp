@@ -159,7 +159,10 @@ void watch_a_layer(Draw& draw, Json& network) {
   Json observed = layers[at];
   if (observed.contains("is_remote_link") || observed.contains("skip_from") || observed.contains("is_disabled")) return;
   Json spec = layer_of("metacognition"), dense = layer_of("dense");
-  for (const char* key : {"z", "y", "x", "l"}) spec[key] = observed[key], observed.erase(key);
+  for (const char* key : {"z", "y", "x", "l"}) {
+    spec[key] = observed[key];
+    observed.erase(key);
+  }
   dense["input_height"] = 6, dense["output_height"] = 3;
   spec["meta_effect"] = effect, spec["meta_source"] = "stats", spec["train_meta"] = trains;
   spec["meta_network"] = std::move(dense), spec["meta_observed_layer"] = std::move(observed);

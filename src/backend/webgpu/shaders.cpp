@@ -82,7 +82,8 @@ void Shaders::read_passes() {
 
 void Shaders::set_sums(Sums sums) {
   sums_ = sums;
-  shaders_.clear(), last_ = nullptr;
+  shaders_.clear();
+  last_ = nullptr;
 }
 
 Shader* Shaders::find(Kernels kernels, std::span<const Id> buffers) {

@@ -97,7 +97,8 @@ Submitter::Mark Submitter::mark() const {
 
 void Submitter::rewind(const Mark& mark) {
   commands_.resize(mark.commands), parameters_.resize(mark.parameters), batches_.resize(mark.batches);
-  numbers_.resize(mark.numbers), counters_.dispatches = mark.dispatches;
+  numbers_.resize(mark.numbers);
+  counters_.dispatches = mark.dispatches;
 }
 
 void Submitter::forget() {

@@ -51,7 +51,10 @@ class Submitter {
   // Returns the setting before: whether submit_early() does something.
   bool set_submits_early(bool submits_early) { return std::exchange(submits_early_, submits_early); }
   // Forgets the numbers of the pass, after submit().
-  void forget_numbers() { numbers_.clear(), numbers_written_ = 0; }
+  void forget_numbers() {
+    numbers_.clear();
+    numbers_written_ = 0;
+  }
 
   Mark mark() const;
   // Forgets what was listed since the mark.

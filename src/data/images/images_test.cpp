@@ -114,7 +114,8 @@ TEST(Images, a_png_whose_first_chunk_is_no_header_is_refused) {  // F-01
   longer.insert(longer.begin() + 8, chunk.begin(), chunk.end());
   expect_error(decode_image(longer), Code::CorruptData, {"header of 14 bytes"});
   // The header alone shows 16 bits per sample.
-  header.resize(13), header[8] = std::byte{16};
+  header.resize(13);
+  header[8] = std::byte{16};
   auto deep = good;
   const auto deep_chunk = png_chunk("IHDR", header);
   std::ranges::copy(deep_chunk, deep.begin() + 8);

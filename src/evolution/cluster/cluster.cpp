@@ -162,7 +162,10 @@ Result<std::vector<std::vector<std::size_t>>> hierarchical_group(std::span<const
   std::vector<std::size_t> place(points.size(), ~std::size_t{0});
   for (std::size_t p = 0; p < points.size(); ++p) {
     std::size_t& group = place[find_root(p)];
-    if (group == ~std::size_t{0}) group = groups.size(), groups.emplace_back();
+    if (group == ~std::size_t{0}) {
+      group = groups.size();
+      groups.emplace_back();
+    }
     groups[group].push_back(p);
   }
   return groups;

@@ -287,7 +287,8 @@ TEST(Population, fitness_that_is_told_breeds_the_bits_of_a_task_that_is_asked) {
       std::vector<Fitness> wrong = outside;
       wrong.back().objectives.pop_back();
       EXPECT_EQ(told.tell(wrong, workers).error().code, Code::InvalidArgument);
-      wrong = outside, wrong.push_back(outside.back());
+      wrong = outside;
+      wrong.push_back(outside.back());
       EXPECT_EQ(told.tell(wrong, workers).error().code, Code::InvalidArgument);
       const auto got = told.tell(outside, workers, [&](const Member& m) { seen[1].push_back(m.id.text()); });
       ASSERT_TRUE(got) << got.error().text();

@@ -22,7 +22,10 @@ Result<std::unique_ptr<Runner>> Runner::create(std::optional<Isa> isa, Device* d
 
 void Runner::use(const Candidate& candidate) {
   const Network& network = candidate.network;
-  network_ = &network, plan_ = &candidate.plan, host_.planned.reset(), device_.planned.reset();
+  network_ = &network;
+  plan_ = &candidate.plan;
+  host_.planned.reset();
+  device_.planned.reset();
   runs_on_device_ = device_.device != nullptr && check_device(network, device_.device);
   is_chain_ = chain_.read(network);
   if (!is_chain_ || runs_on_device_) cells_.assign(plan_->num_sources(), {});

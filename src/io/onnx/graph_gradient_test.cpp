@@ -66,7 +66,8 @@ TEST(GraphGradients, MatchPyTorch) {
     std::size_t compared = 0;
     for (const auto& [name, tensor] : golden["grads"].items()) {
       ASSERT_TRUE(passed.grads.contains(name)) << name;
-      expect_near(passed.grads.at(name), golden_tensor(tensor), name), ++compared;
+      expect_near(passed.grads.at(name), golden_tensor(tensor), name);
+      ++compared;
     }
     EXPECT_EQ(compared, passed.grads.size()) << "a gradient of what is no parameter";
     for (const int threads : {2, 7}) {

@@ -324,7 +324,8 @@ class OnnxReader {
       }
       case 9: {
         LOOM_TRY(std::string text, field.text());
-        a.texts.push_back(std::move(text)), a.kind = Kind::texts;
+        a.texts.push_back(std::move(text));
+        a.kind = Kind::texts;
         return {};
       }
       default: return {};

@@ -70,7 +70,10 @@ std::vector<Attribute> other_values(const graph::KnownAttribute& known, const At
     for (const std::string& v : known.choices.empty() ? std::vector<std::string>{"ij->ji"} : known.choices)
       add([&](Attribute& a) { a.kind = Attribute::Kind::text, a.text = v; });
   if (known.kind == "ints")
-    lists([](Attribute& a, std::size_t n, int v) { a.kind = Attribute::Kind::integers, a.integers.assign(n, v); });
+    lists([](Attribute& a, std::size_t n, int v) {
+      a.kind = Attribute::Kind::integers;
+      a.integers.assign(n, v);
+    });
   if (known.kind == "ints" && now != nullptr)
     for (const std::int64_t more : {1, -1})
       add([&](Attribute& a) {
@@ -78,9 +81,15 @@ std::vector<Attribute> other_values(const graph::KnownAttribute& known, const At
         for (std::int64_t& v : a.integers) v += more;
       });
   if (known.kind == "floats")
-    lists([](Attribute& a, std::size_t n, int v) { a.kind = Attribute::Kind::numbers, a.numbers.assign(n, v + 0.5); });
+    lists([](Attribute& a, std::size_t n, int v) {
+      a.kind = Attribute::Kind::numbers;
+      a.numbers.assign(n, v + 0.5);
+    });
   if (known.kind == "strings")
-    lists([](Attribute& a, std::size_t n, int) { a.kind = Attribute::Kind::texts, a.texts.assign(n, "Softsign"); });
+    lists([](Attribute& a, std::size_t n, int) {
+      a.kind = Attribute::Kind::texts;
+      a.texts.assign(n, "Softsign");
+    });
   if (known.kind == "t")
     add([](Attribute& a) {
       a.kind = Attribute::Kind::tensor, a.tensor = Value::create(graph::Type::f32, {1}).value();
@@ -103,7 +112,8 @@ std::vector<Attribute> companions(std::string_view op, const std::string& key) {
   std::vector<Attribute> values(1);  // none
   for (std::size_t n = 2; op == "Pad" && key == "value" && n <= 8; n += 2) {
     values.emplace_back();
-    values.back().kind = Attribute::Kind::integers, values.back().integers.assign(n, 1);
+    values.back().kind = Attribute::Kind::integers;
+    values.back().integers.assign(n, 1);
   }
   return values;
 }

@@ -100,7 +100,8 @@ Result<Value> concatenated(Emitter& emit, const Part& part, const std::vector<Va
       LOOM_TRY(const Shape flat, Shape::create(std::array{own.shape[0], own.shape.elements() / own.shape[0]}));
       own = emit.reshape(part.path, own, flat);
     }
-    names.push_back(own.name), extent += own.shape[axis];
+    names.push_back(own.name);
+    extent += own.shape[axis];
   }
   Shape shape = outputs[0].shape;
   if (flatten) {
@@ -131,7 +132,8 @@ Result<Value> scattered(Emitter& emit, const Part& part, const std::vector<Child
   const Value all = emit.op(part.path, "Concat", flat, names, {{"axis", std::int64_t{-1}}});
   if (c.scatter_layout != ParallelConfig::Layout::ChannelsFirst) return emit.reshape(part.path, all, out);
   std::vector<std::size_t> extents(branch.extents().begin(), branch.extents().end());
-  extents.back() = cells.size(), extents.push_back(branch.cols());
+  extents.back() = cells.size();
+  extents.push_back(branch.cols());
   LOOM_TRY(const Shape wide, Shape::create(extents));
   std::vector<std::int64_t> order(extents.size());
   for (std::size_t a = 0; a < order.size(); ++a) order[a] = static_cast<std::int64_t>(a);

@@ -17,7 +17,8 @@ Value soft(Emitter& emit, const Part& part, const Value& x) {
 // The last axis in `count` parts: [..., count, width].
 Result<Value> in_parts(Emitter& emit, const Part& part, const Value& x, std::size_t count) {
   std::vector<std::size_t> extents(x.shape.extents().begin(), x.shape.extents().end());
-  extents.back() = count, extents.push_back(x.shape.cols() / count);
+  extents.back() = count;
+  extents.push_back(x.shape.cols() / count);
   LOOM_TRY(const Shape shape, Shape::create(extents));
   return emit.reshape(part.path, x, shape);
 }

@@ -25,9 +25,10 @@ template <class V>
 class Table {
  public:
   Table(const Run& run, std::size_t size) : items_(run.note<V>(size)) {
-    if (run.rehearsal())
-      own_.resize(size), items_ = own_.data();
-    else
+    if (run.rehearsal()) {
+      own_.resize(size);
+      items_ = own_.data();
+    } else
       std::uninitialized_default_construct_n(items_, size);
   }
   Table(Table&&) = default;

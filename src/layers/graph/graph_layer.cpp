@@ -427,7 +427,11 @@ Result<std::shared_ptr<GraphLayer::Ready>> GraphLayer::ready_for(const Exec& exe
   LOOM_TRY(ready->dims, dims_of_call(input, ready->calls));
   LOOM_TRY(ready->plan, plan_of(*program, exec, input, ready->dims));
   const Mutex::Guard guard(lock_);
-  if (is_new) program_ = program, versions_ = std::move(versions), ready_.clear();
+  if (is_new) {
+    program_ = program;
+    versions_ = std::move(versions);
+    ready_.clear();
+  }
   if (program_ != program) return ready;  // another session has bound it again meanwhile
   if (ready_.size() == kMostGraphPlans) ready_.erase(ready_.begin());
   ready_.push_back(ready);
@@ -440,7 +444,10 @@ Result<void> GraphLayer::run_once(const Run& run, Ready& ready, const ConstTenso
   std::unique_ptr<graph::Work> work;
   {
     const Mutex::Guard guard(ready.lock);
-    if (!ready.idle.empty()) work = std::move(ready.idle.back()), ready.idle.pop_back();
+    if (!ready.idle.empty()) {
+      work = std::move(ready.idle.back());
+      ready.idle.pop_back();
+    }
   }
   if (work == nullptr) work = std::make_unique<graph::Work>(plan);
   const auto run_all = [&]() -> Result<void> {

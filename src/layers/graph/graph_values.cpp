@@ -66,7 +66,10 @@ Result<void> take_output(const Run& run, const Plan& plan, graph::Work& work, st
     return {};
   }
   if (plan.values[slot].type == Type::f32) {
-    if (run.rehearsal()) return copy(run, y, y), Result<void>();
+    if (run.rehearsal()) {
+      copy(run, y, y);
+      return {};
+    }
     LOOM_TRY(const Value* const value, graph::device_value(run.exec, plan, work, slot));
     copy(run, {value->data, y.rows, y.cols, y.element}, y);
     return {};

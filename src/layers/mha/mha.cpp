@@ -65,10 +65,10 @@ std::optional<StateNeeds> Mha::state_needs() const {
 
 const ConstView* Mha::key_source(const Run& run, const ConstView& x) const {
   const ConstView* source = config_.cross ? run.inputs.external : &x;
-  if (source == nullptr)
-    return give_up(run,
-                   {Code::InvalidArgument, "mha: cross-attention needs an external input for its keys and values"}),
-           nullptr;
+  if (source == nullptr) {
+    give_up(run, {Code::InvalidArgument, "mha: cross-attention needs an external input for its keys and values"});
+    return nullptr;
+  }
   const Shape& s = source->shape;
   const bool fits = s.cols() == config_.d_model && source->element == x.element && s.rank() == x.shape.rank() &&
                     std::equal(s.extents().begin(), s.extents().end() - std::min<std::size_t>(2, s.rank()),
@@ -95,7 +95,10 @@ Mha::RopeTablePtr Mha::rope_table(const Exec& exec, std::size_t positions) const
   std::size_t wanted = 64;
   while (wanted < positions) wanted *= 2;
   auto table = RopeTable::create(config_.rope, wanted);
-  if (!table) return give_up(exec, std::move(table).error()), nullptr;
+  if (!table) {
+    give_up(exec, std::move(table).error());
+    return nullptr;
+  }
   table->fill(wanted);
   rope_table_ = std::make_shared<const RopeTable>(std::move(*table));  // sessions that use the old one keep it
   return rope_table_;

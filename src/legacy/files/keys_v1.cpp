@@ -111,7 +111,10 @@ class LayerKeys {
     out_["softmax_type"] = "Standard";
     LOOM_TRY_VOID(activation(kind));
     for (const std::string_view key : row->keys)
-      if (const Json* value = key.empty() ? nullptr : find(from_, key)) out_[std::string(key)] = *value, take(key);
+      if (const Json* value = key.empty() ? nullptr : find(from_, key)) {
+        out_[std::string(key)] = *value;
+        take(key);
+      }
     LOOM_TRY_VOID(own(kind));
     LOOM_TRY_VOID(children("sequential_layers", kind));
     LOOM_TRY_VOID(children("parallel_branches", kind));

@@ -85,7 +85,10 @@ std::vector<std::uint64_t> input_of(loom_network network) {
 
 int64_t splice(int64_t a, int64_t b, const char* text) {
   const Json given = parsed(text);
-  if (!given.is_object()) return failed("the config is no JSON object"), -1;
+  if (!given.is_object()) {
+    failed("the config is no JSON object");
+    return -1;
+  }
   Json known = config_of(splice_keys(), given);
   // A config of 0.8x has every key; loom.h refuses those that its mode does not read.
   if (known["mode"] != "point") known.erase("split_ratio");
@@ -100,13 +103,19 @@ int64_t splice(int64_t a, int64_t b, const char* text) {
 
 int64_t mutate(int64_t n, const char* text) {
   const Json given = parsed(text);
-  if (!given.is_object()) return failed("the config is no JSON object"), -1;
+  if (!given.is_object()) {
+    failed("the config is no JSON object");
+    return -1;
+  }
   Json config = config_of(mutation_keys(), given);
   config["seed"] = given.value("Seed", 0);
   Held child;
   if (loom_network_clone(handle(n), child.out()) != LOOM_OK) return no_handle_of_call();
   const std::vector<std::uint64_t> shape = input_of(child.get());
-  if (shape.empty()) return failed("the network does not say how large its input is: give it an input_shape"), -1;
+  if (shape.empty()) {
+    failed("the network does not say how large its input is: give it an input_shape");
+    return -1;
+  }
   const std::string document = config.dump();
   loom_blob report = 0;
   if (loom_network_mutate(child.get(), shape.data(), shape.size(), document.data(), document.size(), &report) !=
@@ -129,10 +138,19 @@ using Populations = OwnObjects<People, 0x73>;
 
 int64_t new_population(int64_t seed, int size, const char* text) {
   const Json given = parsed(text);
-  if (!given.is_object()) return failed("the config is no JSON object"), -1;
-  if (size < 1) return failed("a population has at least one member"), -1;
+  if (!given.is_object()) {
+    failed("the config is no JSON object");
+    return -1;
+  }
+  if (size < 1) {
+    failed("a population has at least one member");
+    return -1;
+  }
   const std::vector<std::uint64_t> shape = input_of(handle(seed));
-  if (shape.empty()) return failed("the network does not say how large its input is: give it an input_shape"), -1;
+  if (shape.empty()) {
+    failed("the network does not say how large its input is: give it an input_shape");
+    return -1;
+  }
   const std::string config =
       Json{{"population", size}, {"seed", given.value("Seed", 0)}, {"mutation", config_of(mutation_keys(), given)}}
           .dump();

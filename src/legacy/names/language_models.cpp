@@ -249,7 +249,10 @@ int64_t LoomLoadTokenizer(const char* path) {
 int64_t LoomNewTokenizerFromJSON(const char* buffer, int length) {
   return make([&]() -> int64_t {
     loom_tokenizer made = 0;
-    if (length < 0) return failed("the length is negative"), -1;
+    if (length < 0) {
+      failed("the length is negative");
+      return -1;
+    }
     return loom_tokenizer_from_json(buffer, static_cast<std::size_t>(length), &made) == LOOM_OK
                ? static_cast<int64_t>(made)
                : no_handle_of_call();

@@ -166,21 +166,33 @@ LoomLayerStats stats_of(const std::vector<float>& values) {
 }
 
 int64_t make_tensor(const float* data, int length, const char* shape_json) {
-  if (data == nullptr || length < 1) return failed("a tensor has no values"), -1;
+  if (data == nullptr || length < 1) {
+    failed("a tensor has no values");
+    return -1;
+  }
   const std::string_view given = words(shape_json);
   const Json list = given.empty() ? Json::array({1, length}) : Json::parse(given, nullptr, false);
   auto made = std::make_shared<TensorOf08>();
   std::uint64_t product = 1;
-  if (!list.is_array() || list.empty()) return failed_text("expected a JSON list of extents"), -1;
-  for (const Json& extent : list) {
-    if (!extent.is_number_unsigned()) return failed_text("expected a JSON list of extents"), -1;
-    made->shape.push_back(extent.get<std::uint64_t>());
-    if (__builtin_mul_overflow(product, made->shape.back(), &product)) return failed_text("the extents overflow"), -1;
+  if (!list.is_array() || list.empty()) {
+    failed_text("expected a JSON list of extents");
+    return -1;
   }
-  if (product != static_cast<std::uint64_t>(length))
-    return failed_text("the shape has " + std::to_string(product) + " values, " + std::to_string(length) +
-                       " are given"),
-           -1;
+  for (const Json& extent : list) {
+    if (!extent.is_number_unsigned()) {
+      failed_text("expected a JSON list of extents");
+      return -1;
+    }
+    made->shape.push_back(extent.get<std::uint64_t>());
+    if (__builtin_mul_overflow(product, made->shape.back(), &product)) {
+      failed_text("the extents overflow");
+      return -1;
+    }
+  }
+  if (product != static_cast<std::uint64_t>(length)) {
+    failed_text("the shape has " + std::to_string(product) + " values, " + std::to_string(length) + " are given");
+    return -1;
+  }
   made->values.assign(data, data + length);
   return Tensors::add(std::move(made));
 }
@@ -219,10 +231,14 @@ char* apply_gradients(int64_t n, int li, const char* gradients, float rate, floa
     if (name.rfind(prefix, 0) != 0) continue;
     std::size_t elements = 1;
     for (const Json& extent : weight["shape"]) elements *= extent.get<std::size_t>();
-    mine.emplace_back(name, elements), all += elements;
+    mine.emplace_back(name, elements);
+    all += elements;
   }
   if (mine.empty()) return failed("layer " + std::to_string(li) + " has no weights");
-  if (slope.size() == mine[0].second) mine.resize(1), all = slope.size();
+  if (slope.size() == mine[0].second) {
+    mine.resize(1);
+    all = slope.size();
+  }
   if (slope.size() != all)
     return failed(std::to_string(slope.size()) + " gradients for " + std::to_string(all) + " weights of layer " +
                   std::to_string(li));
@@ -241,7 +257,10 @@ char* apply_gradients(int64_t n, int li, const char* gradients, float rate, floa
 }
 
 int64_t empty_grid(int depth, int rows, int cols, int layers) {
-  if (depth < 1 || rows < 1 || cols < 1 || layers < 1) return failed("expected extents of 1 or more"), -1;
+  if (depth < 1 || rows < 1 || cols < 1 || layers < 1) {
+    failed("expected extents of 1 or more");
+    return -1;
+  }
   const std::string spec =
       Json{{"depth", depth}, {"rows", rows}, {"cols", cols}, {"layers_per_cell", layers}, {"layers", Json::array()}}
           .dump();

@@ -46,8 +46,14 @@ int64_t make_over(int64_t n, int dtype) {
   return make([&]() -> int64_t {
     loom_kind kind = LOOM_KIND_NONE;
     if (loom_kind_of(handle(n), &kind) != LOOM_OK) return no_handle_of_call();
-    if (kind != LOOM_KIND_NETWORK) return failed("expected the handle of a network"), -1;
-    if (dtype < 0 || dtype > 20) return failed("no such type"), -1;
+    if (kind != LOOM_KIND_NETWORK) {
+      failed("expected the handle of a network");
+      return -1;
+    }
+    if (dtype < 0 || dtype > 20) {
+      failed("no such type");
+      return -1;
+    }
     if (loom_retain(handle(n)) != LOOM_OK) return no_handle_of_call();
     auto made = std::make_shared<T>();
     made->network = handle(n);

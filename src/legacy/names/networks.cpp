@@ -202,7 +202,10 @@ int64_t load_network(const char* path, Json& report) {
   report = Json::parse(take(blob), nullptr, false);
   loom_kind kind = LOOM_KIND_NONE;
   if (loom_kind_of(object.get(), &kind) != LOOM_OK) return no_handle_of_call();
-  if (kind != LOOM_KIND_NETWORK) return failed("the file holds a " + report.value("kind", "") + ", no network"), -1;
+  if (kind != LOOM_KIND_NETWORK) {
+    failed("the file holds a " + report.value("kind", "") + ", no network");
+    return -1;
+  }
   return static_cast<int64_t>(object.keep());
 }
 
@@ -236,7 +239,10 @@ void lower_names(Json& spec) {
 // Keys that 0.8x ignores, as tile sizes, are ignored; a name that means nothing is an error, where 0.8x took another.
 int64_t from_spec(std::string_view given) {
   Json spec = Json::parse(given, nullptr, false);
-  if (!spec.is_object()) return failed("the network is no JSON object"), -1;
+  if (!spec.is_object()) {
+    failed("the network is no JSON object");
+    return -1;
+  }
   lower_names(spec);
   const std::string document = spec.dump();
   auto options = sized<loom_network_options>();
@@ -249,7 +255,10 @@ int64_t from_spec(std::string_view given) {
 
 int64_t from_memory(const char* data, int length) {
   loom_network network = 0;
-  if (length < 0) return failed("the length is negative"), -1;
+  if (length < 0) {
+    failed("the length is negative");
+    return -1;
+  }
   if (loom_network_from_memory(data, static_cast<std::size_t>(length), nullptr, &network) != LOOM_OK)
     return no_handle_of_call();
   return static_cast<int64_t>(network);
@@ -318,13 +327,22 @@ LoomLayerSpec spec_of(int64_t n, int li) {
   LoomLayerSpec out{};
   out.Type = -1;
   loom_blob blob = 0;
-  if (loom_network_info(handle(n), &blob) != LOOM_OK) return no_handle_of_call(), out;
+  if (loom_network_info(handle(n), &blob) != LOOM_OK) {
+    no_handle_of_call();
+    return out;
+  }
   const Json info = Json::parse(take(blob), nullptr, false);
   const auto grid = info["grid"].get<std::vector<std::uint64_t>>();
   std::uint64_t rest = static_cast<std::uint64_t>(li < 0 ? 0 : li), address[4] = {};
   for (std::size_t axis = 4; axis-- > 0;) address[axis] = rest % grid[axis], rest /= grid[axis];
-  if (li < 0 || rest != 0) return failed("no such layer"), out;
-  if (loom_network_layer(handle(n), address, 4, &blob) != LOOM_OK) return no_handle_of_call(), out;
+  if (li < 0 || rest != 0) {
+    failed("no such layer");
+    return out;
+  }
+  if (loom_network_layer(handle(n), address, 4, &blob) != LOOM_OK) {
+    no_handle_of_call();
+    return out;
+  }
   const Json layer = Json::parse(take(blob), nullptr, false);
   const auto named = [&](const char* key, const char* otherwise) { return layer.value(key, std::string(otherwise)); };
   out.Type = place_of(kKinds, named("type", ""));
@@ -374,7 +392,10 @@ std::vector<std::uint64_t> sample_shape(loom_network network, std::size_t values
   if (loom_network_info(network, &blob) == LOOM_OK) {
     const Json info = Json::parse(take(blob), nullptr, false);
     if (const auto extents = info.find("input_shape"); extents != info.end() && extents->is_array())
-      for (const Json& extent : *extents) shape.push_back(extent.get<std::uint64_t>()), product *= shape.back();
+      for (const Json& extent : *extents) {
+        shape.push_back(extent.get<std::uint64_t>());
+        product *= shape.back();
+      }
   }
   if (shape.empty() || product != values) shape = {values};
   shape.insert(shape.begin(), 1);
@@ -500,7 +521,10 @@ char* LoomGetLayerTelemetry(int64_t n, int li) {
 LoomLayerSpec LoomGetLayerSpec(int64_t n, int li) {
   LoomLayerSpec out{};
   out.Type = -1;
-  make([&]() -> int64_t { return out = spec_of(n, li), 0; });
+  make([&]() -> int64_t {
+    out = spec_of(n, li);
+    return 0;
+  });
   return out;
 }
 
@@ -514,5 +538,8 @@ void LoomNetworkTanhiConfigure(int64_t given, int enabled, const char* host, int
   });
 }
 void LoomNetworkTanhiDisable(int64_t given) {
-  make([&]() -> int64_t { return report_to(given, nullptr), 0; });
+  make([&]() -> int64_t {
+    report_to(given, nullptr);
+    return 0;
+  });
 }

@@ -8,9 +8,15 @@ namespace {
 
 Json sizes_of(const char* kind, int dtype) {
   const char* const type = type_of_08(dtype);
-  if (type == nullptr) return failed_text("no such type: " + std::to_string(dtype)), Json();
+  if (type == nullptr) {
+    failed_text("no such type: " + std::to_string(dtype));
+    return Json();
+  }
   loom_blob blob = 0;
-  if (loom_layer_kind_tiles(kind, type, nullptr, &blob) != LOOM_OK) return no_handle_of_call(), Json();
+  if (loom_layer_kind_tiles(kind, type, nullptr, &blob) != LOOM_OK) {
+    no_handle_of_call();
+    return Json();
+  }
   return Json::parse(take(blob), nullptr, false);
 }
 
@@ -24,8 +30,10 @@ int tile_of_layer(int64_t n, int li, int number, const char* kind, int dtype) {
   return static_cast<int>(make([&]() -> int64_t {
     const LoomLayerSpec spec = LoomGetLayerSpec(n, li);
     if (spec.Type == -1) return -1;
-    if (spec.Type != number)
-      return failed_text("layer " + std::to_string(li) + " is of another kind: expected " + kind), -1;
+    if (spec.Type != number) {
+      failed_text("layer " + std::to_string(li) + " is of another kind: expected " + kind);
+      return -1;
+    }
     const Json sizes = sizes_of(kind, dtype);
     return sizes.is_object() ? side_of(sizes["cpu"], kind) : -1;
   }));
@@ -38,7 +46,10 @@ void gpu_tiles(int64_t n, const char* kind, int dtype, int* few, int* many) {
   make([&]() -> int64_t {
     loom_kind is = LOOM_KIND_NONE;
     if (loom_kind_of(handle(n), &is) != LOOM_OK) return no_handle_of_call();
-    if (is != LOOM_KIND_NETWORK) return failed_text("the handle is no network"), -1;
+    if (is != LOOM_KIND_NETWORK) {
+      failed_text("the handle is no network");
+      return -1;
+    }
     const Json sizes = sizes_of(kind, dtype);
     if (!sizes.is_object()) return -1;
     *few = *many = 0;

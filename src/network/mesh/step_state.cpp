@@ -183,9 +183,11 @@ void StepState::on_host(bool writes, F&& f) {
   Memory& slots = history_.memory();
   std::vector<std::byte> memory(memory_.size()), history(slots.size());
   memory_.read(0, memory), slots.read(0, history);
-  base_ = memory.data(), history_.look_at(history.data());
+  base_ = memory.data();
+  history_.look_at(history.data());
   f();
-  base_ = memory_.data(), history_.look_at(slots.data());
+  base_ = memory_.data();
+  history_.look_at(slots.data());
   if (writes) memory_.write(0, memory), slots.write(0, history);
 }
 

@@ -137,7 +137,8 @@ Result<void> StepPlan::infer(const Network& network) {
       return false;
     }
     c.output = *output;
-    return known[i] = 1, true;
+    known[i] = 1;
+    return true;
   };
   const auto before = [&](std::size_t i) { return i == 0 ? &input_ : known[i - 1] ? &cells_[i - 1].output : nullptr; };
   const auto settle = [&](std::size_t i) {

@@ -46,7 +46,9 @@ Result<NetworkSettings> shared_settings(std::span<const Network* const> networks
     if (network->settings.activations != settings.activations ||
         network->settings.quantized_inputs != settings.quantized_inputs)
       return fail(Code::InvalidConfig, "graft: networks that differ in activations or quantized_inputs");
-  settings.id = NetworkSettings().id, settings.name.clear(), settings.metadata = {};
+  settings.id = NetworkSettings().id;
+  settings.name.clear();
+  settings.metadata = {};
   return settings;
 }
 

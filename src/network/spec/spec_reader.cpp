@@ -92,7 +92,8 @@ class JsonReader final : public FieldVisitor, public ConfigReader {
       (*this)(key, value.values);
       if (value.values.empty() || value.values.size() > 3) complain(key, "one to three integers", *given);
     } else if (const auto n = small(*given)) {
-      take(key), value.values = {*n};
+      take(key);
+      value.values = {*n};
     } else {
       take(key), complain(key, "an integer, or one per axis", *given);
     }
@@ -101,7 +102,8 @@ class JsonReader final : public FieldVisitor, public ConfigReader {
     const Json* given = peek(key);
     if (given == nullptr) return void(take(key));
     if (const auto n = small(*given)) {
-      take(key), value = {SkipFrom::Kind::Child, *n, {}};
+      take(key);
+      value = {SkipFrom::Kind::Child, *n, {}};
     } else if (given->is_array()) {
       if (const auto a = address(key)) value = {SkipFrom::Kind::Cell, 0, *a};
     } else {
@@ -287,11 +289,20 @@ void warn_of_lone_residuals(Findings& findings, const Network& network, const st
 // The kind that the member "type" names; null after an error.
 const LayerKind* read_kind(Findings& findings, JsonReader& reader) {
   const Json* type = reader.take("type");
-  if (type == nullptr) return reader.complain(Code::InvalidConfig, "type", "is missing"), nullptr;
+  if (type == nullptr) {
+    reader.complain(Code::InvalidConfig, "type", "is missing");
+    return nullptr;
+  }
   const std::string* name = as_string(*type);
-  if (name == nullptr) return reader.complain("type", "the name of a layer type", *type), nullptr;
+  if (name == nullptr) {
+    reader.complain("type", "the name of a layer type", *type);
+    return nullptr;
+  }
   const auto kind = layer_kind(*name);
-  if (!kind) return findings.add(kind.error().code, reader.steps_to("type"), kind.error().message), nullptr;
+  if (!kind) {
+    findings.add(kind.error().code, reader.steps_to("type"), kind.error().message);
+    return nullptr;
+  }
   return *kind;
 }
 
@@ -304,9 +315,10 @@ Cell read_link(Findings& findings, JsonReader& reader, const Json& spec, const S
   read_common(findings, reader, link->share.common);
   link->share.fields(reader);
   if (findings.errors.size() != before) return {};
-  if (!is_cell && link->feeds())
-    return findings.add(Code::InvalidConfig, place, "a feed link stands in a cell of the grid, not inside a container"),
-           Cell();
+  if (!is_cell && link->feeds()) {
+    findings.add(Code::InvalidConfig, place, "a feed link stands in a cell of the grid, not inside a container");
+    return Cell();
+  }
   if (!is_cell || link->share.mode() == Share::Mode::Share) {
     findings.shares.push_back({&spec, place, link->share.address()});
     return {nullptr, std::move(link)};
@@ -327,14 +339,18 @@ Cell read_link(Findings& findings, JsonReader& reader, const Json& spec, const S
 // which has none. The cell is empty after an error.
 Cell read_cell(Findings& findings, const Json& spec, const Steps& place, std::size_t nesting,
                std::span<const std::string_view> placement) {
-  if (!spec.is_object())
-    return findings.add(Code::InvalidConfig, place, expected("a layer as an object", spec)), Cell();
-  if (nesting > kDeepestSpec)
-    return findings.add(Code::NestingTooDeep, place, fmt::format("containers nest deeper than {}", kDeepestSpec)),
-           Cell();
-  if (findings.stack.reached())
-    return findings.add(Code::NestingTooDeep, place, "containers nest deeper than the stack of this thread allows"),
-           Cell();
+  if (!spec.is_object()) {
+    findings.add(Code::InvalidConfig, place, expected("a layer as an object", spec));
+    return {};
+  }
+  if (nesting > kDeepestSpec) {
+    findings.add(Code::NestingTooDeep, place, fmt::format("containers nest deeper than {}", kDeepestSpec));
+    return Cell();
+  }
+  if (findings.stack.reached()) {
+    findings.add(Code::NestingTooDeep, place, "containers nest deeper than the stack of this thread allows");
+    return Cell();
+  }
   JsonReader reader(findings, spec, place, nesting);
   for (const std::string_view key : placement) reader.take(key);
   bool is_link = false;

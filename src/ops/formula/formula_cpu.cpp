@@ -181,7 +181,10 @@ void by_rows(const FormulaTask<T>& task, std::size_t first, std::size_t count) {
     }
     run_piece(task, inputs, n, task.y + first);
     first += n, count -= n, column += n;
-    if (column == cols) column = 0, walk.next_row();
+    if (column == cols) {
+      column = 0;
+      walk.next_row();
+    }
   }
 }
 
@@ -205,7 +208,10 @@ void by_pieces(const FormulaTask<T>& task, std::size_t first, std::size_t count)
         for (std::size_t i = 0; i < left; ++i) stretched[k][done + i] = from[i * step];
       }
       done += left, column += left;
-      if (column == cols) column = 0, walk.next_row();
+      if (column == cols) {
+        column = 0;
+        walk.next_row();
+      }
     }
     Operand<T> inputs[kFormulaInputs];
     for (std::size_t k = 0; k < task.num_inputs; ++k)

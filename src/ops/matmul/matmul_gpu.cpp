@@ -100,7 +100,10 @@ bool add_matrix(const Exec& exec, const Matrix& m, Kernel& kernel, const MatrixN
   const std::byte* weight = nullptr;
   const auto place = [&](std::string_view tensor, const void* from, std::size_t bytes) {
     if (exec.rehearsal()) return true;
-    if (from == nullptr) return kernel.reads(tensor, weight), true;  // the text names it and never reads it
+    if (from == nullptr) {
+      kernel.reads(tensor, weight);
+      return true;
+    }  // the text names it and never reads it
     const std::byte* const at = place_weight(exec, m, from, bytes);
     weight = weight == nullptr ? at : weight;
     kernel.reads(tensor, at);

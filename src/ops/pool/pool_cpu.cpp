@@ -152,7 +152,10 @@ void average_row(const PoolGeometry& g, std::size_t outputs, const PoolTap* taps
     std::size_t block_index = 0;
     for_window_rows(g, plane, oz, oy, [&](std::size_t tap, const T* row) {
       for (std::size_t k = 0; k < g.kernel[2]; ++k, ++tap) {
-        if (tap / kChain != block_index) close_block(), block_index = tap / kChain;
+        if (tap / kChain != block_index) {
+          close_block();
+          block_index = tap / kChain;
+        }
         join_tap(taps[k], g.stride[2], row, begin, end, block, [](const auto& a, const auto& b) { return a + b; });
       }
     });

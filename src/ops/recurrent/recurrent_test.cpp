@@ -36,7 +36,9 @@ struct Cell {
     const auto fill = [&](std::vector<T>& v, std::size_t n, double size = 1) { v = values<T>(n, ++site, size); };
     for (std::size_t k = 0; k < 4; ++k) {
       fill(xw[k], wide, 2), fill(hw[k], flat), fill(bias[k], s.units), fill(kept[k], wide), fill(dsums[k], wide);
-      fill(sum[k], wide, 2), fill(slopes[k], wide), width[k] = {static_cast<T>(0.1 * static_cast<double>(k + 1))};
+      fill(sum[k], wide, 2);
+      fill(slopes[k], wide);
+      width[k] = {static_cast<T>(0.1 * static_cast<double>(k + 1))};
     }
     for (std::vector<T>* v : {&y, &dy, &h_before, &c_before, &tanh_c}) fill(*v, wide);
     for (std::vector<T>* v : {&h, &c, &dh, &dc}) fill(*v, flat);

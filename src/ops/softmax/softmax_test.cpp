@@ -368,7 +368,8 @@ void check_tree() {
       // Node j of a level has the parent j / children of the level before.
       std::vector<std::size_t> begins;
       for (std::size_t level = 0, first = 0, size = 1; level < levels.size(); ++level) {
-        begins.push_back(first), size *= levels[level];
+        begins.push_back(first);
+        size *= levels[level];
         for (std::size_t j = 0; j < size; ++j)
           p[at(first + j)] =
               snapped<T>(q[at(first + j)] * (level == 0 ? T{1} : p[at(begins[level - 1] + j / levels[level])]));

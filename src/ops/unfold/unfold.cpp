@@ -88,7 +88,10 @@ Result<void> PatchLayout::lay_out() {
   step_y_ = axes_[1].step * row_;
   step_z_ = axes_[0].step * axes_[1].length * row_;
   whole_out_ = out_;
-  if (out_[1] == 1) step_y_ = step_z_, std::swap(out_[0], out_[1]);
+  if (out_[1] == 1) {
+    step_y_ = step_z_;
+    std::swap(out_[0], out_[1]);
+  }
   if (step_y_ == out_[2] || out_[1] == 1) {
     out_[2] *= out_[1], out_[1] = 1;
     if (step_z_ == out_[2] || out_[0] == 1) out_[2] *= out_[0], out_[0] = 1;

@@ -34,7 +34,10 @@ int connected(const std::string& host, std::uint16_t port, int type) {
     if (handle < 0) continue;
     fcntl(handle, F_SETFL, fcntl(handle, F_GETFL) | O_NONBLOCK);
     fcntl(handle, F_SETFD, FD_CLOEXEC);
-    if (connect(handle, a->ai_addr, a->ai_addrlen) != 0 && errno != EINPROGRESS) close(handle), handle = -1;
+    if (connect(handle, a->ai_addr, a->ai_addrlen) != 0 && errno != EINPROGRESS) {
+      close(handle);
+      handle = -1;
+    }
   }
   freeaddrinfo(list);
   return handle;

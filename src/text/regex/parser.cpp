@@ -187,8 +187,14 @@ Result<RegexTree> RegexParser::atom(int depth) {
     if (repeats) return bad("nothing to repeat");
   }
   auto assertion = leaf(RegexNode::Assert, 0);
-  if (take("^")) return assertion->assertion = Regex::Op::LineStart, std::move(assertion);
-  if (take("$")) return assertion->assertion = Regex::Op::LineEnd, std::move(assertion);
+  if (take("^")) {
+    assertion->assertion = Regex::Op::LineStart;
+    return assertion;
+  }
+  if (take("$")) {
+    assertion->assertion = Regex::Op::LineEnd;
+    return assertion;
+  }
   return leaf(RegexNode::Char, code_point());
 }
 
@@ -399,14 +405,14 @@ Result<std::uint32_t> RegexParser::single_escape() {
   if (!more()) return bad("pattern ends after \\");
   const char c = peek();
   switch (c) {
-    case 'n': return ++at_, '\n';
-    case 'r': return ++at_, '\r';
-    case 't': return ++at_, '\t';
-    case 'f': return ++at_, '\f';
-    case 'v': return ++at_, '\v';
-    case 'a': return ++at_, '\a';
-    case 'e': return ++at_, 0x1B;
-    case 'x': return ++at_, hex(2);
+    case 'n': ++at_; return '\n';
+    case 'r': ++at_; return '\r';
+    case 't': ++at_; return '\t';
+    case 'f': ++at_; return '\f';
+    case 'v': ++at_; return '\v';
+    case 'a': ++at_; return '\a';
+    case 'e': ++at_; return 0x1B;
+    case 'x': ++at_; return hex(2);
     case 'u':
       ++at_;
       for (std::size_t i = 0; i < 4; ++i)
@@ -425,7 +431,10 @@ Result<std::uint32_t> RegexParser::single_escape() {
       ++at_;
       if (c == 'C' && !take("-")) return bad("expected - after \\C");
       if (!more()) return bad("pattern ends after \\c");
-      if (peek() == '?') return ++at_, 0x7F;
+      if (peek() == '?') {
+        ++at_;
+        return 0x7F;
+      }
       const std::uint32_t of = take("\\") ? 0x80 : code_point();
       if (of >= 0x80) return unsupported("a control character of this kind");
       return of & 0x9Fu;
@@ -481,17 +490,18 @@ Result<ClassItem> RegexParser::class_escape(char letter, bool& single, bool in_b
   const bool negated = letter >= 'A' && letter <= 'Z';
   switch (letter) {
     case 's':
-    case 'S': return ++at_, white_space(negated);
+    case 'S': ++at_; return white_space(negated);
     case 'w':
-    case 'W': return ++at_, word(negated, in_brackets ? 0 : kLatin1Number);
+    case 'W': ++at_; return word(negated, in_brackets ? 0 : kLatin1Number);
     case 'd':
-    case 'D': return ++at_, categories(kDigits, negated);
+    case 'D': ++at_; return categories(kDigits, negated);
     case 'p':
     case 'P':
       if (at_ + 1 >= pattern_.size() || pattern_[at_ + 1] != '{') break;  // the letter itself
-      return ++at_, property(negated, in_brackets);
+      ++at_;
+      return property(negated, in_brackets);
     case 'h':
-    case 'H': return ++at_, nested(hex_digits(), negated);
+    case 'H': ++at_; return nested(hex_digits(), negated);
     default: break;
   }
   single = true;
@@ -588,7 +598,10 @@ Result<CharClass> RegexParser::bracket(int depth, bool is_nested) {
   out.negated = take("^");
   bool first = true;
   for (; more(); first = false) {
-    if (peek() == ']' && !first) return ++at_, out;
+    if (peek() == ']' && !first) {
+      ++at_;
+      return out;
+    }
     if (take("[:")) {
       LOOM_TRY(const auto item, posix());
       out.items.push_back(item);

@@ -140,7 +140,10 @@ class Pretty {
       else
         LOOM_TRY_VOID(cut_line(list[k].s(), width, last ? room : 0, chunks));
     }
-    if (chunks.size() == 1) return out_.add(shown), Result<void>();
+    if (chunks.size() == 1) {
+      out_.add(shown);
+      return {};
+    }
     if (alone) out_.add('(');
     for (std::size_t k = 0; k < chunks.size(); ++k) {
       if (k > 0) new_line(static_cast<std::size_t>(indent));

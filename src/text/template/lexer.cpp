@@ -227,8 +227,11 @@ class Lexer {
     const char c = s_[pos_];
     if (is_digit_of(c, 10)) {
       const std::size_t end = float_end();
-      if (end > pos_) return number(TokenKind::Float, end), Result<void>();
-      return number(TokenKind::Integer, integer_end()), Result<void>();
+      if (end > pos_)
+        number(TokenKind::Float, end);
+      else
+        number(TokenKind::Integer, integer_end());
+      return {};
     }
     if (is_name_byte(c)) {
       std::size_t end = pos_;

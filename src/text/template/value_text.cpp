@@ -153,7 +153,10 @@ class JsonWriter {
   }
   void string(std::string_view s);
   Result<void> list(const std::vector<Value>& items) {
-    if (items.empty()) return out_.add("[]"), Result<void>();
+    if (items.empty()) {
+      out_.add("[]");
+      return {};
+    }
     out_.add('[');
     ++depth_;
     for (std::size_t k = 0; k < items.size(); ++k) {
@@ -220,7 +223,10 @@ void JsonWriter::string(std::string_view s) {
 }
 
 Result<void> JsonWriter::dict(const DictObject& d) {
-  if (d.items.empty()) return out_.add("{}"), Result<void>();
+  if (d.items.empty()) {
+    out_.add("{}");
+    return {};
+  }
   std::vector<std::uint32_t> order(d.items.size());
   for (std::size_t k = 0; k < order.size(); ++k) order[k] = static_cast<std::uint32_t>(k);
   if (style_.sort_keys) {

@@ -271,7 +271,10 @@ Result<void> BpeModel::encode(std::string_view word, ModelScratch& scratch, std:
       for (const char c : word) append_utf8(scratch.text, byte_level_char(static_cast<std::uint8_t>(c)));
     }
     const TokenId whole = vocab_.find(config_.bytes ? std::string_view(scratch.text) : word);
-    if (whole != kNoToken) return ids.push_back(whole), Result<void>();
+    if (whole != kNoToken) {
+      ids.push_back(whole);
+      return {};
+    }
   }
   const std::size_t dropped = scratch.dropped_bytes;
   auto& symbols = scratch.symbols;

@@ -120,7 +120,10 @@ class StripWhole final : public DecodeStep {
         continue;
       }
       // may still become one
-      if (content_.compare(0, h.size() - begin, h, begin) == 0) return h.erase(0, begin), Result<void>();
+      if (content_.compare(0, h.size() - begin, h, begin) == 0) {
+        h.erase(0, begin);
+        return {};
+      }
       break;
     }
     state.first = false;
@@ -157,7 +160,8 @@ class SuffixStep final : public DecodeStep {
     return {};
   }
   Result<void> finish(DecodeState& state, std::vector<std::string>& out) const override {
-    return release(state, "", out), Result<void>();
+    release(state, "", out);
+    return {};
   }
 
  private:
@@ -279,8 +283,14 @@ Result<void> add_steps(const Json& spec, Building& b, int depth) {
     whole = true;
     return {};
   }
-  if (type == "Fuse") return whole = true, Result<void>();  // texts are joined at the end anyway
-  if (type == "ByteFallback") return steps.push_back(make_byte_fallback_decoder()), Result<void>();
+  if (type == "Fuse") {
+    whole = true;
+    return {};
+  }  // texts are joined at the end anyway
+  if (type == "ByteFallback") {
+    steps.push_back(make_byte_fallback_decoder());
+    return {};
+  }
   if (type == "Metaspace") return metaspace_steps(spec, steps);
   if (type == "WordPiece") return word_piece_steps(spec, steps);
   if (type == "CTC") return ctc_steps(spec, b);

@@ -266,8 +266,14 @@ Result<void> pre_tokenizers_from_json(const Json& spec, std::vector<PreTokenizer
     steps.push_back(char_split(is_bert_punctuation, behavior));
     return {};
   }
-  if (type == "UnicodeScripts") return steps.push_back(make_unicode_scripts()), Result<void>();
-  if (type == "WhitespaceSplit") return steps.push_back(make_white_space_split()), Result<void>();
+  if (type == "UnicodeScripts") {
+    steps.push_back(make_unicode_scripts());
+    return {};
+  }
+  if (type == "WhitespaceSplit") {
+    steps.push_back(make_white_space_split());
+    return {};
+  }
   if (type == "BertPreTokenizer") {
     steps.push_back(make_white_space_split());
     steps.push_back(make_bert_pre_tokenizer());

@@ -61,7 +61,10 @@ class Precompiled final : public Normalizer {
   std::size_t step_grapheme(std::string_view rest, std::string& out) const {
     const std::size_t size = grapheme_length(rest);
     if (size < 6) {
-      if (const Found f = lookup(rest.substr(0, size), false); f.length != 0) return out += replacement(f.value), size;
+      if (const Found f = lookup(rest.substr(0, size), false); f.length != 0) {
+        out += replacement(f.value);
+        return size;
+      }
     }
     for (std::size_t i = 0; i < size;) {
       const std::size_t length = decode_utf8(rest.data() + i, rest.data() + size).length;
@@ -73,7 +76,10 @@ class Precompiled final : public Normalizer {
   }
 
   std::size_t step_longest(std::string_view rest, std::string& out) const {
-    if (const Found f = lookup(rest, true); f.length != 0) return out += replacement(f.value), f.length;
+    if (const Found f = lookup(rest, true); f.length != 0) {
+      out += replacement(f.value);
+      return f.length;
+    }
     const std::size_t length = decode_utf8(rest.data(), rest.data() + rest.size()).length;
     out += rest.substr(0, length);
     return length;

@@ -36,7 +36,10 @@ Result<std::unique_ptr<UnigramModel>> UnigramModel::create(Vocab vocab, std::vec
 
 Result<void> UnigramModel::append_unknown(std::string_view piece, std::vector<TokenId>& ids) const {
   // Several pieces that were joined may be a token, such as the unk token's own text.
-  if (const TokenId id = vocab_.find(piece); id != kNoToken) return ids.push_back(id), Result<void>();
+  if (const TokenId id = vocab_.find(piece); id != kNoToken) {
+    ids.push_back(id);
+    return {};
+  }
   const bool bytes = std::all_of(piece.begin(), piece.end(),
                                  [&](char c) { return byte_ids_[static_cast<std::uint8_t>(c)] != kNoToken; });
   if (bytes) {
