@@ -324,7 +324,9 @@ class Files(unittest.TestCase):
                     self.assertIsInstance(found, welvet.Graph)
                     for a, b in zip(plain(next(iter(found(x).values())))[0], plain(net(x))[0]):
                         self.assertAlmostEqual(a, b, places=5)
-                self.assertIs(type(found), type(welvet.load(path.rename(pathlib.Path(folder, "noending")), threads=workers)))
+                self.assertIs(
+                    type(found), type(welvet.load(path.rename(pathlib.Path(folder, "noending")), threads=workers))
+                )
                 pathlib.Path(folder, "noending").rename(path.with_suffix(".gguf"))
                 self.assertIs(type(found), type(welvet.load(path.with_suffix(".gguf"), threads=workers)))
                 path.with_suffix(".gguf").rename(path)
