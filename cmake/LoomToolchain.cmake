@@ -17,7 +17,7 @@ find_program(LOOM_CCACHE ccache)
 if(LOOM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Checkouts at other paths share their objects.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LOOM_CCACHE})
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LOOM_CCACHE_OPTIONS} ${LOOM_CCACHE})
 endif()
 
 # fmt, nlohmann-json, tl-expected and CLI11 alone on the include path: /usr/include itself would break cross builds.

@@ -1,10 +1,8 @@
 #include "cli/answer.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 
-#include "cli/terminal.h"
+#include "cli/console.h"
 
 namespace loom::cli {
 namespace {
@@ -41,7 +39,7 @@ Result<void> show_steps(const std::function<Result<Generator::Step>()>& next, st
       LOOM_TRY(step, next());
     }
   }
-  const bool terminal = isatty(STDOUT_FILENO) != 0;
+  const bool terminal = is_terminal(kOutput);
   while (!step.done) {
     LOOM_TRY(step, next());
     const std::string text = terminal ? screen_text(step.text) : step.text;

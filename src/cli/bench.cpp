@@ -4,6 +4,7 @@
 
 #include "cli/bench_matrix.h"
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "core/numerics_version.h"
 #include "host/device.h"
 #include "host/machine.h"

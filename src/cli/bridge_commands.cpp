@@ -1,13 +1,12 @@
 // stream: makes networks of the weights that a program of another framework holds in memory. bridge serve: does so over
 // HTTP, with comparisons.
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "bridge/bridge_service.h"
 #include "bridge/stream.h"
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/output_file.h"
 #include "cli/serving.h"
 #include "core/file.h"
@@ -26,7 +25,7 @@ struct StreamFlags {
 };
 
 Result<StreamResult> answer(StreamFlags& o) {
-  LOOM_TRY(const std::string text, read_stream(STDIN_FILENO, "standard input", kMostRequest));
+  LOOM_TRY(const std::string text, read_stream(kInput, "standard input", kMostRequest));
   auto request = parse_json(text, {.max_bytes = kMostRequest});
   if (!request) return at("standard input", std::move(request).error());
   o.stream.threads = o.common.threads, o.stream.max_bytes = static_cast<std::size_t>(o.common.max_memory);

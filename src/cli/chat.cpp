@@ -1,11 +1,10 @@
-#include <unistd.h>
-
 #include <cstdio>
 #include <functional>
 #include <sstream>
 
 #include "cli/answer.h"
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/generation_options.h"
 #include "cli/line_editor.h"
 #include "cli/prompt_options.h"
@@ -313,7 +312,7 @@ Result<int> run(const ChatFlags& o, bool one_message, bool length_was_asked_for)
   const bool has_date = request.date.has_value();
   LOOM_TRY(Chat conversation, Chat::create(model, *session, {.prompt = std::move(request), .generation = generation}));
   LOOM_TRY_VOID(conversation.set_messages(messages));
-  const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
+  const bool terminal = is_terminal(kInput) && is_terminal(kOutput);
   TerminalChat chat(o, model, std::move(session), std::move(conversation), has_date, terminal || !length_was_asked_for);
   if (one_message) {
     LOOM_TRY_VOID(chat.ask(o.prompt));

@@ -1,14 +1,11 @@
 #include "cli/common.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-#include "cli/terminal.h"
+#include "cli/console.h"
 #include "cli/terminal_text.h"
 #include "core/json.h"
 #include "host/device.h"
@@ -279,15 +276,15 @@ void remark(const CommonOptions& options, const std::string& text) {
 }
 
 Colours colours() {
-  if (!knows_escapes(STDOUT_FILENO) || std::getenv("NO_COLOR") != nullptr) return {};
+  if (!knows_escapes(kOutput) || std::getenv("NO_COLOR") != nullptr) return {};
   return {"\033[2m", "\033[1m", "\033[32m", "\033[0m"};
 }
 
-bool stderr_is_terminal() { return isatty(STDERR_FILENO) != 0; }
+bool stderr_is_terminal() { return is_terminal(kErrors); }
 
 Progress::Progress(std::string_view label, bool quiet, std::chrono::milliseconds delay)
     : label_(terminal_text(label)),
-      shown_(!quiet && knows_escapes(STDERR_FILENO)),
+      shown_(!quiet && knows_escapes(kErrors)),
       from_(std::chrono::steady_clock::now() + delay) {}
 
 Progress::~Progress() {
@@ -301,7 +298,7 @@ void Progress::update(double fraction, const std::string& note) {
   if (!shown_ || now < from_ || (percent == last_ && (note.empty() || now - told_ < kNotePause))) return;
   last_ = percent, told_ = now;
   // A line as wide as the terminal would wrap, and the next \r begin in its second half.
-  const int columns = terminal_size(STDERR_FILENO).columns - 1;
+  const int columns = terminal_size(kErrors).columns - 1;
   const int width = columns < 60 ? 10 : 30, full = percent * width / 100;
   const int rest = width + 9;  // " [", "] ", "100%" and a blank
   const std::string label = clip_front(label_, std::max(columns - rest - display_width(note), columns - rest - 20));
@@ -385,7 +382,7 @@ Result<std::unique_ptr<Session>> open_session(const LanguageModel& model, const 
 Result<std::string> read_input(const std::string& text, const std::string& file) {
   if (file.empty()) return text;
   constexpr std::size_t kLargest = std::size_t{2} << 30;
-  return file == "-" ? read_stream(STDIN_FILENO, "standard input", kLargest) : read_text_file(file, kLargest);
+  return file == "-" ? read_stream(kInput, "standard input", kLargest) : read_text_file(file, kLargest);
 }
 
 Result<std::vector<std::int32_t>> parse_ids(const std::string& text) {
@@ -406,12 +403,6 @@ Result<std::vector<std::int32_t>> parse_ids(const std::string& text) {
   }
   if (ids.empty()) return fail(Code::InvalidArgument, "no token ids given");
   return ids;
-}
-
-double peak_rss_mb() {
-  struct rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024.0;
 }
 
 void warn_dropped(std::size_t bytes) {

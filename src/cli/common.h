@@ -134,7 +134,6 @@ Result<std::string> read_input(const std::string& text, const std::string& file)
 // "1,2,3" or blanks between.
 Result<std::vector<std::int32_t>> parse_ids(const std::string& text);
 
-double peak_rss_mb();
 void print_json(const Json& value);
 // One line on stderr when a text held bytes that the vocabulary has no token for; nothing for 0.
 void warn_dropped(std::size_t bytes);

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/train_view.h"
 #include "core/json.h"
 #include "host/finetune.h"

@@ -2,6 +2,7 @@
 
 #include "cli/answer.h"
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/generation_options.h"
 #include "cli/output_file.h"
 #include "cli/prompt_options.h"

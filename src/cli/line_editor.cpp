@@ -1,10 +1,5 @@
 #include "cli/line_editor.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -14,11 +9,14 @@
 #include <filesystem>
 
 #ifdef LOOM_HAVE_LibEdit
+#include <fcntl.h>
 #include <histedit.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #endif
 
 #include "cli/common.h"
-#include "cli/terminal.h"
+#include "cli/console.h"
 #include "core/file.h"
 #include "core/json.h"
 #include "text/unicode/utf8.h"
@@ -26,22 +24,8 @@
 namespace loom::cli {
 namespace {
 
-constexpr std::size_t kRemembered = 1000;  // messages
-constexpr std::size_t kLongestFile = std::size_t{4} << 20;
-
-// One byte of standard input: 1; 0 at its end; -1 when interrupted() or, with EINTR, after another signal.
-ssize_t read_byte(char& byte) {
-  for (;;) {
-    pollfd ends[] = {{STDIN_FILENO, POLLIN, 0}, {interrupt_descriptor(), POLLIN, 0}};
-    const int ready = ::poll(ends, 2, -1);
-    if (interrupted() || ready < 0) return -1;
-    if (ends[0].revents != 0) return ::read(STDIN_FILENO, &byte, 1);
-    clear_interrupt();  // a byte that outlived its signal
-  }
-}
-
 LineEditor::Outcome read_plain(const std::string& prompt, const std::string& colour, std::string& line) {
-  if (isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0)
+  if (is_terminal(kInput) && is_terminal(kOutput))
     std::printf("%s%s%s", colour.c_str(), prompt.c_str(), colour.empty() ? "" : "\033[0m");
   std::fflush(stdout);
   line.clear();
@@ -51,13 +35,22 @@ LineEditor::Outcome read_plain(const std::string& prompt, const std::string& col
       return LineEditor::Outcome::Interrupted;
     }
     char c;
-    const ssize_t n = read_byte(c);
+    const int n = read_byte(c);
     if (n < 0 && (interrupted() || errno == EINTR)) continue;
     if (n <= 0) return line.empty() ? LineEditor::Outcome::End : LineEditor::Outcome::Line;
     if (c == '\n') return LineEditor::Outcome::Line;
     if (c != '\r') line += c;
   }
 }
+
+}  // namespace
+
+#ifdef LOOM_HAVE_LibEdit
+
+namespace {
+
+constexpr std::size_t kRemembered = 1000;  // messages
+constexpr std::size_t kLongestFile = std::size_t{4} << 20;
 
 // The history: one JSON text per line, the newest last. Lines that are none are passed over.
 std::deque<std::string> read_history(const std::string& path) {
@@ -86,8 +79,6 @@ void write_all(const std::string& path, int flags, const std::string& text) {
 }
 
 }  // namespace
-
-#ifdef LOOM_HAVE_LibEdit
 
 struct LineEditor::Editing {
   EditLine* line = nullptr;
@@ -139,7 +130,7 @@ int read_character(EditLine* line, wchar_t* character) {
   std::string bytes;
   for (;;) {
     char byte;
-    const ssize_t n = read_byte(byte);
+    const int n = read_byte(byte);
     if (n == 0) return 0;
     if (n < 0) {
       if (errno != EINTR || interrupted()) return -1;
@@ -187,7 +178,7 @@ unsigned char line_break(EditLine* line, wint_t) {
 }  // namespace
 
 LineEditor::LineEditor(const std::string& history_file) : history_file_(history_file) {
-  if (!knows_escapes(STDOUT_FILENO) || isatty(STDIN_FILENO) == 0) return;
+  if (!knows_escapes(kOutput) || !is_terminal(kInput)) return;
   use_utf8();
   auto editing = std::make_unique<Editing>();
   editing->line = el_init("loom", stdin, stdout, stderr);

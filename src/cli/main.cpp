@@ -1,11 +1,9 @@
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/file_hint.h"
 #include "cli/signals.h"
 #include "core/nearest.h"
@@ -57,13 +55,6 @@ constexpr Command kCommands[] = {
     {"audit", "Show CPU, caches, instruction sets, memory and tiles", loom::cli::audit_command},
     {"gpu", "List the graphics cards that Loom can compute on", loom::cli::gpu_command},
 };
-
-// If fd 0 to 2 is closed, the next open() would reuse its number and receive our output. /dev/null opened the wrong way
-// round keeps the error visible: nothing can be read from 0 or written to 1 and 2.
-void occupy_standard_streams() {
-  for (int fd = 0; fd <= 2; ++fd)
-    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) _exit(loom::cli::kFailed);
-}
 
 std::vector<std::string_view> command_names() {
   std::vector<std::string_view> names;
@@ -130,7 +121,7 @@ int written(int status) {
 
 // Returns the arguments as if the program was called by the name loom.
 std::vector<std::string> arguments_of(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
+  std::vector<std::string> arguments = loom::cli::program_arguments(argc, argv);
   const std::string_view called = argc > 0 ? argv[0] : "";
   if (called.substr(called.find_last_of("/\\") + 1).starts_with("loom-stream"))
     arguments.insert(arguments.begin(), "stream");
@@ -194,7 +185,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  occupy_standard_streams();
+  loom::cli::prepare_streams();
   loom::cli::handle_signals();
   try {
     return run(argc, argv);

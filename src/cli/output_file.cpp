@@ -1,11 +1,10 @@
 #include "cli/output_file.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/system.h"
 #include "io/identify.h"
 
 namespace loom::cli {
@@ -55,10 +54,7 @@ constexpr Kind kKinds[] = {
 
 }  // namespace
 
-bool is_same_file(const std::string& a, const std::string& b) {
-  struct stat x{}, y{};
-  return ::stat(a.c_str(), &x) == 0 && ::stat(b.c_str(), &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
+bool is_same_file(const std::string& a, const std::string& b) { return os::is_same_file(a, b); }
 
 void add_overwrite(CLI::App& app, bool& overwrite) {
   app.add_flag("--overwrite", overwrite, "Replace a file of another kind, or what is read, too");

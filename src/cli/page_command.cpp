@@ -1,15 +1,14 @@
 // page: serves the page that runs models in a browser, and compares its answers with those of this program.
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/page_native.h"
 #include "cli/serving.h"
 #include "core/file.h"
+#include "core/path.h"
 #include "http/static_site.h"
 
 namespace loom::cli {
@@ -27,10 +26,7 @@ struct PageFlags {
 
 // The folder of the program that runs; empty where the system does not say.
 fs::path program_folder() {
-  std::array<char, 4096> path{};
-  const ssize_t length = ::readlink("/proc/self/exe", path.data(), path.size());
-  if (length <= 0 || static_cast<std::size_t>(length) == path.size()) return {};
-  return fs::path(std::string(path.data(), static_cast<std::size_t>(length))).parent_path();
+  return path_of(program_path()).parent_path();
 }
 
 bool has_page(const fs::path& folder) { return is_file((folder / "index.html").string()); }

@@ -1,12 +1,11 @@
 // pull, list, rm: models of a hub in the cache of huggingface_hub.
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "core/json.h"
 #include "core/nearest.h"
 #include "lm/hub.h"
@@ -134,7 +133,7 @@ Result<int> run_rm(const HubFlags& o) {
   LOOM_TRY(const pull::CachedModel model, pull::model_in(cache, id.org, id.name));
   const std::string what = fmt::format("{} ({} files, {})", model.folder, model.files, pull::size_text(model.bytes));
   if (!o.is_sure) {
-    if (isatty(STDIN_FILENO) == 0) return fail(Code::InvalidArgument, "{}: --yes removes it without a question", what);
+    if (!is_terminal(kInput)) return fail(Code::InvalidArgument, "{}: --yes removes it without a question", what);
     std::fprintf(stderr, "remove %s? [y/N] ", what.c_str());
     std::string line;
     std::getline(std::cin, line);

@@ -1,14 +1,11 @@
 #include "cli/terminal.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <clocale>
 #include <cstdlib>
-#include <cwchar>
 #include <vector>
 
+#include "cli/console.h"
 #include "text/unicode/utf8.h"
 
 namespace loom::cli {
@@ -25,10 +22,7 @@ int number_of(const char* variable) {
   return *end == '\0' && value > 0 ? static_cast<int>(std::min(value, 100000L)) : 0;
 }
 
-int width_of(std::uint32_t c) {
-  const int width = c > text::kMaxCodePoint ? 1 : ::wcwidth(static_cast<wchar_t>(c));
-  return std::max(width, 0);
-}
+int width_of(std::uint32_t c) { return c > text::kMaxCodePoint ? 1 : width_of_character(c); }
 
 bool is_control(std::uint32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0); }
 
@@ -57,17 +51,10 @@ void use_utf8() {
 }
 
 TerminalSize terminal_size(int fd) {
-  TerminalSize size;
-  winsize told{};
-  if (::ioctl(fd, TIOCGWINSZ, &told) == 0 && told.ws_col > 0 && told.ws_row > 0) size = {told.ws_col, told.ws_row};
+  TerminalSize size = reported_size(fd).value_or(TerminalSize{});
   if (const int columns = number_of("COLUMNS")) size.columns = columns;
   if (const int rows = number_of("LINES")) size.rows = rows;
   return {std::clamp(size.columns, 20, 500), std::clamp(size.rows, 4, 300)};
-}
-
-bool knows_escapes(int fd) {
-  const char* const term = std::getenv("TERM");
-  return ::isatty(fd) != 0 && term != nullptr && *term != '\0' && std::string_view(term) != "dumb";
 }
 
 int display_width(std::string_view text) {

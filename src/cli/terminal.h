@@ -17,9 +17,6 @@ struct TerminalSize {
 // 4 to 300 rows: a terminal may claim anything.
 TerminalSize terminal_size(int fd);
 
-// A terminal that knows escapes: TERM is set and not "dumb".
-bool knows_escapes(int fd);
-
 // Columns that the text takes; characters that move nothing count 0, wide ones 2.
 int display_width(std::string_view text);
 // Returns the text, or an ellipsis and as much of its end as fits: the end of a path says most.

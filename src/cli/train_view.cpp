@@ -1,8 +1,5 @@
 #include "cli/train_view.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -10,6 +7,7 @@
 #include <optional>
 
 #include "cli/common.h"
+#include "cli/console.h"
 #include "cli/terminal_text.h"
 
 namespace loom::cli {
@@ -119,10 +117,7 @@ void Curve::add(double x, double y) {
   each_ *= 2;
 }
 
-bool TrainView::possible() {
-  const char* kind = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) != 0 && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
-}
+bool TrainView::possible() { return knows_escapes(kOutput); }
 
 TrainView::TrainView(std::string_view title, const TrainingRun& run) : title_(terminal_text(title)) {
   std::size_t parameters = 0;
@@ -277,12 +272,9 @@ void TrainView::draw(bool always) {
   const auto now = std::chrono::steady_clock::now();
   if (!always && now - drawn_ < std::chrono::milliseconds(120)) return;
   drawn_ = now;
-  winsize size{};
-  int columns = 80, rows = 24;
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
-    // Larger sizes show no more, and some terminals claim 65535 x 65535.
-    columns = std::min<int>(size.ws_col, 400), rows = std::min<int>(size.ws_row, 200);
-  }
+  const TerminalSize size = reported_size(kOutput).value_or(TerminalSize{});
+  // Larger sizes show no more, and some terminals claim 65535 x 65535.
+  const int columns = std::min(size.columns, 400), rows = std::min(size.rows, 200);
   // A window of another size has wrapped the old lines anywhere: begin again on an empty screen.
   std::string picture = columns != columns_ || rows != rows_ ? "\x1b[2J\x1b[H" : "\x1b[H";
   columns_ = columns, rows_ = rows;

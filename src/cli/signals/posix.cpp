@@ -76,10 +76,18 @@ void install(int signal, void (*handler)(int)) {
   sigaction(signal, &action, nullptr);
 }
 
+// Like pipe2(), which macOS does not have: nothing else runs yet that could start a program between the calls.
+bool make_pipe(int (&ends)[2]) {
+  if (::pipe(ends) != 0) return false;
+  for (const int end : ends)
+    if (::fcntl(end, F_SETFD, FD_CLOEXEC) != 0 || ::fcntl(end, F_SETFL, O_NONBLOCK) != 0) return false;
+  return true;
+}
+
 }  // namespace
 
 void handle_signals() {
-  if (::pipe2(g_wake, O_CLOEXEC | O_NONBLOCK) != 0) g_wake[0] = g_wake[1] = -1;
+  if (!make_pipe(g_wake)) g_wake[0] = g_wake[1] = -1;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) install(signal, on_stop);
   install(SIGPIPE, end_by);
   install(SIGABRT, [](int) { remove_temporary_files(); });  // abort() goes on
