@@ -1,6 +1,6 @@
 /* A row of tools/digest_matrix through loom.h: row [MODEL] prints one JSON object with the digest of the golden set, the
-   hash of 500 training steps (src/verify/golden_training_steps.h) and, with a model, the hash of its answer to the
-   README's question. */
+   hash of 500 training steps (src/verify/golden_training_steps.h), the instruction set that the library chose and, with
+   a model, the hash of its answer to the README's question. */
 #include <loom/loom.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +24,25 @@ static void print_blob(const char* name, loom_blob blob) {
   need(name, loom_blob_view(blob, &data, &size));
   printf("\"%s\": \"%.*s\"", name, (int)size, (const char*)data);
   loom_release(blob);
+}
+
+/* The instruction set, out of what a layer kind says about its tiles. */
+static void print_isa(void) {
+  const void* data = NULL;
+  size_t size = 0;
+  loom_blob tiles = 0;
+  const char *at, *end;
+  need("tiles", loom_layer_kind_tiles("dense", "float32", NULL, &tiles));
+  need("tiles", loom_blob_view(tiles, &data, &size));
+  at = strstr((const char*)data, "\"isa\"");
+  at = at == NULL ? NULL : strchr(at + 5, '"');
+  end = at == NULL ? NULL : strchr(at + 1, '"');
+  if (end == NULL) {
+    fprintf(stderr, "row: tiles: no isa\n");
+    exit(1);
+  }
+  printf("\"isa\": %.*s", (int)(end + 1 - at), at);
+  loom_release(tiles);
 }
 
 static void learn(void) {
@@ -86,6 +105,8 @@ int main(int count, char** arguments) {
   print_blob("digest", digest);
   printf(", ");
   learn();
+  printf(", ");
+  print_isa();
   if (count > 1) answer(arguments[1]);
   printf("}\n");
   return 0;

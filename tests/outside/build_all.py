@@ -1,0 +1,159 @@
+"""tools/build_all without a build: its readers of programs, its table, its checks, and errors of arguments.
+
+usage: build_all.py LOOM      LOOM: a program of this system, which its reader has to know
+
+Building a target takes minutes: `tools/build_all --target x86_64-linux-musl` does, by hand or in a nightly run.
+"""
+
+import importlib.machinery
+import importlib.util
+import json
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+sys.dont_write_bytecode = True
+
+import binaries
+import zig_targets
+
+loader = importlib.machinery.SourceFileLoader("build_all", str(ROOT / "tools/build_all"))
+build_all = importlib.util.module_from_spec(importlib.util.spec_from_loader("build_all", loader))
+loader.exec_module(build_all)
+
+RUN = {"how": "natively", "isa": "avx2", "digest": "aa" * 32, "training_steps": "bb" * 32, "answer": "cc" * 32}
+ROW = {"target": "x86_64-windows", "program": {"file": "loom.exe", "bytes": 9_940_000, "needs": ["KERNEL32.dll", "api-ms-win-crt-heap-l1-1-0.dll"]},
+       "library": {"file": "loom.dll", "bytes": 6_900_000, "needs": ["KERNEL32.dll", "api-ms-win-crt-math-l1-1-0.dll"]}, "run": RUN}
+
+
+def expect(condition, what):
+    if not condition:
+        raise SystemExit(f"expected {what}")
+
+
+def error_of(call, *arguments):
+    try:
+        call(*arguments)
+    except (ValueError, build_all.Failed, SystemExit, zig_targets.CannotRun) as error:
+        return str(error)
+    return ""
+
+
+def pe_file(names):
+    """A PE file of 64 bits with one section, which holds the table of imports."""
+    base, raw, table = 0x1000, 0x400, 20 * (len(names) + 1)
+    texts, entries = b"", b""
+    for name in names:
+        entries += struct.pack("<IIIII", 0, 0, 0, base + table + len(texts), 0)
+        texts += name.encode() + b"\0"
+    section = entries + b"\0" * 20 + texts
+    optional = struct.pack("<H", 0x20B).ljust(112, b"\0") + struct.pack("<IIII", 0, 0, base, table)
+    header = b"MZ".ljust(60, b"\0") + struct.pack("<I", 64) + b"PE\0\0" + struct.pack("<HHIIIHH", 0x8664, 1, 0, 0, 0, len(optional), 0)
+    sections = b".idata\0\0" + struct.pack("<IIII", len(section), base, len(section), raw)
+    return (header + optional + sections).ljust(raw, b"\0") + section
+
+
+def mach_file(processor, names):
+    commands = b""
+    for name in names:
+        text = (name.encode() + b"\0").ljust((len(name) + 8) // 8 * 8, b"\0")
+        commands += struct.pack("<IIIIII", 0xC, 24 + len(text), 24, 0, 0, 0) + text
+    return b"\xcf\xfa\xed\xfe" + struct.pack("<IIIIIII", processor, 0, 2, len(names), len(commands), 0, 0) + commands
+
+
+def check_readers(program):
+    elf = binaries.read(pathlib.Path(program).read_bytes())
+    expect(elf.system == "linux" and elf.processor == zig_targets.native()[0] and "libc.so.6" in elf.needs and elf.glibc > (2, 0), "this system's program")
+    foreign = binaries.Binary("linux", "x86_64", ["libc.so.6", "libpng16.so.16", "libcap.so.2"])
+    expect(foreign.strangers() == ["libcap.so.2", "libpng16.so.16"], "libraries of other packages to be named")
+    windows = binaries.read(pe_file(["KERNEL32.dll", "libpng16.dll"]))
+    expect((windows.system, windows.processor) == ("windows", "x86_64") and windows.needs == ["KERNEL32.dll", "libpng16.dll"], "the imports of a PE file")
+    expect(windows.strangers() == ["libpng16.dll"], "a library of no system to be named")
+    system = "/usr/lib/libSystem.B.dylib"
+    intel, arm = mach_file(0x01000007, [system]), mach_file(0x0100000C, [system])
+    both = binaries.universal(intel, arm)
+    expect(binaries.parts_of(both) == [intel, arm], "the parts of a universal file as they were")
+    expect(binaries.read(both).processor == "universal" and binaries.read(both).needs == [system], "a universal file to be read")
+    starts = [at for at, _ in (struct.unpack_from(">II", both, 16 + 20 * i) for i in range(2))]
+    expect(all(at % (1 << binaries.PAGE_BITS) == 0 for at in starts), "parts at the beginning of pages")
+    mixed = binaries.universal(intel, mach_file(0x0100000C, [system, "/opt/lib/libpng.dylib"]))
+    expect("different libraries" in error_of(binaries.read, mixed), "parts with different libraries to be refused")
+    expect("Mach-O" in error_of(binaries.universal, intel, pe_file(["KERNEL32.dll"])), "a part of another system to be refused")
+    expect("Mach-O" in error_of(binaries.read, b"#!/bin/sh"), "a script to be refused")
+    expect("nothing" in error_of(binaries.read, b""), "an empty file to be refused")
+    expect("big-endian" in error_of(binaries.read, b"\x7fELF\x02\x02" + b"\0" * 60), "a big-endian file to be refused")
+    for whole in (pathlib.Path(program).read_bytes()[:4096], pe_file(["KERNEL32.dll"]), intel):
+        for length in (5, 33, 66):
+            expect(error_of(binaries.read, whole[:length]), "a file that ends early to be refused")
+
+
+def check_table():
+    made = build_all.table({"x86_64-windows": ROW, "aarch64-macos": {"target": "aarch64-macos", "failed": "why"}})
+    lines = {line.split("|")[1].strip(): line for line in made.splitlines()[2:]}
+    expect(list(lines) == list(zig_targets.BY_NAME), "a row for each target")
+    expect("| 9.9 | 6.9 | KERNEL32.dll, api-ms-win-crt-*.dll | natively | avx2 | equal | equal | equal |" in lines["x86_64-windows"], "the row of a record")
+    expect("| failed |" in lines["aarch64-macos"] and "| not tried |" in lines["wasm32"], "targets without values to say why")
+    expect(len({line.count("|") for line in made.splitlines()}) == 1, "as many cells in each row")
+
+
+def check_values():
+    reference = build_all.references()
+    expect(reference["answer"].startswith("99554f0d") and reference["digest"].startswith("42541715"), "the values of the sources")
+    good = {**reference, "isa": "avx2"}
+    build_all.check_values("the program", good, "avx2", reference)
+    wrong = error_of(build_all.check_values, "the program", {**good, "digest": "00" * 32}, "avx2", reference)
+    expect("the program: digest is 0000" in wrong, "another digest to be named")
+    weak = error_of(build_all.check_values, "the library", {**good, "isa": "sse4"}, "avx2", reference)
+    expect(weak == "the library chose sse4, expected avx2, the best of this machine", "a weaker instruction set to be named")
+    best = lambda name, *flags: zig_targets.best_isa(zig_targets.BY_NAME[name], set(flags))
+    expect(best("x86_64-windows", "avx2", "f16c", "bmi2", "sse4_1", "ssse3") == "avx2", "AVX2 by the flags of a processor")
+    expect(best("x86_64-linux-musl", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx2") == "avx512", "AVX-512 by the flags")
+    expect(best("aarch64-linux-musl") == "neon" and best("armv7-linux-musl") == "scalar", "other processors' sets")
+    expect(zig_targets.BY_NAME["armv7-linux-gnu"].glibc == (2, 17) and zig_targets.BY_NAME["x86_64-linux-musl"].glibc is None, "versions of glibc")
+    expect(error_of(zig_targets.runner, zig_targets.BY_NAME["aarch64-macos"]) == "linked only", "macOS to be linked only")
+
+
+def check_arguments(folder):
+    def said(*arguments):
+        return subprocess.run([sys.executable, "-B", ROOT / "tools/build_all", *arguments], capture_output=True, text=True, check=False)
+
+    unknown = said("--target", "sparc-linux")
+    expect(unknown.returncode == 2 and "there is no target sparc-linux; targets: x86_64-linux-musl," in unknown.stderr, "an unknown target to be named")
+    expect("--jobs 0" in said("--jobs", "0").stderr, "a number of jobs to be checked")
+    expect("have no effect" in said("--report", "--twice").stderr, "options without effect to be refused")
+    expect(said("--list").stdout.split() == list(zig_targets.BY_NAME), "the list of targets")
+    record = pathlib.Path(folder, "targets.json")
+    record.write_text(json.dumps([ROW]), "utf-8")
+    shown = said("--report", "--json", "--out", folder)
+    expect(json.loads(shown.stdout) == [ROW] and not pathlib.Path(folder, "SHA256SUMS").exists(), "a record without a build")
+    record.write_text('[{"target": "sparc-linux"}]', "utf-8")
+    expect("expected a list of records" in said("--report", "--out", folder).stderr, "a record of no target to be refused")
+
+
+def check_zig(folder):
+    """The toolchain file, where Zig is installed: a target that it does not know is refused before anything is compiled."""
+    found = sorted(zig_targets.CACHE.glob("zig-*/lib/python*/site-packages/ziglang/zig"))
+    if not found or not shutil.which("cmake"):
+        print("Zig is not installed: the toolchain file was not tried")
+        return
+    done = subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", f"{folder}/build", "--toolchain", ROOT / "cmake/zig.cmake", "-DLOOM_ZIG_TARGET=sparc-linux-gnu",
+                           f"-DLOOM_ZIG={found[-1]}"], capture_output=True, text=True, check=False)
+    expect(done.returncode != 0 and 'LOOM_ZIG_TARGET is "sparc-linux-gnu"' in done.stderr, "an unknown target to be refused")
+
+
+def main():
+    check_readers(sys.argv[1])
+    check_table()
+    check_values()
+    with tempfile.TemporaryDirectory() as folder:
+        check_arguments(folder)
+        check_zig(folder)
+
+
+if __name__ == "__main__":
+    main()
