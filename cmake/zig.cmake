@@ -37,3 +37,6 @@ execute_process(COMMAND ${zig} version OUTPUT_VARIABLE zig_version OUTPUT_STRIP_
 set(LOOM_CCACHE_OPTIONS CCACHE_COMPILERTYPE=clang "CCACHE_COMPILERCHECK=string:zig ${zig_version} ${target_options}")
 # One state of the sources gives the same bytes in every folder.
 set(CMAKE_CXX_FLAGS_INIT "-ffile-prefix-map=${CMAKE_SOURCE_DIR}=loom -ffile-prefix-map=${CMAKE_BINARY_DIR}=build")
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL arm)
+  string(APPEND CMAKE_CXX_FLAGS_INIT " -funwind-tables")  # code without exceptions has none there, and what a library throws passes through it
+endif()

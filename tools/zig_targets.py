@@ -1,4 +1,7 @@
-"""The targets that Zig's compiler builds Loom for, and how this machine runs their programs (tools/build_all, tools/digest_matrix)."""
+"""The targets that Zig's compiler builds Loom for, and how this machine runs their programs (tools/build_all, tools/digest_matrix).
+
+As a program it prints the path of Zig's program, which it installs first where it is missing (tools/wheel).
+"""
 
 import os
 import pathlib
@@ -52,21 +55,27 @@ class CannotRun(Exception):
     """Why this machine does not run the programs of a target."""
 
 
+PINNED = ROOT / "tools/requirements-zig.txt"
+VERSION = next(line.split("==")[1].split()[0] for line in PINNED.read_text("utf-8").splitlines() if line.startswith("ziglang=="))
+FOLDER = CACHE / f"zig-{VERSION}"
+
+
+def installed_zig():
+    """Returns the path of Zig's program of the pinned version, or None where it is not installed."""
+    os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(CACHE / "zig-cache"))
+    return next(iter(sorted(FOLDER.glob("lib/python*/site-packages/ziglang/zig"))), None)
+
+
 def zig_program():
     """Returns the path of Zig's program; the pinned package is installed into the user's cache the first time."""
-    pinned = ROOT / "tools/requirements-zig.txt"
-    version = next(line.split("==")[1].split()[0] for line in pinned.read_text("utf-8").splitlines() if line.startswith("ziglang=="))
-    folder = CACHE / f"zig-{version}"
-    found = sorted(folder.glob("lib/python*/site-packages/ziglang/zig"))
+    if not installed_zig():
+        print(f"installing Zig {VERSION} into {FOLDER}", file=sys.stderr, flush=True)
+        subprocess.run([sys.executable, "-m", "venv", FOLDER], check=True)
+        subprocess.run([FOLDER / "bin/python", "-m", "pip", "install", "-q", "-r", PINNED], check=True)
+    found = installed_zig()
     if not found:
-        print(f"build_all: installing Zig {version} into {folder}", file=sys.stderr, flush=True)
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([folder / "bin/python", "-m", "pip", "install", "-q", "-r", pinned], check=True)
-        found = sorted(folder.glob("lib/python*/site-packages/ziglang/zig"))
-    if not found:
-        raise SystemExit(f"build_all: the package ziglang {version} has no program zig")
-    os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(CACHE / "zig-cache"))
-    return found[0]
+        raise SystemExit(f"the package ziglang {VERSION} has no program zig")
+    return found
 
 
 def native():
@@ -128,3 +137,7 @@ def best_isa(target, flags=None):
     if {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"} <= flags:
         return "avx512"
     return "avx2" if {"avx2", "f16c", "bmi2"} <= flags else "sse4" if {"sse4_1", "ssse3"} <= flags else "scalar"
+
+
+if __name__ == "__main__":
+    print(zig_program())

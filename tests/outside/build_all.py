@@ -137,12 +137,12 @@ def check_arguments(folder):
 
 def check_zig(folder):
     """The toolchain file, where Zig is installed: a target that it does not know is refused before anything is compiled."""
-    found = sorted(zig_targets.CACHE.glob("zig-*/lib/python*/site-packages/ziglang/zig"))
+    found = zig_targets.installed_zig()
     if not found or not shutil.which("cmake"):
         print("Zig is not installed: the toolchain file was not tried")
         return
     done = subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", f"{folder}/build", "--toolchain", ROOT / "cmake/zig.cmake", "-DLOOM_ZIG_TARGET=sparc-linux-gnu",
-                           f"-DLOOM_ZIG={found[-1]}"], capture_output=True, text=True, check=False)
+                           f"-DLOOM_ZIG={found}"], capture_output=True, text=True, check=False)
     expect(done.returncode != 0 and 'LOOM_ZIG_TARGET is "sparc-linux-gnu"' in done.stderr, "an unknown target to be refused")
 
 

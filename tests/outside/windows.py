@@ -13,7 +13,11 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-ZIG = ROOT / "build" / "zig" / "bin" / "python"
+sys.path.insert(0, str(ROOT / "tools"))
+
+import zig_targets
+
+ZIG = zig_targets.installed_zig()
 WINE = shutil.which("wine64") or "/usr/lib/wine/wine64"
 
 
@@ -28,13 +32,13 @@ def run(command, **more):
 
 
 def main():
-    if not os.path.exists(WINE) or not ZIG.exists():
-        print(f"SKIPPED: {WINE} or {ZIG} does not exist")
+    if not os.path.exists(WINE) or not ZIG:
+        print(f"SKIPPED: {WINE} does not exist, or Zig is not installed (tools/zig_targets.py)")
         return 77
     dll, so, *model = (pathlib.Path(p).resolve() for p in sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        compiled([ZIG, "-m", "ziglang", "cc", "-target", "x86_64-windows-gnu"], dll.parent.parent / "libloom.dll.a",
+        compiled([ZIG, "cc", "-target", "x86_64-windows-gnu"], dll.parent.parent / "libloom.dll.a",
                  folder / "port.exe")
         compiled(["cc"], so, folder / "port")
         shutil.copy(dll, folder)
