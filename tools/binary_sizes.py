@@ -20,7 +20,8 @@ SYMBOL = re.compile(r"^[0-9a-f]+ ([0-9a-f]+) ([tTrRdDvVwWuU]) (.+)$")
 KINDS = (("float64", re.compile(r"\bdouble\b")), ("integers of 16 to 64 bits", re.compile(r"\bWideCodec<")),
          ("float16, bfloat16, fp8", re.compile(r"\b(Float16|BFloat16|Fp8\w+)Codec\b|\bEvenOdd")),
          ("quantised weights", re.compile(r"\bBlockForm\b|\b(row_many|group_rows|block_rows|code_rows)\b")))
-ISA = re.compile(r"\bloom::(scalar|sse4|avx2|avx512|neon|wasm128|record)::")
+# Names that nm cannot demangle have lengths in front of their parts.
+ISA = re.compile(r"(?:\bloom::|4loom\d)(scalar|sse4|avx2|avx512|neon|wasm128|record)(?=::|\d)")
 
 
 def read_symbols(text):

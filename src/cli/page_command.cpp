@@ -26,7 +26,7 @@ struct PageFlags {
 
 // The folder of the program that runs; empty where the system does not say.
 fs::path program_folder() {
-  return path_of(program_path()).parent_path();
+  return loom::path_of(program_path()).parent_path();
 }
 
 bool has_page(const fs::path& folder) { return is_file((folder / "index.html").string()); }

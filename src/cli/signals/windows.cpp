@@ -1,6 +1,7 @@
 #include <windows.h>
 
 #include <io.h>
+#include <process.h>
 
 #include <csignal>
 #include <cstring>
