@@ -25,9 +25,7 @@ struct PageFlags {
 };
 
 // The folder of the program that runs; empty where the system does not say.
-fs::path program_folder() {
-  return loom::path_of(program_path()).parent_path();
-}
+fs::path program_folder() { return loom::path_of(program_path()).parent_path(); }
 
 bool has_page(const fs::path& folder) { return is_file((folder / "index.html").string()); }
 

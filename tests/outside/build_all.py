@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 sys.dont_write_bytecode = True
 
 import binaries
+import binary_sizes
 import zig_targets
 
 loader = importlib.machinery.SourceFileLoader("build_all", str(ROOT / "tools/build_all"))
@@ -118,6 +119,17 @@ def check_values():
     expect(error_of(zig_targets.runner, zig_targets.BY_NAME["aarch64-macos"]) == "linked only", "macOS to be linked only")
 
 
+def check_sizes():
+    """tools/binary_sizes.py on lines of nm, one of them a name that it cannot demangle."""
+    lines = ["0000000000000010 0000000000000100 t void loom::avx2::(anonymous namespace)::softmax_row<double>(double const*)",
+             "0000000000000110 0000000000000020 t loom::avx2::dot(float const*)", "0000000000000130 0000000000000003 T loom_release",
+             "0000000000000140 0000000000000040 t _ZZZN4loom4sse412_GLOBAL__N_12xE", "                 U malloc"]
+    sizes = binary_sizes.count(binary_sizes.read_symbols("\n".join(lines)))
+    expect(sizes == {("avx2", "float64"): 256, ("avx2", "float32 and the rest"): 32, ("none", ""): 3, ("sse4", "float32 and the rest"): 64},
+           f"bytes by instruction set and kind, got {sizes}")
+    expect(binary_sizes.table(sizes).splitlines()[0] == "| kB | sse4 | avx2 |", "columns of the instruction sets that a file has")
+
+
 def check_arguments(folder):
     def said(*arguments):
         return subprocess.run([sys.executable, "-B", ROOT / "tools/build_all", *arguments], capture_output=True, text=True, check=False)
@@ -150,6 +162,7 @@ def main():
     check_readers(sys.argv[1])
     check_table()
     check_values()
+    check_sizes()
     with tempfile.TemporaryDirectory() as folder:
         check_arguments(folder)
         check_zig(folder)
