@@ -13,8 +13,9 @@ string(REPLACE windows Windows CMAKE_SYSTEM_NAME ${CMAKE_SYSTEM_NAME})
 string(REPLACE macos Darwin CMAKE_SYSTEM_NAME ${CMAKE_SYSTEM_NAME})
 set(target_options "-target ${LOOM_ZIG_TARGET}")
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL arm)
-  # NEON of 32 bits replaces subnormal numbers by zero, so the bits would differ: the floating point unit alone computes.
-  string(APPEND target_options " -mcpu=generic+v7a+vfp3d16")
+  # NEON of 32 bits replaces subnormal numbers by zero, so the bits would differ: the floating point unit alone computes. Its vmla rounds
+  # the product. A processor's name with features added keeps NEON; it has to be taken away.
+  string(APPEND target_options " -mcpu=baseline-neon")
 endif()
 # Compilers are programs without arguments to CMake.
 foreach(tool IN ITEMS c++ ar ranlib)
