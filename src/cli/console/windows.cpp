@@ -52,7 +52,7 @@ bool is_in(char32_t c, const Range (&ranges)[n]) {
   return std::ranges::any_of(ranges, [&](const Range& range) { return c >= range.first && c <= range.last; });
 }
 
-// What a person has typed and read_byte() has not returned.
+// Bytes of a typed line that read_byte() has not returned.
 struct TypedLine {
   std::string bytes;
   std::size_t at = 0;
