@@ -1,7 +1,13 @@
 // Tests of the page with bad input and in trouble: {name: test}, as page.mjs runs them.
 import { closeSync, openSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { HASH, Visit, check, same } from './page_visit.mjs';
+import { ANSWER, HASH, Visit, check, same } from './page_visit.mjs';
+
+export const SWIFTSHADER = [
+  '--enable-unsafe-webgpu',
+  '--enable-features=Vulkan',
+  '--use-webgpu-adapter=swiftshader',
+];
 
 export const troubles = {
   async conversations_go_out_and_come_in({ browser, url, folder }) {
@@ -112,6 +118,39 @@ export const troubles = {
       same((await visit.answered()).hash, HASH, `the hash, ${trouble}`);
       await visit.page.close();
       await context.close();
+    }
+  },
+
+  async a_lost_graphics_card_leaves_the_answer_to_the_processor({ url, model, launch }) {
+    const browser = await launch(...SWIFTSHADER);
+    try {
+      const context = await browser.newContext();
+      await context.addInitScript(() => {
+        if (!self.GPUAdapter) return;
+        const { requestDevice } = GPUAdapter.prototype;
+        GPUAdapter.prototype.requestDevice = async function (...args) {
+          return (window.card = await requestDevice.apply(this, args));
+        };
+      });
+      const visit = await Visit.open(context, url);
+      if (!(await visit.page.evaluate(async () => Boolean(await navigator.gpu?.requestAdapter())))) return 'no adapter';
+      await visit.openModel(model);
+      await visit.chooseGraphics();
+      await visit.ask();
+      await visit.page.waitForFunction(() => document.querySelector('.message.assistant .text')?.textContent !== '');
+      await visit.page.evaluate(() => window.card.destroy());
+      const { text, hash, facts } = await visit.answered();
+      same(text, ANSWER, 'the answer after the card was lost');
+      same(hash, HASH, 'the hash after the card was lost');
+      check(facts.includes('CPU'), `the device of the answer: ${facts}`);
+      check((await visit.notice()).includes('graphics card was lost'), await visit.notice());
+      same(await visit.page.inputValue('#device'), 'cpu', 'the device of the next answer');
+      await visit.page.click('#new-chat');
+      await visit.ask();
+      same((await visit.answered()).hash, HASH, 'the hash of the next answer');
+      await visit.close();
+    } finally {
+      await browser.close();
     }
   },
 

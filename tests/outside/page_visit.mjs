@@ -75,6 +75,18 @@ export class Visit {
     return answer;
   }
 
+  /** Opens the model again on the graphics card. */
+  async chooseGraphics() {
+    await this.page.click('#settings summary');
+    await this.page.selectOption('#device', 'gpu');
+    await this.page.waitForFunction(
+      () =>
+        document.getElementById('machine').textContent.includes('graphics card') ||
+        !document.getElementById('notice').hidden,
+    );
+    check(await this.page.isHidden('#notice'), `a graphics card: ${await this.page.textContent('#notice-text')}`);
+  }
+
   async badge() {
     await this.page.waitForSelector('.message:last-child .badge');
     return this.page.getAttribute('.message:last-child .badge', 'class');

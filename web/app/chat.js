@@ -68,8 +68,10 @@ export class Chat {
     await this.conversations.load();
     this.select(this.conversations.all[0] ?? this.conversations.create());
     await this.offerServed();
-    await this.showStart();
+    const kept = await this.showStart();
     removeLeftovers().catch(() => {});
+    // The engine starts while the person looks for the model.
+    if (kept.length > 0 || this.native?.model) this.engine.call('about').catch(() => {});
   }
 
   // ---- models ----
@@ -134,12 +136,17 @@ export class Chat {
       const about = await this.engine.call('about');
       this.progress('Opening the model', 0);
       const device = byId('device').value;
-      await this.engine.call('open', { file: model.blob, device }, (done) => this.progress('Opening the model', done));
+      const progress = (done) => this.progress('Opening the model', done);
+      const { answers } = await this.engine.call('open', { file: model.blob, device }, progress);
+      this.answers = answers;
       this.model = model;
       this.isOpen = true;
       this.machine = { device: device === 'gpu' ? 'graphics card' : 'CPU', threads: about.threads };
       this.showMachine(this.machine);
-      byId('model-name').textContent = `${model.name}, ${sizeText(model.blob.size)}`;
+      const what = answers ? '' : '. It brings no chat template, so it continues what you write.';
+      byId('model-name').textContent = `${model.name}, ${sizeText(model.blob.size)}${what}`;
+      byId('question').placeholder = answers ? 'Ask something' : 'Write the beginning of a text';
+      for (const part of document.querySelectorAll('.of-answers')) part.hidden = !answers;
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       throw NOT_A_MODEL.includes(error.code) ? cannotOpen(model.name, error) : error;
@@ -166,6 +173,16 @@ export class Chat {
       }
     }
     return this.showConversation();
+  }
+
+  /** Goes on with the processor after the graphics card was lost. */
+  async leaveGraphics(error) {
+    tell(error);
+    byId('device').value = 'cpu';
+    this.engine.usesGraphics = false;
+    this.engine.stop();
+    this.isOpen = false;
+    await this.load(this.model);
   }
 
   progress(text, done) {
@@ -195,6 +212,7 @@ export class Chat {
         return make('li', {}, about, open, remove);
       }),
     );
+    return kept;
   }
 
   showConversation() {
@@ -257,8 +275,9 @@ export class Chat {
   }
 
   async send() {
-    const text = byId('question').value.trim();
-    if (text === '' || this.isAnswering) return;
+    const written = byId('question').value;
+    if (written.trim() === '' || this.isAnswering) return;
+    const text = this.answers ? written.trim() : written; // blanks are part of a text that is continued
     clearNotice();
     const conversation = this.current;
     const system = byId('system').value.trim();
@@ -300,17 +319,26 @@ export class Chat {
     const entry = this.log.add({ role: 'assistant', content: '' });
     this.log.wait(entry, true);
     let saved = performance.now();
+    let known = ''; // of the answer as the engine writes it; after a lost graphics card again from its beginning
     const take = ({ text }) => {
-      if (text === '') return;
+      known += text;
+      const fresh = known.slice(message.content.length);
+      if (fresh === '') return;
       if (message.content === '') conversation.messages.push(message);
-      message.content += text;
-      this.log.grow(entry, text);
+      message.content += fresh;
+      this.log.grow(entry, fresh);
       if (performance.now() - saved < SAVE_EVERY) return;
       saved = performance.now();
       this.conversations.save(conversation).catch(() => {});
     };
     try {
-      const result = await this.engine.call('answer', { messages: before, options }, take);
+      const ask = () => this.engine.call('answer', { messages: before, options }, take);
+      const result = await ask().catch(async (error) => {
+        if (error.code !== 'DeviceLost' || byId('device').value === 'cpu') throw error;
+        await this.leaveGraphics(error);
+        known = '';
+        return ask(); // the processor writes the same text
+      });
       this.finish(conversation, message, entry, result);
       if (message.facts.hash) this.compare(conversation, message, entry, before, options);
     } catch (error) {
@@ -336,7 +364,7 @@ export class Chat {
   /** Asks the program that serves the page for its hash; only for the model that it has itself. */
   async compare(conversation, message, entry, before, options) {
     const served = this.native?.model;
-    if (!served || served.sha256 !== this.model.sha256) return;
+    if (!served || served.sha256 !== this.model.sha256 || !this.answers) return;
     this.log.update(entry, { facts: { ...message.facts, nativeVersion: this.native.version } });
     const native = await nativeAnswer(before, options);
     if (native) message.facts.native = native.hash;

@@ -13,7 +13,6 @@ const BY_NAME = {
 const BY_CODE = {
   OutOfMemory: 'The memory of this page is not enough for this model or this length of conversation.',
   ContextFull: 'The conversation is longer than the model can read; begin a new one.',
-  NoTemplate: 'This model brings no chat template, so it cannot answer messages. Choose an instruct model.',
   EngineLost: 'The engine stopped unexpectedly. Try again, which starts a new one.',
   DeviceLost: 'The graphics card was lost; the answer goes on with the processor.',
 };
