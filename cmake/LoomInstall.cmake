@@ -30,5 +30,6 @@ endif()
 # is that of the preset wasm, where it has been built.
 install(DIRECTORY web/ DESTINATION share/loom/web COMPONENT page)
 install(DIRECTORY js/src DESTINATION share/loom/web/js COMPONENT page)
-install(FILES ${PROJECT_SOURCE_DIR}/build/wasm/bin/loom.wasm ${PROJECT_SOURCE_DIR}/build/wasm/bin/loom-threads.wasm
-  DESTINATION share/loom/web/wasm COMPONENT page OPTIONAL)
+foreach(module IN ITEMS loom loom-threads loom-lm loom-lm-threads creature)
+  install(FILES ${PROJECT_SOURCE_DIR}/build/wasm/bin/${module}.wasm DESTINATION share/loom/web/wasm COMPONENT page OPTIONAL)
+endforeach()

@@ -11,6 +11,7 @@ const FILES = [
   ...[
     'chat',
     'conversations',
+    'creature',
     'dom',
     'engine',
     'graph',
@@ -24,7 +25,7 @@ const FILES = [
     'tabs',
     'tasks',
   ].map((name) => `app/${name}.js`),
-  ...['engine', 'graphs', 'keeper', 'learning', 'sha256', 'source', 'talk'].map((name) => `app/worker/${name}.js`),
+  ...['creature', 'engine', 'graphs', 'keeper', 'learning', 'sha256', 'source', 'talk'].map((name) => `app/worker/${name}.js`),
   'js/src/errors.js',
   'js/src/workers.js',
   'js/src/abi/loom_abi.js',
@@ -45,8 +46,9 @@ const FILES = [
     'trainer',
   ].map((name) => `js/src/engine/${name}.js`),
   ...['callbacks', 'core', 'module', 'system', 'thread', 'threads'].map((name) => `js/src/wasm/${name}.js`),
-  'wasm/loom.wasm',
+  'wasm/loom-lm-threads.wasm', // the modules of an isolated page, which this worker makes it
   'wasm/loom-threads.wasm',
+  'wasm/creature.wasm',
 ];
 const HEADERS = {
   'Cross-Origin-Opener-Policy': 'same-origin',

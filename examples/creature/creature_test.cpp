@@ -8,6 +8,7 @@
 #include "core/little_endian.h"
 #include "core/philox.h"
 #include "creature_c.h"
+#include "creature_page.h"
 #include "demo.h"
 #include "io/entity/entity.h"
 #include "io/entity/entity_reseal.h"
@@ -554,6 +555,42 @@ TEST(CFace, a_c_program_lives_the_first_day_of_the_documentation) {
   const std::string hash = last_hash(doc.substr(0, doc.find("## How it works")));
   EXPECT_EQ(lived.out.find("brain " + hash), lived.out.rfind("brain ") - 71) << lived.out;
   EXPECT_EQ(last_hash(lived.out), hash) << lived.out;
+}
+
+TEST(Page, shows_the_texts_of_the_terminal_and_keeps_its_brain) {
+  const TempFolder folder;
+  EXPECT_EQ(creature_page_line("hello"), nullptr);
+  EXPECT_STREQ(creature_page_error(), "no creature has hatched");
+  EXPECT_STREQ(creature_page_hash(), "");
+  ASSERT_NE(creature_page_hatch(7), nullptr) << creature_page_error();
+  Creature terminal = hatch();
+  std::string page;
+  for (const std::string& line : kLife) {
+    const char* const seen = creature_page_line(line.c_str());
+    ASSERT_NE(seen, nullptr) << creature_page_error();
+    page += seen;
+  }
+  EXPECT_EQ(page, live(terminal, kLife));
+  const std::string hash = terminal.brain().hash();
+  EXPECT_EQ(creature_page_hash(), hash);
+  EXPECT_STREQ(creature_page_name(), "Momo");
+
+  // The files are equal; one that holds no brain leaves the creature as it is.
+  const std::string kept = folder / "page.entity";
+  ASSERT_EQ(creature_page_keep(kept.c_str()), 1) << creature_page_error();
+  OK(terminal.save(folder / "terminal.entity"));
+  EXPECT_EQ(loom::test::read_all(kept), loom::test::read_all(folder / "terminal.entity"));
+  loom::test::write_all(folder / "letter.txt", "dear diary");
+  EXPECT_EQ(creature_page_wake((folder / "letter.txt").c_str()), nullptr);
+  EXPECT_NE(std::string_view(creature_page_error()).find("letter.txt"), std::string_view::npos);
+  EXPECT_EQ(creature_page_keep((folder / "none/page.entity").c_str()), 0);
+  EXPECT_EQ(creature_page_hash(), hash);
+  ASSERT_NE(creature_page_hatch(3), nullptr);
+  EXPECT_NE(creature_page_hash(), hash);
+  const char* const greeting = creature_page_wake(kept.c_str());
+  ASSERT_NE(greeting, nullptr) << creature_page_error();
+  EXPECT_NE(std::string_view(greeting).find("Its mind is in this browser."), std::string_view::npos) << greeting;
+  EXPECT_EQ(creature_page_hash(), hash);
 }
 
 TEST(Program, lives_through_noise) {

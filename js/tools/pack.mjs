@@ -52,7 +52,7 @@ export async function pack(out, { wasm, native = [] } = {}) {
   copyFileSync(join(JS, 'index.d.ts'), join(folder, 'index.d.cts'));
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   await bundleForRequire(join(folder, 'dist/index.cjs'));
-  for (const name of ['loom.wasm', 'loom-threads.wasm']) {
+  for (const name of ['loom', 'loom-threads', 'loom-lm', 'loom-lm-threads'].map((each) => `${each}.wasm`)) {
     if (wasm === undefined || !existsSync(join(wasm, name))) continue;
     mkdirSync(join(folder, 'wasm'), { recursive: true });
     copyFileSync(join(wasm, name), join(folder, 'wasm', name));

@@ -4,7 +4,7 @@
 // test ends with 77, which CTest shows as skipped. The model is that of tools/fetch_data.sh. Figures are reported and
 // never compared with a limit in seconds.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -13,7 +13,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { hiddenTabs } from './page_hidden.mjs';
 import { Missing, Program, StaticServer, dataFile, npmFolder, readmeModel, tool } from './page_servers.mjs';
-import { troubles } from './page_trouble.mjs';
+import { SWIFTSHADER, troubles } from './page_trouble.mjs';
 import { ANSWER, HASH, THREADS, Visit, brokenRules, check, same } from './page_visit.mjs';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -21,6 +21,7 @@ const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 // Tests that a short run leaves out: LOOM_OUTSIDE=whole runs all.
 const LONG = [
   'a_graphics_card_gives_the_same_hash',
+  'a_lost_graphics_card_leaves_the_answer_to_the_processor',
   'stop_keeps_the_text',
   'a_browser_that_keeps_nothing_still_answers',
   'a_lost_worker_is_started_again',
@@ -145,8 +146,8 @@ const tests = {
       const imports = readFileSync(path.join(site, file), 'utf8').matchAll(/(?:from|import|import\() ?'(\.[^']+)'/g);
       for (const [, name] of imports) follow(path.posix.join(path.posix.dirname(file), name));
     };
-    for (const first of ['app/main.js', 'app/worker/engine.js', 'app/worker/keeper.js', 'js/src/wasm/thread.js'])
-      follow(first);
+    const workers = ['creature', 'engine', 'keeper'].map((name) => `app/worker/${name}.js`);
+    for (const first of ['app/main.js', ...workers, 'js/src/wasm/thread.js']) follow(first);
     same([...needed].filter((file) => !known.includes(file)).join(' '), '', 'scripts that sw.js does not name');
     same(known.filter((file) => file.endsWith('.js') && !needed.has(file)).join(' '), '', 'scripts that nothing loads');
     return `${known.length} files`;
@@ -158,7 +159,7 @@ const tests = {
     const visit = await Visit.open(context, server.url);
     await visit.openModel(model);
     await visit.page.evaluate(() => navigator.serviceWorker.ready.then(() => {}));
-    await visit.page.waitForFunction(async () => (await caches.match('wasm/loom.wasm')) !== undefined);
+    await visit.page.waitForFunction(async () => (await caches.match('wasm/loom-lm-threads.wasm')) !== undefined);
     await server.stop();
     for (const threads of THREADS) {
       await visit.page.goto(`${server.url}?threads=${threads}`);
@@ -219,31 +220,24 @@ const tests = {
       await visit.page.keyboard.press('ArrowRight');
       await visit.page.waitForFunction(() => document.getElementById('learn-hash').textContent !== '–');
       await look('learn');
-      await visit.page.keyboard.press('End');
+      await visit.page.keyboard.press('ArrowRight');
       await look('graph');
+      await visit.page.keyboard.press('End');
+      await visit.page.click('[data-line=poke]');
+      await visit.page.waitForSelector('#creature-log .moment:nth-child(2)');
+      await look('creature');
       await visit.close();
       await context.close();
     }
   },
 
   async a_graphics_card_gives_the_same_hash({ url, model, launch }) {
-    const browser = await launch(
-      '--enable-unsafe-webgpu',
-      '--enable-features=Vulkan',
-      '--use-webgpu-adapter=swiftshader',
-    );
+    const browser = await launch(...SWIFTSHADER);
     try {
       const visit = await Visit.open(await browser.newContext(), url);
       if (!(await visit.page.evaluate(async () => Boolean(await navigator.gpu?.requestAdapter())))) return 'no adapter';
       await visit.openModel(model);
-      await visit.page.click('#settings summary');
-      await visit.page.selectOption('#device', 'gpu');
-      await visit.page.waitForFunction(
-        () =>
-          document.getElementById('machine').textContent.includes('graphics card') ||
-          !document.getElementById('notice').hidden,
-      );
-      check(await visit.page.isHidden('#notice'), `a graphics card: ${await visit.page.textContent('#notice-text')}`);
+      await visit.chooseGraphics();
       await visit.ask();
       const { hash, facts } = await visit.answered();
       same(hash, HASH, 'the hash of a graphics card');
@@ -285,6 +279,93 @@ const tests = {
     const compared = Object.keys(native).length > 0 ? 'as the native library' : 'not compared: koffi is missing';
     const [gradients, targets] = [hashes.gradients, hashes.targets].map((hash) => hash.slice(0, 8));
     return `after 8 ticks: gradients ${gradients}, targets ${targets}, ${compared}`;
+  },
+
+  async a_model_without_a_chat_template_continues_texts({ browser, url, model, folder, program }) {
+    const bytes = readFileSync(model);
+    const key = bytes.indexOf('tokenizer.chat_template');
+    check(key > 0, 'the model has no key tokenizer.chat_template');
+    bytes.write('general.none_template__', key); // of the same length; a key that nothing reads
+    const file = path.join(folder, 'plain.gguf');
+    writeFileSync(file, bytes);
+    const beginning = 'The three primary colours are ';
+    const asked = ['generate', file, '--raw', '-n', '12', '--json', '-q', '-p', beginning];
+    const native = JSON.parse(execFileSync(program, asked, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
+    const context = await browser.newContext();
+    const visit = await Visit.open(context, url);
+    await visit.openModel(file);
+    check((await visit.page.textContent('#model-name')).includes('continues what you write'), 'no word about texts');
+    check(await visit.page.isHidden('#system'), 'a system message, which nothing reads');
+    await visit.page.click('#settings summary');
+    await visit.page.fill('#max-tokens', '12');
+    await visit.ask(beginning);
+    const first = await visit.answered();
+    same(first.text, native.text, 'the text that continues');
+    same(first.hash, native.hash, 'its hash beside the native program');
+    await visit.ask(' And ');
+    const second = await visit.answered();
+    const whole = [...asked.slice(0, -1), `${beginning}${first.text} And `];
+    const later = JSON.parse(execFileSync(program, whole, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
+    same(second.text, later.text, 'the text that continues further');
+    await visit.close();
+    await context.close();
+    return first.hash.slice(0, 8);
+  },
+
+  async the_creature_is_that_of_the_terminal({ browser, url, folder, program }) {
+    const guide = readFileSync(path.join(ROOT, 'docs/guide/creature.md'), 'utf8');
+    const day = guide.slice(guide.indexOf('## Its first day'), guide.indexOf('## How it works'));
+    const context = await browser.newContext({ acceptDownloads: true });
+    const visit = await Visit.open(context, url);
+    const { page } = visit;
+    await page.click('#tab-creature');
+    const state = async (moments) => {
+      await page.waitForFunction(
+        (count) => document.querySelectorAll('#creature-log .moment').length === count,
+        moments,
+      );
+      await page.waitForFunction(() => document.getElementById('creature-hash').title !== '');
+      return page.getAttribute('#creature-hash', 'title');
+    };
+    check((await state(1)).startsWith(/seed 7 {2}brain ([0-9a-f]{8})/.exec(day)[1]), 'the brain of seed 7');
+    const lines = readFileSync(path.join(ROOT, 'examples/creature/first_day.txt'), 'utf8').split('\n');
+    const said = lines.filter((line) => line && !line.startsWith('#'));
+    for (const [i, line] of said.entries()) {
+      await page.fill('#creature-line', line);
+      await page.press('#creature-line', 'Enter');
+      await state(i + 2);
+    }
+    const hash = await state(said.length + 1);
+    same(hash, /brain ([0-9a-f]{64})\n```/.exec(day)[1], 'the brain after the first day');
+    const texts = await page.$$eval('#creature-log pre', (all) => all.map((each) => each.textContent));
+    for (const text of texts.slice(1)) check(day.includes(text), `not in docs/guide/creature.md:\n${text}`);
+
+    // The file goes on in the terminal, and comes back.
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click('#creature-save')]);
+    const mind = path.join(folder, 'mind.entity');
+    await download.saveAs(mind);
+    const terminal = path.join(path.dirname(program), 'creature');
+    let where = 'the terminal program is not built';
+    if (existsSync(terminal)) {
+      const lived = execFileSync(terminal, ['--mind', mind, '--no-colour'], { input: 'good\n', encoding: 'utf8' });
+      const after = /brain ([0-9a-f]{64})\s*$/.exec(lived)[1];
+      await page.click('[data-line=good]');
+      same(await state(said.length + 2), after, 'the brain beside that of the terminal program');
+      await page.setInputFiles('#creature-file', mind);
+      same(await state(said.length + 3), after, 'the brain that comes back from the terminal');
+      where = 'as in the terminal program';
+    }
+    const bad = { name: 'no.entity', mimeType: '', buffer: Buffer.from('no brain') };
+    await page.setInputFiles('#creature-file', bad);
+    check((await visit.notice()).startsWith('no.entity holds no creature: '), await visit.notice());
+    const kept = await page.getAttribute('#creature-hash', 'title');
+    await page.reload();
+    await visit.ready();
+    await page.click('#tab-creature');
+    same(await state(1), kept, 'the brain that this browser kept');
+    await visit.close();
+    await context.close();
+    return `${hash.slice(0, 8)}, ${where}`;
   },
 
   async graphs_run_on_pictures_and_sounds({ browser, url, folder }) {

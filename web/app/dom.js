@@ -48,7 +48,12 @@ export function sizeText(bytes) {
 
 /** Saves a text as a file of the person's. */
 export function saveFile(name, text, type = 'application/json') {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+  saveBytes(name, text, type);
+}
+
+/** Saves bytes, or a text, as a file of the person's. */
+export function saveBytes(name, bytes, type = 'application/octet-stream') {
+  const url = URL.createObjectURL(new Blob([bytes], { type }));
   make('a', { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }

@@ -23,9 +23,14 @@ export function usableThreads() {
 export const hasGraphics = () => self.crossOriginIsolated && navigator.gpu !== undefined;
 
 export class Engine {
-  /** @param {() => void} [onLost] called when a worker that ran has ended by itself */
-  constructor(threads, onLost = () => {}) {
+  /**
+   * @param {number} threads
+   * @param {() => void} [onLost] called when a worker that ran has ended by itself
+   * @param {''|'-lm'} [part] "-lm": the smaller module, of language models alone
+   */
+  constructor(threads, onLost = () => {}, part = '') {
     this.threads = threads;
+    this.part = part;
     this.usesGraphics = false; // from the next start on
     this.onLost = onLost;
     this.waiting = new Map();
@@ -59,7 +64,8 @@ export class Engine {
       // no card: opening a model on it says so
     }
     this.card = card;
-    worker.postMessage({ id: 0, name: 'start', args: { threads: this.threads, lock, card: card?.opened } });
+    const { threads, part } = this;
+    worker.postMessage({ id: 0, name: 'start', args: { threads, lock, card: card?.opened, part } });
   }
 
   /** Notices the end of a worker that says nothing: it holds a lock for as long as it lives. */

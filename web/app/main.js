@@ -33,6 +33,7 @@ async function startOffline() {
 const parts = {
   learn: async () => (await import('./learn.js')).startLearning(),
   graph: async () => (await import('./graph.js')).startGraphs(),
+  creature: async () => (await import('./creature.js')).startCreature(),
 };
 const started = {};
 
@@ -46,7 +47,7 @@ async function main() {
   startOffline();
   const native = await nativeProgram();
   showMachine({ device: 'CPU', threads });
-  await new Chat(new Engine(threads), native, showMachine).start();
+  await new Chat(new Engine(threads, undefined, '-lm'), native, showMachine).start();
   document.documentElement.dataset.ready = '';
 }
 

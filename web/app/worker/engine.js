@@ -11,12 +11,14 @@ const state = { parts: [], cancelled: false };
 state.ready = new Promise((resolve) => (state.begin = resolve));
 state.ready.catch(() => {}); // reported by each call
 
-async function start({ threads, lock, card }) {
+async function start({ threads, lock, card, part }) {
   // Held until this worker ends, however it ends.
   await new Promise((held) =>
     navigator.locks ? navigator.locks.request(lock, () => (held(), new Promise(() => {}))) : held(),
   );
-  const module = new URL(`../../wasm/${threads > 1 ? 'loom-threads' : 'loom'}.wasm`, import.meta.url);
+  // An isolated page shares memory, also for one thread, so that the browser keeps one module of each part.
+  const shares = self.crossOriginIsolated ? '-threads' : '';
+  const module = new URL(`../../wasm/loom${part}${shares}.wasm`, import.meta.url);
   const gpu = card && { opened: card, post: (calls, transfer) => self.postMessage({ calls }, transfer) };
   const core = await createWasmCore({ module, threads, gpu });
   const library = new Library(core);
