@@ -5,7 +5,7 @@ usage: wasm_sizes.py MODULE.wasm [--map FILE] [--functions N]
 
 The map is what the linker writes beside the module (MODULE.map; cmake/LoomWasm.cmake asks for it). `gzip` of a group is
 the size of its bytes compressed alone, so the groups add up to somewhat more than the whole. Prints the whole compressed
-by gzip, too, and by brotli where that program is installed.
+by gzip, too, and by brotli where node is installed.
 """
 
 import argparse
@@ -70,9 +70,10 @@ def main():
     given = parser.parse_args()
     data = given.module.read_bytes()
     print(f"{given.module.name}: {len(data)} bytes, gzip {len(gzip.compress(data, 9))}", end="")
-    if shutil.which("brotli"):
-        packed = subprocess.run(["brotli", "-q", "11", "-c", given.module], capture_output=True, check=True).stdout
-        print(f", brotli {len(packed)}", end="")
+    if shutil.which("node"):
+        script = "console.log(require('zlib').brotliCompressSync(require('fs').readFileSync(process.argv[1])).length)"
+        size = subprocess.run(["node", "-e", script, given.module], capture_output=True, check=True, text=True).stdout
+        print(f", brotli {size.strip()}", end="")
     print()
     layout = given.map or given.module.with_suffix(".map")
     if not layout.exists():

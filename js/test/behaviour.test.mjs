@@ -1,6 +1,7 @@
 // What calls do when something is wrong, ends early or happens twice.
 import assert from 'node:assert/strict';
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -18,7 +19,7 @@ import { createEngine, initLoom, LM, LoomError, Network, StepMesh, Tensor, Token
 import { Library } from '../src/engine/library.js';
 import { ANSWER as OPTIONS, COMPUTE, generationOptions } from '../src/engine/options.js';
 import { createCore } from '../src/platform/node.js';
-import { ANSWER, engines, everyEngine, HASH, MODEL, QUESTION, SPEC } from './common.mjs';
+import { ANSWER, engines, everyEngine, HASH, MODEL, QUESTION, ROOT, SPEC, WASM } from './common.mjs';
 
 const work = mkdtempSync(join(tmpdir(), 'welvet-'));
 after(() => rmSync(work, { recursive: true, force: true }));
@@ -426,3 +427,22 @@ test(
     }
   },
 );
+
+const lmModule = join(WASM, 'loom-lm.wasm');
+const skipLm = existsSync(lmModule) ? false : `there is no ${lmModule}: build the preset wasm`;
+test('loom-lm.wasm has what models and encoders call, and names what it lacks', { skip: skipLm }, async () => {
+  const module = await WebAssembly.compile(readFileSync(lmModule));
+  const exported = new Set(WebAssembly.Module.exports(module).map(({ name }) => name));
+  const called = new Set(['loom_version', 'loom_system_info', 'loom_gpu_report', 'loom_js_alloc', 'loom_js_free']);
+  for (const part of ['answer', 'chat', 'encoder', 'library', 'lm', 'lm_session', 'owner', 'tokenizer']) {
+    const text = readFileSync(join(ROOT, `js/src/engine/${part}.js`), 'utf8');
+    for (const [, name] of text.matchAll(/['`](loom_[a-z_$\{}]+)['`]/g)) {
+      for (const kind of ['generator', 'chat']) called.add(name.replace('${kind}', kind));
+    }
+  }
+  assert.ok(called.has('loom_chat_next') && called.size > 50, [...called].join(' '));
+  assert.deepEqual([...called].filter((name) => !exported.has(name)), []);
+  const engine = await createEngine({ kind: 'wasm', threads: 1, module: `file://${lmModule}` });
+  await rejects(Network.fromSpec(SPEC, { engine }), 'NotFound', /there is no function loom_network_/);
+  engine.dispose();
+});
