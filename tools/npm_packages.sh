@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what tests of JavaScript need, by name, where LOOM_NPM says (the user's cache otherwise), and prints that folder.
-# usage: npm_packages.sh [SET]    gpu (the default): Dawn; package: the compilers and checkers of js/; bundlers: those of js/test/bundlers.mjs; page: browsers for tests/outside/page*.mjs
+# usage: npm_packages.sh [SET]    gpu (the default): Dawn; package: the compilers and checkers of js/; bundlers: those of js/test/bundlers.test.mjs; nextjs: Next.js for the same; page: browsers for tests/outside/page*.mjs
 set -eu
 folder=${LOOM_NPM:-${XDG_CACHE_HOME:-$HOME/.cache}/loom/npm}
 case ${1:-gpu} in
@@ -13,12 +13,16 @@ case ${1:-gpu} in
     folder=$folder/bundlers
     wanted="vite@8.4.0 webpack@5.113.0 esbuild@0.28.2 playwright-core@1.65.1"
     ;;
+  nextjs)
+    folder=$folder/nextjs
+    wanted="next@16.4.6 react@19.3.1 react-dom@19.3.1"
+    ;;
   page)
     folder=$folder/page
     wanted="playwright-core@1.65.1 axe-core@4.14.1 puppeteer-core@25.16.0"
     ;;
   *)
-    echo "npm_packages.sh: there is no set $1: expected gpu, package, bundlers or page" >&2
+    echo "npm_packages.sh: there is no set $1: expected gpu, package, bundlers, nextjs or page" >&2
     exit 2
     ;;
 esac

@@ -1,10 +1,12 @@
-// The package on pages: as it stands, from another origin, and through vite, webpack and esbuild, in Chromium.
-// Needs tools/npm_packages.sh bundlers, chromium, and modules (LOOM_WASM).
+// The package on pages: as it stands, from another origin, and through vite, webpack, esbuild and Next.js, in Chromium.
+// Needs tools/npm_packages.sh bundlers, chromium, and modules (LOOM_WASM); Next.js is built where tools/npm_packages.sh
+// nextjs has installed it.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { ANSWER, HASH, MODEL, QUESTION, ROOT, WASM } from './common.mjs';
@@ -121,6 +123,13 @@ test('a page without isolation: one thread', { skip }, async () => {
   );
 });
 
+test('a plain script tag', { skip }, async () => {
+  const script = PAGE('/welvet/src/browser.js').replace(/^import (.*) from (.*);$/m, 'let loaded = import($2);');
+  const body = script.replace('async function main() {', 'async function main() {\n  const { createEngine, LM } = await loaded;');
+  const html = `<!doctype html><meta charset="utf-8"><title>test</title><script>${body}</script>`;
+  check(await served(site('tag', '', html), {}, { '/welvet': installed }));
+});
+
 test('a script tag that imports from another origin', { skip }, async () => {
   const far = await serve({ '/': `${installed}/` }, { crossOrigin: true });
   try {
@@ -217,6 +226,38 @@ test('webpack', { skip }, async () => {
   );
   assert.equal(stats.hasErrors(), false, stats.toString());
   check(await served(folder), 2);
+});
+
+// Its packages have 300 MB, so they are a set of their own.
+const nextFolder = join(dirname(require.resolve('playwright-core')), '../../../nextjs/node_modules');
+const skipNext = skip || (existsSync(join(nextFolder, 'next')) ? false : 'tools/npm_packages.sh nextjs has not installed Next.js');
+
+test('Next.js', { skip: skipNext }, async () => {
+  const folder = join(work, 'nextjs');
+  mkdirSync(join(folder, 'app'), { recursive: true });
+  // Links to folders elsewhere lead out of a project, which its compiler refuses: files are linked one by one.
+  execFileSync('cp', ['-al', nextFolder, join(folder, 'node_modules')]);
+  mkdirSync(join(folder, 'node_modules/@openfluke'), { recursive: true });
+  cpSync(installed, join(folder, 'node_modules/@openfluke/welvet'), { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{"name": "page", "private": true}');
+  writeFileSync(join(folder, 'next.config.mjs'), `export default { output: 'export', turbopack: { root: ${JSON.stringify(folder)} } };`);
+  writeFileSync(
+    join(folder, 'app/layout.js'),
+    'export default function Layout({ children }) { return <html lang="en"><body>{children}</body></html>; }',
+  );
+  writeFileSync(
+    join(folder, 'app/page.js'),
+    "'use client';\nimport { useEffect } from 'react';\nexport default function Page() {\n" +
+      "  useEffect(() => void import('./answer.js'), []);\n  return <p>test</p>;\n}\n",
+  );
+  writeFileSync(join(folder, 'app/answer.js'), PAGE('@openfluke/welvet', '{ threads: 2 }'));
+  const next = join(folder, 'node_modules/next/dist/bin/next');
+  execFileSync(process.execPath, [next, 'build'], {
+    cwd: folder,
+    stdio: 'pipe',
+    env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1', NODE_PATH: '' },
+  });
+  check(await served(join(folder, 'out')), 2);
 });
 
 test('esbuild', { skip }, async () => {
