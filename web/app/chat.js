@@ -3,7 +3,7 @@ import { byId, make, saveFile, sizeText, takesFiles } from './dom.js';
 import { Conversations, titleOf } from './conversations.js';
 import { hasGraphics } from './engine.js';
 import { Log } from './messages.js';
-import { checkModel, keepModel, keptFile, keptModels, removeLeftovers, removeModel } from './models.js';
+import { checkModel, keepModel, keptFile, keptHandle, keptModels, removeLeftovers, removeModel } from './models.js';
 import { nativeAnswer } from './native.js';
 import { clearNotice, PageError, tell } from './notice.js';
 
@@ -137,7 +137,8 @@ export class Chat {
       this.progress('Opening the model', 0);
       const device = byId('device').value;
       const progress = (done) => this.progress('Opening the model', done);
-      const { answers } = await this.engine.call('open', { file: model.blob, device }, progress);
+      const handle = await keptHandle(model);
+      const { answers } = await this.engine.call('open', { file: model.blob, handle, device }, progress);
       this.answers = answers;
       this.model = model;
       this.isOpen = true;

@@ -1,13 +1,35 @@
-// Reads a file for the engine's read callback, which cannot wait: FileReaderSync, with one window for small reads.
+// Reads a file for the engine's read callback, which cannot wait: by the handle of a file that the browser keeps, or by
+// FileReaderSync, with one window for small reads.
 
 const WINDOW = 1 << 20;
 
-export class FileSource {
-  /** @param {Blob} blob */
+/** A source {size, read(offset, to), close()}. Another tab may hold the handle, where browsers lock it. */
+export async function openSource(file, handle) {
+  try {
+    return new FileSource(file, await handle.createSyncAccessHandle({ mode: 'read-only' }));
+  } catch {
+    return new FileSource(file, new BlobAccess(file));
+  }
+}
+
+/** A Blob as FileSystemSyncAccessHandle reads a file. */
+class BlobAccess {
   constructor(blob) {
     this.blob = blob;
-    this.size = blob.size;
     this.reader = new FileReaderSync();
+  }
+  read(to, { at }) {
+    const part = new Uint8Array(this.reader.readAsArrayBuffer(this.blob.slice(at, at + to.length)));
+    to.set(part);
+    return part.length;
+  }
+  close() {}
+}
+
+class FileSource {
+  constructor(file, access) {
+    this.size = file.size;
+    this.access = access;
     this.window = new Uint8Array(0);
     this.windowAt = 0;
   }
@@ -16,6 +38,8 @@ export class FileSource {
   read(offset, to) {
     const length = Math.min(to.length, this.size - offset);
     if (length <= 0) return 0;
+    // A handle does not write to shared memory.
+    if (length >= WINDOW && to.buffer instanceof ArrayBuffer) return this.access.read(to.subarray(0, length), { at: offset });
     if (length >= WINDOW) {
       to.set(this.bytes(offset, length));
       return length;
@@ -29,6 +53,12 @@ export class FileSource {
   }
 
   bytes(offset, length) {
-    return new Uint8Array(this.reader.readAsArrayBuffer(this.blob.slice(offset, offset + length)));
+    const bytes = new Uint8Array(length);
+    const count = this.access.read(bytes, { at: offset });
+    return count === length ? bytes : bytes.subarray(0, count);
+  }
+
+  close() {
+    this.access.close();
   }
 }

@@ -1,6 +1,6 @@
 // Language models: one model with one conversation, whose tokens the next answer uses again.
 import { LM } from '../../js/src/engine/lm.js';
-import { FileSource } from './source.js';
+import { openSource } from './source.js';
 
 export class Talk {
   constructor(host) {
@@ -11,10 +11,15 @@ export class Talk {
    * Opens a model from a file, to run on a device; events are the fraction that is done.
    * @returns {Promise<{answers: boolean}>} whether it has a chat template; otherwise it continues texts
    */
-  async open({ file, device }, onEvent) {
+  async open({ file, handle, device }, onEvent) {
     this.close();
-    const source = { reader: new FileSource(file), name: file.name };
-    this.model = LM.open(this.host.library, source, { device }, (fraction) => (onEvent(fraction), true));
+    const reader = await openSource(file, handle);
+    try {
+      const source = { reader, name: file.name };
+      this.model = LM.open(this.host.library, source, { device }, (fraction) => (onEvent(fraction), true));
+    } finally {
+      reader.close();
+    }
     if (device !== 'cpu') this.model.session().dispose(); // whether the device can be used
     this.answers = hasTemplate(this.model);
     return { answers: this.answers };
