@@ -33,7 +33,8 @@ const ARRAYS = {
  * @param {{library: string, koffi?: object}} options path of libloom; koffi: the module, where it is at hand
  */
 export async function createNativeCore({ library, koffi }) {
-  const module = koffi ?? (await import('koffi')).default;
+  // Bundlers of servers leave the import alone: the package may be absent, and it holds machine code.
+  const module = koffi ?? (await import(/* webpackIgnore: true */ /* turbopackIgnore: true */ 'koffi')).default;
   return new NativeCore(module, library);
 }
 
