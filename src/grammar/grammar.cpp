@@ -4,9 +4,11 @@
 #include <bit>
 
 #include "core/json.h"
+#include "core/nearest.h"
 #include "grammar/automaton.h"
 #include "grammar/frontends.h"
 #include "grammar/runner.h"
+#include "text/unicode/utf8.h"
 
 namespace loom {
 
@@ -20,6 +22,70 @@ constexpr std::size_t kWordBits = 64;
 // A quarter of the runner's bounds: a walk over the vocabulary begins with room for what it may add.
 bool is_nearly_full(const Runner& runner) {
   return runner.num_states() > Runner::kMostStates / 4 || runner.total() > Runner::kMostTotal / 4;
+}
+
+using grammar::CharSet;
+using grammar::ExprId;
+
+std::vector<std::uint32_t> code_points(std::string_view text) {
+  std::vector<std::uint32_t> out;
+  for (std::size_t at = 0; at < text.size();) {
+    const text::Decoded d = text::decode_utf8(text.data() + at, text.data() + text.size());
+    out.push_back(d.code_point);
+    at += d.length;
+  }
+  return out;
+}
+
+// Text in which the trigger does not occur, or, where it `ends`, occurs once, at the end (Knuth, Morris, Pratt 1977).
+ExprId text_without(Rules& rules, std::string_view trigger, bool ends) {
+  const std::vector<std::uint32_t> word = code_points(trigger);
+  const std::size_t count = word.size();
+  CharSet alphabet;
+  for (const std::uint32_t c : word) alphabet.push_back({c, c});
+  alphabet = grammar::normalized(alphabet);
+  // How much of the trigger stands at the end of its first `matched` characters and c.
+  const auto next = [&](std::size_t matched, std::uint32_t c) {
+    for (std::size_t length = matched + 1; length > 0; --length)
+      if (word[length - 1] == c && std::equal(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(length) - 1,
+                                              word.begin() + static_cast<std::ptrdiff_t>(matched + 1 - length)))
+        return length;
+    return std::size_t{0};
+  };
+  grammar::Machine machine;
+  machine.states.resize(count + 1);
+  machine.states[count].accepts = ends;
+  for (std::size_t state = 0; state < count; ++state) {
+    machine.states[state].accepts = !ends;
+    auto& edges = machine.states[state].edges;
+    for (const grammar::CharRange& range : alphabet)
+      for (std::uint32_t c = range.first; c <= range.last; ++c) {
+        const std::size_t to = next(state, c);
+        if (to < count || ends) edges.push_back({rules.chars({{c, c}}), static_cast<std::uint32_t>(to)});
+      }
+    edges.push_back({rules.chars(grammar::complement(alphabet)), 0});
+  }
+  return rules.machine(std::move(machine));
+}
+
+// Any text that does not begin with a brace, after blanks.
+ExprId text_without_brace(Rules& rules) {
+  const CharSet blanks = grammar::normalized({{' ', ' '}, {'\n', '\n'}, {'\t', '\t'}, {'\r', '\r'}});
+  CharSet not_first = blanks;
+  not_first.push_back({'{', '{'});
+  const ExprId rest = rules.repeat(rules.chars({{0, grammar::kLastCodePoint}}), 0);
+  const ExprId begin = rules.chars(grammar::complement(grammar::normalized(not_first)));
+  return rules.sequence({rules.repeat(rules.chars(blanks), 0), rules.optional(rules.sequence({begin, rest}))});
+}
+
+// The calls, in front of which free text may stand where the syntax says so.
+ExprId with_free_text(Rules& rules, const CallSyntax& syntax, ExprId calls) {
+  if (!syntax.is_optional) return rules.sequence({rules.text(syntax.open), calls});
+  if (syntax.trigger.empty())
+    return rules.choice({text_without_brace(rules), rules.sequence({rules.text(syntax.open), calls})});
+  const std::string_view rest = std::string_view(syntax.open).substr(syntax.trigger.size());
+  return rules.choice({text_without(rules, syntax.trigger, false),
+                       rules.sequence({text_without(rules, syntax.trigger, true), rules.text(rest), calls})});
 }
 
 }  // namespace
@@ -90,6 +156,29 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_choices(std::span<const std
   rules.define(root, rules.choice(std::move(parts)));
   auto built = GrammarBuilder::build(rules, root);
   if (!built) return at("the choices", std::move(built).error());
+  return built;
+}
+
+Result<std::shared_ptr<const Grammar>> Grammar::from_calls(const CallSyntax& syntax,
+                                                           std::span<const CallGrammar> functions) {
+  if (functions.empty()) return fail(Code::InvalidArgument, "no functions came, expected at least one");
+  if (syntax.is_optional && !syntax.open.starts_with(syntax.trigger))
+    return fail(Code::InvalidArgument, "the opening \"{}\" does not begin with the trigger", printable(syntax.open));
+  Rules rules;
+  const grammar::RuleId root = rules.add_rule("the calls"), call = rules.add_rule("a call");
+  std::vector<ExprId> parts;
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    auto schema = grammar::compile_schema(*functions[i].schema, rules);
+    if (!schema) return at(fmt::format("function {}", i), std::move(schema).error());
+    parts.push_back(rules.sequence({rules.text(functions[i].before), rules.rule(*schema)}));
+  }
+  rules.define(call, rules.choice(std::move(parts)));
+  const ExprId one = rules.rule(call);
+  const ExprId more = rules.repeat(rules.sequence({rules.text(syntax.between), one}), 0);
+  const ExprId calls = rules.sequence({one, syntax.several ? more : rules.empty(), rules.text(syntax.close)});
+  rules.define(root, with_free_text(rules, syntax, calls));
+  auto built = GrammarBuilder::build(rules, root);
+  if (!built) return at("the calls", std::move(built).error());
   return built;
 }
 

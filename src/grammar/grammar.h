@@ -24,6 +24,21 @@ class Automaton;
 class Runner;
 }  // namespace grammar
 
+// How calls of functions are written: `open`, a call, further calls with `between` in front of each, `close`. A
+// call is the text of one of the functions, which ends with its name, and arguments that fit its schema.
+struct CallSyntax {
+  std::string open, between, close;
+  bool several = true;  // false: exactly one call
+  // Any text without `trigger`, with which `open` begins, may stand in place of the calls or in front of them. With an
+  // empty trigger: any text that does not begin with a brace, in place of them.
+  bool is_optional = false;
+  std::string trigger;
+};
+struct CallGrammar {
+  std::string before;
+  const Json* schema = nullptr;
+};
+
 // Immutable: any number of threads may use one.
 class Grammar {
  public:
@@ -35,6 +50,9 @@ class Grammar {
   // The whole text matches.
   static Result<std::shared_ptr<const Grammar>> from_regex(std::string_view pattern);
   static Result<std::shared_ptr<const Grammar>> from_choices(std::span<const std::string> choices);
+  // Errors of schemas begin with the number of the function.
+  static Result<std::shared_ptr<const Grammar>> from_calls(const CallSyntax& syntax,
+                                                           std::span<const CallGrammar> functions);
   // Any JSON object.
   static Result<std::shared_ptr<const Grammar>> json_object();
 

@@ -60,7 +60,8 @@ std::optional<std::int32_t> letter_of(const text::Tokenizer& tokenizer) {
 
 }  // namespace
 
-Result<std::shared_ptr<const TokenTrie>> TokenTrie::create(const text::Tokenizer& tokenizer) {
+Result<std::shared_ptr<const TokenTrie>> TokenTrie::create(const text::Tokenizer& tokenizer,
+                                                           std::span<const std::int32_t> visible) {
   const std::size_t count = tokenizer.vocab_size();
   const std::optional<std::int32_t> letter = letter_of(tokenizer);
   const std::string before = letter ? tokenizer.decode(std::span(&*letter, 1)) : std::string();
@@ -68,10 +69,11 @@ Result<std::shared_ptr<const TokenTrie>> TokenTrie::create(const text::Tokenizer
   std::size_t total = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto id = static_cast<std::int32_t>(i);
-    if (tokenizer.is_special(id) || tokenizer.token_text(id).empty()) continue;
-    first[i] = tokenizer.decode(std::span(&id, 1));
+    const bool is_visible = std::ranges::find(visible, id) != visible.end();
+    if ((tokenizer.is_special(id) && !is_visible) || tokenizer.token_text(id).empty()) continue;
+    first[i] = is_visible ? std::string(tokenizer.token_text(id)) : tokenizer.decode(std::span(&id, 1));
     later[i] = first[i];
-    if (letter) {
+    if (letter && !is_visible) {
       const std::int32_t both[] = {*letter, id};
       std::string text = tokenizer.decode(both);
       // Where a decoder changes what stands before the token, the token is not the bytes that it adds.
@@ -89,13 +91,22 @@ Result<std::shared_ptr<const TokenTrie>> TokenTrie::create(const text::Tokenizer
   return std::shared_ptr<const TokenTrie>(std::move(out));
 }
 
-Result<std::shared_ptr<const TokenTrie>> TokenTrieCache::get(const std::shared_ptr<const text::Tokenizer>& tokenizer) {
+Result<std::shared_ptr<const TokenTrie>> TokenTrieCache::get(const std::shared_ptr<const text::Tokenizer>& tokenizer,
+                                                             std::span<const std::int32_t> visible) {
   const Mutex::Guard guard(mutex_);
-  if (trie_ == nullptr || tokenizer_ != tokenizer) {
-    LOOM_TRY(trie_, TokenTrie::create(*tokenizer));
-    tokenizer_ = tokenizer;
+  if (tokenizer_ != tokenizer) plain_ = nullptr, with_visible_ = nullptr;
+  tokenizer_ = tokenizer;
+  if (visible.empty()) {
+    if (plain_ == nullptr) {
+      LOOM_TRY(plain_, TokenTrie::create(*tokenizer));
+    }
+    return plain_;
   }
-  return trie_;
+  if (with_visible_ == nullptr || !std::ranges::equal(visible, visible_)) {
+    LOOM_TRY(with_visible_, TokenTrie::create(*tokenizer, visible));
+    visible_.assign(visible.begin(), visible.end());
+  }
+  return with_visible_;
 }
 
 }  // namespace loom

@@ -14,11 +14,13 @@
 
 namespace loom {
 
-// Immutable: any number of threads may use one. Tokens without bytes (special ones) are left out.
+// Immutable: any number of threads may use one. Tokens without bytes are left out, and so are special ones but the
+// visible ones, which have the bytes of their spelling.
 class TokenTrie {
  public:
   // LimitExceeded for more than 2^31 bytes of tokens.
-  static Result<std::shared_ptr<const TokenTrie>> create(const text::Tokenizer& tokenizer);
+  static Result<std::shared_ptr<const TokenTrie>> create(const text::Tokenizer& tokenizer,
+                                                         std::span<const std::int32_t> visible = {});
 
   struct Entry {
     std::uint32_t end = 0;     // the entry that follows the last below this one
@@ -50,15 +52,18 @@ class TokenTrie {
   std::unique_ptr<const Tree> first_;  // null: like later_
 };
 
-// Keeps the trie of a tokenizer that was asked for last. Threads may share one.
+// Keeps the tries of the tokenizer that was asked for last: one without and one with visible tokens. Threads may share
+// one cache.
 class TokenTrieCache {
  public:
-  Result<std::shared_ptr<const TokenTrie>> get(const std::shared_ptr<const text::Tokenizer>& tokenizer);
+  Result<std::shared_ptr<const TokenTrie>> get(const std::shared_ptr<const text::Tokenizer>& tokenizer,
+                                               std::span<const std::int32_t> visible = {});
 
  private:
   Mutex mutex_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
-  std::shared_ptr<const TokenTrie> trie_;
+  std::shared_ptr<const TokenTrie> plain_, with_visible_;
+  std::vector<std::int32_t> visible_;  // of the second
 };
 
 }  // namespace loom

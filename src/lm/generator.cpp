@@ -90,7 +90,7 @@ Result<Generator> Generator::create(Session& session, const LanguageModel& model
   LOOM_TRY_VOID(session.check(std::span(&whole, 1)));
   Generator generator(session, model, prompt, options, sequence);
   if (options.grammar) {
-    LOOM_TRY(auto trie, model.token_trie());
+    LOOM_TRY(auto trie, model.token_trie(options.visible_ids));
     LOOM_TRY(generator.grammar_,
              GrammarState::create(options.grammar, std::move(trie), generator.ends_, vocab_of(model)));
   }
@@ -273,7 +273,7 @@ Result<std::string> Generator::draw() {
   ids.push_back(id);
   drawn_ = id;
   if (options_.logprobs > 0) result_.logprobs.push_back(logprobs(logits_, id, options_.logprobs));
-  std::string text = decoder_ ? stops_.push(decoder_->push(id)) : std::string();
+  std::string text = decoder_ ? stops_.push(text_of(id)) : std::string();
   if (stops_.met())
     result_.stop_reason = StopReason::Text;
   else if (ids.size() >= options_.max_tokens)
@@ -281,6 +281,12 @@ Result<std::string> Generator::draw() {
   else if (session_->length(sequence_) >= session_->context_tokens())
     result_.stop_reason = StopReason::Context;
   return text;
+}
+
+// The text that the token settles.
+std::string Generator::text_of(std::int32_t id) {
+  if (std::ranges::find(options_.visible_ids, id) == options_.visible_ids.end()) return decoder_->push(id);
+  return decoder_->finish() + std::string(tokenizer_->token_text(id));
 }
 
 Result<std::int32_t> Generator::choose() {

@@ -37,6 +37,8 @@ struct GenerationOptions {
   std::vector<std::int32_t> stop_ids;  // beside the model's own
   bool ignore_eos = false;             // end-of-sequence tokens are banned throughout
   std::size_t logprobs = 0;            // best n to report per token
+  // special tokens whose spelling is text of the answer, as "[TOOL_CALLS]"; others have no text
+  std::vector<std::int32_t> visible_ids{};
   std::uint32_t sampling_session = 0;  // separates the draws of sequences with one seed
   // proposes tokens (lm/speculation.h), which changes the time that a generation takes and nothing of what it gives;
   // serves one generation at a time; null: none
@@ -138,6 +140,7 @@ class Generator {
   bool is_endless() const { return options_.ignore_eos || result_.ids.size() < options_.min_tokens; }
   Result<std::span<const std::int32_t>> drafts(const std::atomic<bool>* cancel);
   Result<std::string> draw();
+  std::string text_of(std::int32_t id);
   std::string rest_of_text();
 
   Session* session_;

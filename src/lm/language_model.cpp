@@ -411,9 +411,9 @@ Result<const text::Tokenizer*> LanguageModel::need_tokenizer() const {
   return fail(Code::NotFound, "{}: the model brings no tokenizer", path);
 }
 
-Result<std::shared_ptr<const TokenTrie>> LanguageModel::token_trie() const {
+Result<std::shared_ptr<const TokenTrie>> LanguageModel::token_trie(std::span<const std::int32_t> visible) const {
   LOOM_TRY_VOID(need_tokenizer());
-  return token_tries->get(tokenizer);
+  return token_tries->get(tokenizer, visible);
 }
 
 Result<const ChatTemplate*> LanguageModel::need_template(std::string_view name) const {

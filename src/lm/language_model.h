@@ -45,8 +45,8 @@ struct LanguageModel {
   // With NotFound, NoTemplate or what was wrong with it.
   Result<const text::Tokenizer*> need_tokenizer() const;
   Result<const ChatTemplate*> need_template(std::string_view name = kDefaultTemplate) const;
-  // Made by the first call.
-  Result<std::shared_ptr<const TokenTrie>> token_trie() const;
+  // Made by the first call. Special tokens have no text but `visible` ones.
+  Result<std::shared_ptr<const TokenTrie>> token_trie(std::span<const std::int32_t> visible = {}) const;
 };
 
 struct ModelOptions {
