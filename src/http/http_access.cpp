@@ -54,11 +54,25 @@ std::string host_and_port(std::string_view address, int port) {
   return fmt::format("{}{}{}:{}", is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", port);
 }
 
-int refusal(const HttpAccess& access, std::string_view token) {
+bool is_allowed_origin(std::string_view origin, std::span<const std::string> allowed) {
+  return !origin.empty() &&
+         std::ranges::any_of(allowed, [&](const std::string& each) { return each == "*" || each == origin; });
+}
+
+bool is_origin(std::string_view text) {
+  if (text == "*") return true;
+  const std::size_t slashes = text.find("://");
+  if (slashes == text.npos || slashes == 0) return false;
+  const std::string_view host = text.substr(slashes + 3);
+  return !host.empty() && host.find_first_of("/?# \t\r\n,") == host.npos;
+}
+
+int refusal(const HttpAccess& access, std::string_view token, std::span<const std::string> allowed) {
   constexpr int kBad = 400, kUnauthorized = 401, kForbidden = 403;
   if (access.is_ambiguous) return kBad;
   if (!token.empty() && !is_authorized(access.authorization, token)) return kUnauthorized;
   if (token.empty() && !is_loopback(host_name(access.host))) return kForbidden;
+  if (is_allowed_origin(access.origin, allowed)) return 0;
   if (!access.fetch_site.empty() && access.fetch_site != "same-origin" && access.fetch_site != "none")
     return kForbidden;
   if (access.origin.empty()) return 0;

@@ -1,6 +1,7 @@
 #pragma once
 // Who may ask: addresses that only this computer reaches, tokens, and pages of other sites in a browser.
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,7 +26,12 @@ struct HttpAccess {
 // unless Authorization is "Bearer TOKEN" or "Basic" with the token as password, so that a browser can ask for it.
 // Without one: 403 unless Host names this computer (the name of another page may resolve to this computer). In any case
 // 403 where Origin is another site than Host, and where Sec-Fetch-Site is neither same-origin nor none (an address that
-// a person typed): images and scripts of another page name no Origin.
-int refusal(const HttpAccess& access, std::string_view token);
+// a person typed): images and scripts of another page name no Origin. Neither counts where `allowed` has the Origin.
+int refusal(const HttpAccess& access, std::string_view token, std::span<const std::string> allowed = {});
+
+// Whether the list has the origin, or "*". No origin is in no list.
+bool is_allowed_origin(std::string_view origin, std::span<const std::string> allowed);
+// "*", or scheme://host with an optional port and nothing after it, as browsers send it.
+bool is_origin(std::string_view text);
 
 }  // namespace loom

@@ -38,5 +38,22 @@ TEST(HttpMessage, who_may_ask) {  // F-71
   EXPECT_EQ(refusal({"Basic ???", "host", ""}, "secret"), 401);
 }
 
+TEST(HttpMessage, PagesOfAllowedSitesMayAsk) {
+  const std::vector<std::string> allowed = {"https://app.example"};
+  const HttpAccess near{"", "localhost:1", "https://app.example", "cross-site"};
+  EXPECT_EQ(refusal(near, ""), 403);
+  EXPECT_EQ(refusal(near, "", allowed), 0);
+  EXPECT_EQ(refusal(near, "secret", allowed), 401);
+  EXPECT_EQ(refusal({"", "localhost:1", "https://app.example.evil"}, "", allowed), 403);
+  EXPECT_EQ(refusal({"", "localhost:1", "http://app.example"}, "", allowed), 403);
+  EXPECT_EQ(refusal({"", "evil.example", "https://app.example"}, "", allowed), 403);  // the host counts in any case
+  EXPECT_EQ(refusal({"", "localhost:1", "", "cross-site"}, "", allowed), 403);
+  EXPECT_TRUE(is_allowed_origin("null", std::vector<std::string>{"*"}));
+  EXPECT_FALSE(is_allowed_origin("", std::vector<std::string>{"*"}));
+  for (const char* good : {"*", "https://a", "http://a:80", "http://[::1]:80"}) EXPECT_TRUE(is_origin(good)) << good;
+  for (const char* bad : {"", "a", "https://", "://a", "https://a/", "https://a, b", "https://a\r\nX: y"})
+    EXPECT_FALSE(is_origin(bad)) << bad;
+}
+
 }  // namespace
 }  // namespace loom::http_message_test

@@ -1,5 +1,6 @@
 #include "http/http_server.h"
 
+#include "core/nearest.h"
 #include "http/http_access.h"
 
 #ifdef LOOM_HAVE_BOOST
@@ -125,7 +126,33 @@ int refusal_of(const Parser& parser, const HttpServerOptions& options) {
                             header.count(http::field::authorization) > 1 || header.count(kFetchSite) > 1;
   return refusal({view_of(header[http::field::authorization]), view_of(header[http::field::host]),
                   view_of(header[http::field::origin]), view_of(header[kFetchSite]), is_ambiguous},
-                 options.token);
+                 options.token, options.origins);
+}
+
+// Whether a browser asks if a page of another, allowed site may ask (Fetch standard, "CORS-preflight request").
+bool is_preflight(const Parser& parser, const HttpServerOptions& options) {
+  const auto& header = parser.get();
+  return header.method() == http::verb::options && header.count("Access-Control-Request-Method") != 0 &&
+         header.count(http::field::origin) == 1 &&
+         is_allowed_origin(view_of(header[http::field::origin]), options.origins);
+}
+
+HttpResponse preflight_response() {
+  HttpResponse response{.status = 204, .content_type = "text/plain"};
+  response.headers = {{"Access-Control-Allow-Methods", "GET, HEAD, POST"},
+                      {"Access-Control-Allow-Headers", "Authorization, Content-Type"},
+                      {"Access-Control-Max-Age", "600"}};
+  return response;
+}
+
+// Lets the page of an allowed site read the response.
+HttpResponse with_origin(HttpResponse response, const Parser& parser, const HttpServerOptions& options) {
+  if (!parser.is_header_done()) return response;
+  const std::string_view origin = view_of(parser.get()[http::field::origin]);
+  if (!is_allowed_origin(origin, options.origins)) return response;
+  response.headers.emplace_back("Access-Control-Allow-Origin", origin);
+  response.headers.emplace_back("Vary", "Origin");
+  return response;
 }
 
 // Returns the handler's response. Libraries below may throw when memory runs out; the server goes on.
@@ -337,6 +364,7 @@ void Connection::stop() {
 void Connection::on_header(const error_code& error) {
   waits_ = false;
   if (error) return fail_with(error);
+  if (is_preflight(*parser_, server_.options())) return write(preflight_response(), false);
   if (const int status = refusal_of(*parser_, server_.options()); status != 0) return refuse(status);
   const auto length = parser_->content_length();
   const std::size_t bytes = length               ? static_cast<std::size_t>(*length)
@@ -408,7 +436,7 @@ void Connection::limit_time(std::size_t bytes) {
 
 void Connection::write(HttpResponse response, bool keep_alive) {
   const bool has_header = parser_->is_header_done();
-  response_ = std::move(response);
+  response_ = with_origin(std::move(response), *parser_, server_.options());
   if (response_.later) return send_later();
   message_.emplace(
       message_of(response_, has_header ? parser_->get().version() : 11, keep_alive, has_header && is_head(*parser_)));
@@ -489,6 +517,13 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(const HttpServerOptions& 
   if (!is_loopback(options.address) && options.token.empty())
     return fail(Code::InvalidArgument, "{}: other computers reach this address, so requests need a token",
                 options.address);
+  for (const std::string& origin : options.origins) {
+    if (!is_origin(origin))
+      return fail(Code::InvalidArgument, "\"{}\" is no origin, expected scheme://host or scheme://host:port",
+                  printable(origin));
+    if (origin == "*" && options.token.empty())
+      return fail(Code::InvalidArgument, "origin *: pages of every site may ask, so requests need a token");
+  }
   try {
     auto server = std::make_unique<BeastServer>(options, std::move(handler));
     LOOM_TRY_VOID(server->open());
@@ -510,10 +545,14 @@ std::string http_answers(std::string_view bytes, const HttpServerOptions& option
       bytes.remove_prefix(used);
     }
     if (error == http::error::need_more || (!error && !parser.is_done())) break;  // waits for more
-    const int status = error ? status_of(error) : refusal_of(parser, options);
+    const bool asks_first = !error && is_preflight(parser, options);
+    const int status = error ? status_of(error) : asks_first ? 0 : refusal_of(parser, options);
     if (error && status == 0) break;
-    const HttpResponse response = status != 0 ? refused(status, target_of(parser), options.format_error)
-                                              : handle(handler, parser, options.format_error);
+    const HttpResponse response =
+        with_origin(status != 0  ? refused(status, target_of(parser), options.format_error)
+                    : asks_first ? preflight_response()
+                                 : handle(handler, parser, options.format_error),
+                    parser, options);
     if (response.later) {
       out << bytes_of(response.later->take_all(), response, 11, is_head(parser));
       break;

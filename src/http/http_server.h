@@ -8,15 +8,17 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "http/http_message.h"
 
 namespace loom {
 
 struct HttpServerOptions {
-  std::string address = "127.0.0.1";  // one that other computers reach needs a token; IPv6 with or without brackets
-  std::uint16_t port = 0;             // 0: any that is free
-  std::string token{};                // empty: none is asked for
+  std::string address = "127.0.0.1";   // one that other computers reach needs a token; IPv6 with or without brackets
+  std::uint16_t port = 0;              // 0: any that is free
+  std::string token{};                 // empty: none is asked for
+  std::vector<std::string> origins{};  // of other sites whose pages may ask (CORS); "*": all, which needs a token
   HttpErrorFormat format_error = [](std::string_view, int status, std::string_view message) {
     return http_error(status, message);
   };

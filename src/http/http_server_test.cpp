@@ -336,5 +336,33 @@ TEST(HttpAnswers, bytes_are_answered_without_a_network) {  // F-71
   EXPECT_TRUE(http_answers("nonsense\r\n\r\n", {}, handler).starts_with("HTTP/1.1 400"));
 }
 
+TEST(HttpAnswers, PagesOfAllowedSitesAreAnsweredAndOthersAreNot) {
+  const HttpHandler handler = [](const HttpRequest& r) { return HttpResponse{200, "text/plain", "<" + r.path + ">"}; };
+  const HttpServerOptions options{.token = "0123456789abcdef", .origins = {"https://app.example"}};
+  const std::string asks_first = "Access-Control-Request-Method: POST\r\n", origin = "Origin: https://app.example\r\n",
+                    key = "Authorization: Bearer 0123456789abcdef\r\n",
+                    header = "Access-Control-Allow-Origin: https://app.example\r\n";
+  const auto answers = [&](std::string_view line, const std::string& headers) {
+    return http_answers(request(line, headers), options, handler);
+  };
+  const std::string before = answers("OPTIONS /x", origin + asks_first);
+  EXPECT_TRUE(before.starts_with("HTTP/1.1 204")) << before;
+  EXPECT_NE(before.find(header), std::string::npos) << before;
+  EXPECT_NE(before.find("Access-Control-Allow-Headers: Authorization, Content-Type\r\n"), std::string::npos) << before;
+  const std::string asked = answers("GET /x", origin + key);
+  EXPECT_NE(asked.find("</x>"), std::string::npos) << asked;
+  EXPECT_NE(asked.find(header), std::string::npos) << asked;
+  EXPECT_NE(asked.find("Vary: Origin"), std::string::npos) << asked;
+  const std::string keyless = answers("GET /x", origin);
+  EXPECT_TRUE(keyless.starts_with("HTTP/1.1 401")) << keyless;
+  EXPECT_NE(keyless.find(header), std::string::npos) << keyless;  // so that a page can read why
+  for (const std::string& other : {answers("OPTIONS /x", "Origin: https://evil.example\r\n" + asks_first),
+                                   answers("GET /x", "Origin: https://evil.example\r\n" + key), answers("GET /x", key)})
+    EXPECT_EQ(other.find("Access-Control"), std::string::npos) << other;
+  EXPECT_TRUE(answers("OPTIONS /x", "Origin: https://evil.example\r\n" + asks_first).starts_with("HTTP/1.1 401"));
+  EXPECT_EQ(HttpServer::listen({.origins = {"*"}}, {}).error().code, Code::InvalidArgument);  // needs a key
+  EXPECT_EQ(HttpServer::listen({.origins = {"app.example"}}, {}).error().code, Code::InvalidArgument);
+}
+
 }  // namespace
 }  // namespace loom::http_server_test

@@ -11,6 +11,7 @@ HttpResponse openai_error(int status, std::string_view type, std::string_view co
 }
 
 HttpResponse path_error(std::string_view path, int status, std::string_view message) {
+  if (path.starts_with("/api/")) return {status, "application/json", dump_json(Json{{"error", message}}) + "\n"};
   if (!path.starts_with("/v1/")) return http_error(status, message);
   struct Row {
     int status;

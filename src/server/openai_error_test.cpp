@@ -35,5 +35,9 @@ TEST(OpenaiError, OtherPathsHaveTheErrorOfTheOtherServices) {
     EXPECT_EQ(server::path_error(path, 413, "why").body, http_error(413, "why").body) << path;
 }
 
+TEST(OpenaiError, OllamasPathsHaveItsError) {
+  EXPECT_EQ(server::path_error("/api/chat", 413, "large").body, "{\"error\":\"large\"}\n");
+}
+
 }  // namespace
 }  // namespace loom::server_openai_error_test
