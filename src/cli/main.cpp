@@ -45,7 +45,7 @@ constexpr Command kCommands[] = {
     {"evolve", "Breed networks for a task", loom::cli::evolve_command},
     {"stream", "Turn live weights of another framework into a network", loom::cli::stream_command},
     {"bridge", "Serve streams and comparisons of other frameworks over HTTP", loom::cli::bridge_command},
-    {"serve", "Answer requests of OpenAI's HTTP interface", loom::cli::serve_command},
+    {"serve", "Answer requests of OpenAI's and Ollama's HTTP interfaces", loom::cli::serve_command},
     {"page", "Serve a page that runs models in a browser", loom::cli::page_command},
     {"pull", "Fetch a model from the Hugging Face hub", loom::cli::pull_command},
     {"list", "List the models that were fetched", loom::cli::list_command},

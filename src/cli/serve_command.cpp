@@ -1,13 +1,16 @@
-// serve: answers requests of OpenAI's HTTP interface, with the bits of `loom generate`.
+// serve: answers requests of OpenAI's and Ollama's HTTP interfaces, with the bits of `loom generate` and `loom embed`.
 
 #include <algorithm>
 #include <filesystem>
 
 #include "cli/commands.h"
 #include "cli/serving.h"
+#include "core/file.h"
 #include "core/json.h"
+#include "host/prompt.h"
 #include "http/http_server.h"
 #include "server/api.h"
+#include "server/model_card.h"
 #include "server/openai_error.h"
 
 namespace loom::cli {
@@ -15,15 +18,16 @@ namespace {
 
 struct ServerFlags {
   CommonOptions common;
-  std::string model, name;
+  std::string model, name, encoder, chat_template, key_file;
   HttpServerOptions http;
   server::EngineOptions engine;
+  server::AnswerOptions answers;
+  double timeout = 0;  // seconds
 };
 
-// The name by which clients ask for the model: that of the file, without its end.
-std::string model_name(const ServerFlags& o) {
-  if (!o.name.empty()) return o.name;
-  std::filesystem::path path(o.model);
+// The name by which clients ask for a model: that of the file, without its end.
+std::string name_of(const std::string& model) {
+  std::filesystem::path path(model);
   if (!path.has_filename()) path = path.parent_path();  // a folder with a slash at its end
   const std::string extension = path.extension().string();
   return extension == ".gguf" || extension == ".entity" ? path.stem().string() : path.filename().string();
@@ -41,15 +45,82 @@ Result<std::unique_ptr<Session>> open_for_requests(const LanguageModel& model, c
                       o.engine.batch_tokens + o.engine.parallel);
 }
 
-Result<int> run_serve(ServerFlags& o) {
-  watch_interrupts();
+Result<void> read_key(ServerFlags& o) {
+  if (o.key_file.empty()) return {};
+  constexpr std::size_t kLongestKey = 4096;
+  LOOM_TRY(std::string text, read_text_file(o.key_file, kLongestKey));
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  if (text.empty() || text.find_first_of("\r\n") != text.npos)
+    return fail(Code::InvalidArgument, "{}: expected one line with the key", o.key_file);
+  o.http.token = std::move(text);
+  return {};
+}
+
+Result<void> add_language_model(ServerFlags& o, server::ApiModels& to) {
   LOOM_TRY(LanguageModel model, open_model(o.model, o.common));
+  if (!o.chat_template.empty()) {
+    auto chosen = chosen_template(model, o.chat_template, TemplateSetting::FileOrName);
+    if (!chosen) return at("--chat-template", std::move(chosen).error());
+    o.answers.chat_template = *std::move(chosen);
+  }
   LOOM_TRY(auto session, open_for_requests(model, o));
   LOOM_TRY(auto engine, server::Engine::start(std::move(model), std::move(session), o.engine));
-  const std::string name = model_name(o);
-  const std::shared_ptr<server::Engine> shared(std::move(engine));
-  server::Api api(shared, name);
-  o.http.max_body = std::size_t{16} << 20;
+  to.engine = std::move(engine);
+  o.answers.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(o.timeout * 1000));
+  to.answers = o.answers;
+  const server::Answers answers(to.engine, to.answers);
+  to.cards.push_back(server::card_of(to.engine->model(), o.model, to.answers.name, to.engine->context_tokens(),
+                                     answers.form().has_value()));
+  return {};
+}
+
+Result<void> add_encoder(ServerFlags& o, const std::string& folder, const std::string& name, server::ApiModels& to) {
+  EncoderOptions options;
+  LOOM_TRY(options.session, session_options(o.common));
+  if (!o.common.dtype.empty()) {
+    LOOM_TRY(options.dtype, network_dtype_from_name(o.common.dtype));
+  }
+  LOOM_TRY(TextEncoder encoder, TextEncoder::load(folder, options));
+  to.cards.push_back(server::card_of(encoder, folder, name));
+  to.embedder = std::make_shared<server::Embedder>(std::move(encoder), name, o.engine.most_waiting);
+  return {};
+}
+
+// Refuses options that only an answer reads.
+Result<void> check_encoder_flags(const ServerFlags& o) {
+  const CommonOptions standard;
+  const std::pair<bool, std::string_view> flags[] = {{!o.encoder.empty(), "--encoder"},
+                                                     {!o.chat_template.empty(), "--chat-template"},
+                                                     {o.engine.cache_tokens != 0, "--cache-tokens"},
+                                                     {!o.engine.cache_folder.empty(), "--cache-folder"},
+                                                      {o.answers.most_tokens != 0, "--max-tokens"},
+                                                     {o.timeout != 0, "--timeout"},
+                                                     {o.common.context != 0, "--ctx"},
+                                                     {!o.common.adapters.empty(), "--adapter"},
+                                                     {!o.common.use_adapters.empty(), "--use-adapters"},
+                                                     {o.common.kv_dtype != standard.kv_dtype, "--kv-dtype"},
+                                                     {o.common.activations != standard.activations, "--activations"}};
+  for (const auto& [is_given, flag] : flags)
+    if (is_given) return fail(Code::InvalidArgument, "{}: has no effect on a text encoder, which writes no text", flag);
+  return {};
+}
+
+Result<int> run_serve(ServerFlags& o) {
+  watch_interrupts();
+  LOOM_TRY_VOID(read_key(o));
+  const bool is_encoder = server::is_encoder(o.model);
+  if (is_encoder) LOOM_TRY_VOID(check_encoder_flags(o));
+  const std::string name = o.name.empty() ? name_of(o.model) : o.name;
+  o.answers.name = name;
+  server::ApiModels models;
+  if (is_encoder) {
+    LOOM_TRY_VOID(add_encoder(o, o.model, name, models));
+  } else {
+    LOOM_TRY_VOID(add_language_model(o, models));
+    if (!o.encoder.empty()) LOOM_TRY_VOID(add_encoder(o, o.encoder, name_of(o.encoder), models));
+  }
+  const std::size_t context = models.cards[0].context_tokens;
+  server::Api api(std::move(models));
   o.http.format_error = server::path_error;
   // One for every request that may run or wait, and some that are refused or ask for the models.
   constexpr std::size_t kMostConnections = 1024, kOthers = 32;
@@ -58,7 +129,7 @@ Result<int> run_serve(ServerFlags& o) {
   LOOM_TRY(const auto server,
            HttpServer::listen(o.http, [&](const HttpRequest& request) { return api.handle(request); }));
   const std::string url = url_of(*server, o.http) + "/v1";
-  const Json json{{"url", url}, {"model", name}, {"context_tokens", shared->context_tokens()}};
+  const Json json{{"url", url}, {"model", name}, {"context_tokens", context}};
   return serve_until_stopped(*server, o.common, url, json, name);
 }
 
@@ -68,17 +139,33 @@ Run serve_command(CLI::App& app) {
   auto o = std::make_shared<ServerFlags>();
   constexpr std::uint16_t kPort = 18931;
   o->http.port = kPort;
+  o->http.max_body = std::size_t{16} << 20;
   app.footer(
-      "loom serve answers requests of OpenAI's HTTP interface, several at once, until Ctrl-C:\n"
-      "  GET /v1/models, POST /v1/chat/completions and /v1/completions (whole or streamed), GET /health, GET /metrics\n"
-      "An answer does not depend on other requests: its hash is that of loom generate");
-  add_path(app, "MODEL", o->model, "GGUF file, Hugging Face folder or .entity of a language model")->required();
+      "loom serve answers requests of OpenAI's and Ollama's HTTP interfaces, several at once, until Ctrl-C:\n"
+      "  /v1/models, /v1/chat/completions, /v1/completions, /v1/responses, /v1/embeddings, /v1/rerank\n"
+      "  /api/chat, /api/generate, /api/embed, /api/tags, /api/show, /tokenize, /detokenize, /health, /metrics\n"
+      "GET /openapi.json describes them. An answer does not depend on other requests: its hash is that of loom "
+      "generate");
+  add_path(app, "MODEL", o->model,
+           "GGUF file, Hugging Face folder or .entity of a language model, or the folder of a text encoder")
+      ->required();
+  add_path(app, "--encoder", o->encoder, "Folder of a text encoder that is served too, for embeddings");
+  add_path(app, "--chat-template", o->chat_template,
+           "In place of the model's own: a file, or a name as loom generate --chat-template takes it")
+      ->type_name("FILE|NAME");
   app.add_option("--port", o->http.port, "Port; 0 takes one that is free and prints it")->capture_default_str();
   app.add_option("--host", o->http.address, "Address to listen on; one that other computers reach needs --api-key")
       ->capture_default_str()
       ->check(not_empty());
-  app.add_option("--api-key", o->http.token, "Key that requests must bring as Authorization: Bearer KEY")
-      ->envname("LOOM_API_KEY")
+  auto* const key =
+      app.add_option("--api-key", o->http.token, "Key that requests must bring as Authorization: Bearer KEY")
+          ->envname("LOOM_API_KEY")
+          ->check(not_empty());
+  add_path(app, "--api-key-file", o->key_file,
+           "File with the key in one line; other users see --api-key in lists of processes")
+      ->excludes(key);
+  app.add_option("--cors-origin", o->http.origins,
+                 "Site whose pages may ask, as https://app.example; may be repeated; * for all needs a key")
       ->check(not_empty());
   app.add_option("--name", o->name, "Name by which clients ask for the model (default: that of its file)")
       ->check(not_empty());
@@ -103,6 +190,16 @@ Run serve_command(CLI::App& app) {
       ->transform(CLI::AsSizeValue(false))
       ->default_str("4G")
       ->needs(folder);
+  app.add_option("--max-body", o->http.max_body, "Bytes of a request; a larger one gets status 413")
+      ->capture_default_str()
+      ->check(whole_number(1));
+  app.add_option("--max-tokens", o->answers.most_tokens,
+                 "Tokens of an answer; a request that asks for more is refused (default: the context's end)")
+      ->check(whole_number(1));
+  app.add_option(
+         "--timeout", o->timeout,
+         "Seconds that an answer may take, waiting included; then it ends as if it had no tokens left (default: none)")
+      ->check(CLI::Range(0.001, 1e6));
   app.add_flag("--json", o->common.json, "Print the address and the model as one JSON object");
   add_common(app, o->common, true);
   return [o] { return finish(naming({o->model}, run_serve(*o))); };

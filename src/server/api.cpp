@@ -1,82 +1,147 @@
 #include "server/api.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "core/json.h"
-#include "host/prompt.h"
-#include "server/chat_reply.h"
-#include "server/openai_error.h"
+#include "server/embeddings.h"
+#include "server/openapi.h"
+#include "server/response_reply.h"
+#include "server/response_request.h"
+#include "server/tokens.h"
 
 namespace loom::server {
 namespace {
 
-constexpr std::string_view kModels = "/v1/models", kChat = "/v1/chat/completions", kTexts = "/v1/completions";
+using Needs = Route::Needs;
 
-struct ErrorKind {
-  int status;
-  std::string_view type, code;  // code: empty for none
-};
-
-ErrorKind kind_of(Code code) {
-  constexpr std::string_view kRequest = "invalid_request_error";
-  switch (code) {
-    case Code::ContextFull: return {400, kRequest, "context_length_exceeded"};
-    case Code::UnknownKey: return {400, kRequest, "unknown_parameter"};
-    case Code::Unsupported: return {400, kRequest, "unsupported_value"};
-    case Code::NotFound: return {404, kRequest, "model_not_found"};
-    case Code::Busy: return {429, "rate_limit_error", "rate_limit_exceeded"};
-    case Code::Cancelled: return {503, "server_error", "shutting_down"};
-    case Code::OutOfMemory: return {503, "server_error", "out_of_memory"};
-    case Code::NonFinite:
-    case Code::DeviceLost:
-    case Code::InvalidState: return {500, "server_error", {}};
-    default: return {400, kRequest, "invalid_value"};
-  }
-}
+constexpr std::string_view kModelPath = "/v1/models/{model}", kModelPrefix = "/v1/models/";
 
 std::int64_t seconds_since_1970() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-HttpResponse wrong_method(std::string_view expected) {
+HttpResponse json_response(const Json& json) { return {200, "application/json", dump_json(json) + "\n"}; }
+
+ErrorStyle style_of(std::string_view path) {
+  return path.starts_with("/api/") ? ErrorStyle::Ollama : ErrorStyle::OpenAi;
+}
+
+bool matches(const Route& route, std::string_view path) {
+  return route.path == kModelPath ? path.starts_with(kModelPrefix) : route.path == path;
+}
+
+HttpResponse wrong_method(std::string_view path, std::string_view expected) {
   HttpResponse response =
-      openai_error(405, "invalid_request_error", "method_not_allowed", fmt::format("this path takes {}", expected));
+      error_response(405, "method_not_allowed", fmt::format("this path takes {}", expected), style_of(path));
   response.headers.emplace_back("Allow", expected);
   return response;
 }
 
+// Cards with the facts that need no files.
+std::vector<ModelCard> cards_of(const ApiModels& models) {
+  std::vector<ModelCard> cards;
+  if (models.engine) {
+    const ModelConfig& config = models.engine->model().decoder->config;
+    cards.push_back({.name = models.answers.name,
+                     .format = "",
+                     .family = config.architecture,
+                     .types = "",
+                     .context_tokens = models.engine->context_tokens(),
+                     .answers = true});
+  }
+  if (models.embedder)
+    cards.push_back({.name = models.embedder->name(),
+                     .format = "safetensors",
+                     .family = "bert",
+                     .types = "",
+                     .context_tokens = models.embedder->encoder().max_tokens(),
+                     .embeds = true});
+  return cards;
+}
+
+ApiModels with_cards(ApiModels models) {
+  if (models.cards.empty()) models.cards = cards_of(models);
+  return models;
+}
+
 }  // namespace
 
-HttpResponse api_error(const Error& error) {
-  const ErrorKind kind = kind_of(error.code);
-  return openai_error(kind.status, kind.type, kind.code, error.text());
+std::span<const Route> routes() {
+  static constexpr Route kRoutes[] = {
+      {"GET", "/v1/models", "The models that are served", Needs::Nothing, &Api::models},
+      {"GET", kModelPath, "One of the models", Needs::Nothing, &Api::models},
+      {"POST", "/v1/chat/completions", "Answers a conversation", Needs::Language, &Api::chat, table_of<ChatFields>},
+      {"POST", "/v1/completions", "Continues a text", Needs::Language, &Api::completions, table_of<TextFields>},
+      {"POST", "/v1/responses", "Answers a conversation in items", Needs::Language, &Api::responses,
+       table_of<ResponseFields>},
+      {"POST", "/v1/embeddings", "Vectors of texts", Needs::Encoder, &Api::embeddings, table_of<EmbeddingFields>},
+      {"POST", "/v1/rerank", "Orders texts by their nearness to a question", Needs::Encoder, &Api::rerank,
+       table_of<RerankFields>},
+      {"POST", "/tokenize", "Ids of a text or of messages", Needs::Language, &Api::tokenize, table_of<TokenizeFields>},
+      {"POST", "/detokenize", "The text of ids", Needs::Language, &Api::detokenize, table_of<DetokenizeFields>},
+      {"GET", "/api/version", "The version of Loom", Needs::Nothing, &Api::version},
+      {"GET", "/api/tags", "The models that are served, for clients of Ollama", Needs::Nothing, &Api::tags},
+      {"GET", "/api/ps", "The models in memory: all that are served", Needs::Nothing, &Api::running},
+      {"POST", "/api/show", "Facts of a model", Needs::Nothing, &Api::show, table_of<OllamaShowFields>},
+      {"POST", "/api/chat", "Answers a conversation, as Ollama", Needs::Language, &Api::ollama_chat,
+       table_of<OllamaChatFields>},
+      {"POST", "/api/generate", "Answers a prompt, as Ollama", Needs::Language, &Api::ollama_generate,
+       table_of<OllamaGenerateFields>},
+      {"POST", "/api/embed", "Vectors of texts, as Ollama", Needs::Encoder, &Api::ollama_embed,
+       table_of<OllamaEmbedFields>},
+      {"POST", "/api/embeddings", "The vector of one text, as Ollama", Needs::Encoder, &Api::ollama_embedding,
+       table_of<OllamaEmbeddingFields>},
+      {"GET", "/health", "Whether the server runs, and how many requests are under way", Needs::Nothing, &Api::health},
+      {"GET", "/metrics", "Counts in the text format of Prometheus", Needs::Nothing, &Api::metrics},
+      {"GET", "/openapi.json", "This description", Needs::Nothing, &Api::openapi}};
+  return kRoutes;
+}
+
+Api::Api(std::shared_ptr<Engine> engine, std::string name)
+    : Api(ApiModels{.engine = std::move(engine), .answers = {.name = std::move(name)}}) {}
+
+Api::Api(ApiModels models) : models_(with_cards(std::move(models))) {
+  if (models_.engine) answers_.emplace(models_.engine, models_.answers);
 }
 
 HttpResponse Api::handle(const HttpRequest& request) {
-  const bool is_get = request.method == "GET" || request.method == "HEAD";
-  if (request.path == "/metrics") return is_get ? metrics() : wrong_method("GET");
-  if (request.path == "/health") return is_get ? health() : wrong_method("GET");
-  if (request.path.starts_with(kModels)) return is_get ? models(request) : wrong_method("GET");
-  if (request.path == kChat || request.path == kTexts) {
-    if (request.method != "POST") return wrong_method("POST");
-    auto read = request.path == kChat ? read_chat_request(request.body) : read_completion_request(request.body);
-    if (!read) return api_error(read.error());
-    auto response = answer(std::move(*read));
-    return response ? std::move(*response) : api_error(response.error());
+  const std::string_view method = request.method == "HEAD" ? std::string_view("GET") : request.method;
+  const ErrorStyle style = style_of(request.path);
+  for (const Route& route : routes()) {
+    if (!matches(route, request.path)) continue;
+    if (route.method != method) return wrong_method(request.path, route.method);
+    if (route.needs == Needs::Language && !answers_)
+      return error_response(
+          {Code::Unsupported, fmt::format("{}: a text encoder is served, which writes no text", route.path)}, style);
+    if (route.needs == Needs::Encoder && !models_.embedder)
+      return error_response(
+          {Code::Unsupported,
+           fmt::format("{}: no text encoder is served; loom serve takes the folder of one", route.path)},
+          style);
+    auto response = (this->*route.handler)(request);
+    return response ? std::move(*response) : error_response(response.error(), style);
   }
-  return openai_error(404, "invalid_request_error", "not_found",
-                      fmt::format("{}: there is no such path; {}, {}, {}, /health and /metrics are served",
-                                  request.path, kModels, kChat, kTexts));
+  return error_response(404, "not_found",
+                        fmt::format("{}: there is no such path; {} are served", request.path, served()), style);
 }
 
-HttpResponse Api::health() const {
-  return {200, "application/json", dump_json({{"status", "ok"}, {"requests", engine_->under_way()}}) + "\n"};
+std::string Api::served() const {
+  std::string out;
+  for (const Route& route : routes()) out += fmt::format("{}{}", out.empty() ? "" : ", ", route.path);
+  return out;
+}
+
+Result<HttpResponse> Api::health(const HttpRequest&) {
+  std::size_t requests = models_.engine ? models_.engine->under_way() : 0;
+  if (models_.embedder) requests += models_.embedder->under_way();
+  return json_response({{"status", "ok"}, {"requests", requests}});
 }
 
 // The text format of Prometheus, version 0.0.4.
-HttpResponse Api::metrics() const {
-  const EngineCounts counts = engine_->counts();
+Result<HttpResponse> Api::metrics(const HttpRequest&) {
+  const EngineCounts counts = models_.engine ? models_.engine->counts() : EngineCounts();
   std::string text;
   const auto describe = [&text](std::string_view name, std::string_view type, std::string_view help) {
     text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
@@ -105,61 +170,94 @@ HttpResponse Api::metrics() const {
   add("loom_cache_restored_total", "counter", counts.restored, "Sequences that came back from a file.");
   add("loom_cache_storage_errors_total", "counter", counts.storage_errors, "Files that were not written or read.");
   add("loom_cache_stored_bytes", "gauge", counts.stored_bytes, "Bytes of these files.");
-  return {200, "text/plain; version=0.0.4; charset=utf-8", std::move(text)};
+  return HttpResponse{200, "text/plain; version=0.0.4; charset=utf-8", std::move(text)};
 }
 
-HttpResponse Api::models(const HttpRequest& request) const {
-  const Json model{{"id", name_},
-                   {"object", "model"},
-                   {"created", 0},
-                   {"owned_by", "loom"},
-                   {"context_length", engine_->context_tokens()}};
-  if (request.path == kModels)
-    return {200, "application/json", dump_json({{"object", "list"}, {"data", Json::array({model})}}) + "\n"};
-  if (request.path == fmt::format("{}/{}", kModels, name_)) return {200, "application/json", dump_json(model) + "\n"};
-  return openai_error(404, "invalid_request_error", "model_not_found",
-                      fmt::format("there is no such model; {} is served", name_));
-}
-
-Result<std::vector<std::int32_t>> Api::prompt_of(ChatRequest& request) const {
-  if (!request.ids.empty()) return std::move(request.ids);
-  PromptRequest wanted;
-  wanted.context_tokens = engine_->context_tokens();
-  if (request.messages.is_null()) {
-    wanted.form = PromptForm::Raw, wanted.text = std::move(request.text);
-  } else {
-    // Messages come from strangers: what spells a control token in them is text.
-    wanted.form = PromptForm::Chat, wanted.messages = request.messages, wanted.plain_text = true;
+Result<HttpResponse> Api::models(const HttpRequest& request) {
+  Json list = Json::array();
+  for (const ModelCard& card : models_.cards) {
+    list.push_back({{"id", card.name},
+                    {"object", "model"},
+                    {"created", card.modified},
+                    {"owned_by", "loom"},
+                    {"context_length", card.context_tokens}});
+    if (request.path == fmt::format("{}{}", kModelPrefix, card.name)) return json_response(list.back());
   }
-  LOOM_TRY(Prompt prompt, make_prompt(engine_->model(), std::move(wanted)));
-  return std::move(prompt.ids);
+  if (!request.path.starts_with(kModelPrefix)) return json_response({{"object", "list"}, {"data", std::move(list)}});
+  std::string names;
+  for (const ModelCard& card : models_.cards) names += (names.empty() ? "" : ", ") + card.name;
+  return fail(Code::NotFound, "there is no such model; {} is served", names);
+}
+
+Result<HttpResponse> Api::openapi(const HttpRequest&) { return json_response(openapi_json()); }
+
+ChatNames Api::names_of_answer() {
+  const std::int64_t created = seconds_since_1970();
+  return {fmt::format("{}-{}", created, ++count_), models_.answers.name, created};
 }
 
 Result<HttpResponse> Api::answer(ChatRequest chat) {
-  if (!chat.model.empty() && chat.model != name_)
-    return fail(Code::NotFound, "/model: {} is served, got {}", name_, chat.model);
-  LOOM_TRY(const std::vector<std::int32_t> prompt, prompt_of(chat));
+  LOOM_TRY(const Prepared prepared, answers_->prepare(std::move(chat)));
   const auto later = std::make_shared<HttpReply>();
-  const std::uint64_t number = ++answers_;
-  const std::int64_t created = seconds_since_1970();
-  const auto reply = std::make_shared<ChatReply>(
-      later, engine_->model().tokenizer,
-      ChatNames{fmt::format("{}-{}-{}", chat.messages.is_null() ? "cmpl" : "chatcmpl", created, number), name_,
-                created},
-      chat);
-  std::vector<Request> requests(chat.choices);
-  for (std::size_t choice = 0; choice < requests.size(); ++choice) {
-    chat.generation.sampling_session = static_cast<std::uint32_t>(choice);
-    requests[choice] = {.prompt = prompt,
-                        .options = chat.generation,
-                        .on_text = [reply, choice](std::string_view text) { return reply->on_text(choice, text); },
-                        .is_wanted = [reply] { return reply->is_wanted(); },
-                        .on_end = [reply, choice](Result<Answer> answer) { reply->on_end(choice, std::move(answer)); }};
-  }
-  LOOM_TRY_VOID(engine_->submit(std::move(requests)));
+  ChatNames names = names_of_answer();
+  names.id = fmt::format("{}-{}", prepared.request.messages.is_null() ? "cmpl" : "chatcmpl", names.id);
+  LOOM_TRY_VOID(answers_->submit(
+      prepared, std::make_shared<ChatReply>(later, models_.engine->model().tokenizer, std::move(names), prepared)));
   HttpResponse response;
   response.later = later;
   return response;
+}
+
+Result<HttpResponse> Api::chat(const HttpRequest& request) {
+  LOOM_TRY(ChatRequest read, read_chat_request(request.body));
+  return answer(std::move(read));
+}
+
+Result<HttpResponse> Api::completions(const HttpRequest& request) {
+  LOOM_TRY(ChatRequest read, read_completion_request(request.body));
+  return answer(std::move(read));
+}
+
+Result<HttpResponse> Api::responses(const HttpRequest& request) {
+  LOOM_TRY(ResponseRequest read, read_response_request(request.body));
+  LOOM_TRY(const Prepared prepared, answers_->prepare(std::move(read.chat)));
+  const auto later = std::make_shared<HttpReply>();
+  LOOM_TRY_VOID(answers_->submit(
+      prepared, std::make_shared<ResponseReply>(later, names_of_answer(), prepared, std::move(read.echo))));
+  HttpResponse response;
+  response.later = later;
+  return response;
+}
+
+Result<HttpResponse> Api::embeddings(const HttpRequest& request) {
+  return server::embeddings(*models_.embedder, request.body);
+}
+Result<HttpResponse> Api::rerank(const HttpRequest& request) { return server::rerank(*models_.embedder, request.body); }
+Result<HttpResponse> Api::ollama_embed(const HttpRequest& request) {
+  return server::ollama_embed(*models_.embedder, request.body);
+}
+Result<HttpResponse> Api::ollama_embedding(const HttpRequest& request) {
+  return server::ollama_embedding(*models_.embedder, request.body);
+}
+
+Result<HttpResponse> Api::tokenize(const HttpRequest& request) {
+  return server::tokenize(*answers_, request.body).map(json_response);
+}
+Result<HttpResponse> Api::detokenize(const HttpRequest& request) {
+  return server::detokenize(*answers_, request.body).map(json_response);
+}
+
+Result<HttpResponse> Api::version(const HttpRequest&) { return json_response(ollama_version()); }
+Result<HttpResponse> Api::tags(const HttpRequest&) { return json_response(ollama_tags(models_.cards)); }
+Result<HttpResponse> Api::running(const HttpRequest&) { return json_response(ollama_ps(models_.cards)); }
+Result<HttpResponse> Api::show(const HttpRequest& request) {
+  return ollama_show(models_.cards, answers_ ? &*answers_ : nullptr, request.body).map(json_response);
+}
+Result<HttpResponse> Api::ollama_chat(const HttpRequest& request) {
+  return server::ollama_chat(*answers_, request.body);
+}
+Result<HttpResponse> Api::ollama_generate(const HttpRequest& request) {
+  return server::ollama_generate(*answers_, request.body);
 }
 
 }  // namespace loom::server

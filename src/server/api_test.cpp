@@ -214,7 +214,7 @@ TEST_F(ApiTest, AnswersSatisfyTheirForm) {
 TEST_F(ApiTest, MembersThatSayWhoAsksChangeNothing) {
   Api api(engine(), "small");
   const std::string expected = hash(answer(api, question()));
-  for (const std::string_view member : server::members_without_effect())
+  for (const std::string_view member : server::AnswerFields::kWithoutEffect)
     EXPECT_EQ(hash(answer(api, question({{std::string(member), "x"}}))), expected) << member;
   EXPECT_EQ(hash(answer(api, question({{"stop", nullptr}, {"seed", nullptr}, {"n", 1}, {"tool_choice", "none"}}))),
             expected);
@@ -254,8 +254,8 @@ TEST_F(ApiTest, WrongRequestsAreAnsweredByOpenAisErrorObject) {
   error(ask(api, question({{"temperature", 3}})), 400, "invalid_value", "/temperature");
   error(ask(api, question({{"temperature", "warm"}})), 400, "invalid_value", "/temperature");
   error(ask(api, question({{"n", 0}})), 400, "invalid_value", "/n");
-  error(ask(api, question({{"tools", Json::array()}})), 400, "unknown_parameter", "tools");
-  error(ask(api, question({{"tool_choice", "required"}})), 400, "unsupported_value", "/tool_choice");
+  error(ask(api, question({{"functions", Json::array()}})), 400, "unknown_parameter", "functions");
+  error(ask(api, question({{"tool_choice", "required"}})), 400, "invalid_value", "/tool_choice");
   error(ask(api, question({{"response_format", {{"type", "xml"}}}})), 400, "invalid_value", "/response_format");
   error(ask(api, question({{"guided_regex", "("}})), 400, "invalid_value", "/guided_regex");
   error(ask(api, question({{"guided_choice", Json::array()}})), 400, "invalid_value", "/guided_choice");

@@ -4,58 +4,85 @@
 
 #include "core/numerics_version.h"
 #include "core/sha256.h"
-#include "server/api.h"
+#include "server/errors.h"
 
 namespace loom::server {
 namespace {
 
-const char* finish_reason(StopReason reason) {
-  return reason == StopReason::Length || reason == StopReason::Context ? "length" : "stop";
+Json named(const text::Tokenizer& tokenizer, const TokenLogprob& token) {
+  const std::string bytes = tokenizer.decode(std::span(&token.id, 1));
+  Json list = Json::array();
+  for (const char c : bytes) list.push_back(static_cast<unsigned char>(c));
+  return Json{{"token", bytes}, {"logprob", token.logprob}, {"bytes", std::move(list)}};
 }
 
 }  // namespace
 
+std::string system_fingerprint() { return fmt::format("loom-numerics-{}", kNumericsVersion); }
+
+// A request that ran out of time is cut like one that ran out of tokens.
+const char* finish_reason(StopReason reason, bool has_calls) {
+  const bool is_cut = reason == StopReason::Length || reason == StopReason::Context || reason == StopReason::Cancelled;
+  return is_cut ? "length" : has_calls ? "tool_calls" : "stop";
+}
+
+Json logprobs_of(const text::Tokenizer& tokenizer, const Generation& generation, bool lists_others) {
+  Json content = Json::array();
+  for (const std::vector<TokenLogprob>& best : generation.logprobs) {  // the drawn token first
+    Json entry = named(tokenizer, best[0]);
+    entry["top_logprobs"] = Json::array();
+    for (std::size_t k = 1; lists_others && k < best.size(); ++k)
+      entry["top_logprobs"].push_back(named(tokenizer, best[k]));
+    content.push_back(std::move(entry));
+  }
+  return Json{{"content", std::move(content)}};
+}
+
 ChatReply::ChatReply(std::shared_ptr<HttpReply> to, std::shared_ptr<const text::Tokenizer> tokenizer, ChatNames names,
-                     const ChatRequest& request)
+                     const Prepared& prepared)
     : to_(std::move(to)),
       tokenizer_(std::move(tokenizer)),
       names_(std::move(names)),
-      is_chat_(!request.messages.is_null()),
-      streams_(request.stream),
-      includes_usage_(request.include_usage),
-      has_logprobs_(request.generation.logprobs != 0),
-      lists_others_(request.lists_others),
-      answers_(request.choices),
-      missing_(request.choices) {}
+      is_chat_(!prepared.request.messages.is_null()),
+      streams_(prepared.request.stream),
+      includes_usage_(prepared.request.include_usage),
+      has_logprobs_(prepared.request.generation.logprobs != 0),
+      lists_others_(prepared.request.lists_others),
+      id_seed_(prepared.id_seed),
+      choices_(prepared.request.choices),
+      missing_(prepared.request.choices) {
+  for (Choice& choice : choices_) choice.reader = prepared.reader();
+}
 
 Json ChatReply::object(const char* kind) const {
   return Json{{"id", names_.id},
               {"object", kind},
               {"created", names_.created},
               {"model", names_.model},
-              {"system_fingerprint", fmt::format("loom-numerics-{}", kNumericsVersion)}};
+              {"system_fingerprint", system_fingerprint()}};
 }
 
 bool ChatReply::event(const Json& data) { return to_->write("data: " + dump_json(data) + "\n\n"); }
 
 // The first choice speaks for the prompt: the others begin with what it has read.
 Json ChatReply::usage() const {
-  const std::size_t prompt = answers_[0]->generation.prompt_ids.size();
+  const Answer& first = *choices_[0].answer;
+  const std::size_t prompt = first.generation.prompt_ids.size();
   std::size_t written = 0;
-  for (const auto& answer : answers_) written += answer->generation.ids.size();
+  for (const Choice& choice : choices_) written += choice.answer->generation.ids.size();
   return Json{{"prompt_tokens", prompt},
               {"completion_tokens", written},
               {"total_tokens", prompt + written},
-              {"prompt_tokens_details", {{"cached_tokens", answers_[0]->cached_tokens}}}};
+              {"prompt_tokens_details", {{"cached_tokens", first.cached_tokens}}}};
 }
 
 // Reason, log-probabilities and, beside others, the hash are those of the answer, null before it has ended.
 Json ChatReply::choice_object(std::size_t choice, const char* content_name, Json content) const {
   Json json{{"index", choice}, {content_name, std::move(content)}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
-  if (const auto& answer = answers_[choice]) {
-    json["logprobs"] = logprobs_of(answer->generation);
-    json["finish_reason"] = finish_reason(answer->generation.stop_reason);
-    if (answers_.size() > 1) json["loom"] = Json{{"hash", to_hex(answer->generation.hash)}};
+  if (const auto& answer = choices_[choice].answer) {
+    if (has_logprobs_) json["logprobs"] = logprobs_of(*tokenizer_, answer->generation, lists_others_);
+    json["finish_reason"] = finish_reason(answer->generation.stop_reason, !choices_[choice].calls.empty());
+    if (choices_.size() > 1) json["loom"] = Json{{"hash", to_hex(answer->generation.hash)}};
   }
   return json;
 }
@@ -70,14 +97,36 @@ bool ChatReply::chunk(std::size_t choice, Json content) {
 void ChatReply::begin() {
   if (std::exchange(has_begun_, true)) return;
   to_->begin({200, "text/event-stream; charset=utf-8"});
-  for (std::size_t choice = 0; is_chat_ && choice < answers_.size(); ++choice)
+  for (std::size_t choice = 0; is_chat_ && choice < choices_.size(); ++choice)
     chunk(choice, {{"role", "assistant"}, {"content", ""}});
 }
 
 bool ChatReply::on_text(std::size_t choice, std::string_view text) {
   if (!streams_ || has_failed_) return is_wanted();
   begin();
-  return chunk(choice, piece(text));
+  auto& reader = choices_[choice].reader;
+  return reader ? take(choice, reader->push(text)) : chunk(choice, piece(text));
+}
+
+// Keeps, and in a stream sends, what was found in an answer. A call is sent whole, its arguments as a piece of its own.
+bool ChatReply::take(std::size_t choice, CallReader::Found found) {
+  Choice& to = choices_[choice];
+  to.text += found.text;
+  bool is_open = true;
+  if (streams_ && !found.text.empty()) is_open = chunk(choice, piece(found.text));
+  for (const ToolCall& call : found.calls) {
+    const std::size_t index = to.calls.size();
+    const std::string id = call_id(id_seed_ + std::to_string(choice), index, call.name, call.arguments);
+    to.calls.push_back(
+        {{"id", id}, {"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+    if (!streams_) continue;
+    Json begin = to.calls.back();
+    begin["index"] = index, begin["function"]["arguments"] = "";
+    chunk(choice, Json{{"tool_calls", Json::array({begin})}});
+    const Json rest{{"index", index}, {"function", {{"arguments", call.arguments}}}};
+    is_open = chunk(choice, Json{{"tool_calls", Json::array({rest})}});
+  }
+  return is_open && is_wanted();
 }
 
 // The text of a stream's event; none at its end.
@@ -86,23 +135,14 @@ Json ChatReply::piece(std::string_view text) const {
   return text.empty() ? Json::object() : Json{{"content", std::string(text)}};
 }
 
-Json ChatReply::named(const TokenLogprob& token) const {
-  const std::string bytes = tokenizer_->decode(std::span(&token.id, 1));
-  Json list = Json::array();
-  for (const char c : bytes) list.push_back(static_cast<unsigned char>(c));
-  return Json{{"token", bytes}, {"logprob", token.logprob}, {"bytes", std::move(list)}};
-}
-
-Json ChatReply::logprobs_of(const Generation& generation) const {
-  if (!has_logprobs_) return nullptr;
-  Json content = Json::array();
-  for (const std::vector<TokenLogprob>& best : generation.logprobs) {  // the drawn token first
-    Json entry = named(best[0]);
-    entry["top_logprobs"] = Json::array();
-    for (std::size_t k = 1; lists_others_ && k < best.size(); ++k) entry["top_logprobs"].push_back(named(best[k]));
-    content.push_back(std::move(entry));
-  }
-  return Json{{"content", std::move(content)}};
+// Of a whole answer.
+Json ChatReply::message_of(std::size_t index) const {
+  const Choice& choice = choices_[index];
+  Json message{{"role", "assistant"}, {"content", choice.text}};
+  if (choice.calls.empty()) return message;
+  if (choice.text.empty()) message["content"] = nullptr;
+  message["tool_calls"] = choice.calls;
+  return message;
 }
 
 void ChatReply::fail_with(const Error& error) {
@@ -116,11 +156,18 @@ void ChatReply::fail_with(const Error& error) {
 void ChatReply::on_end(std::size_t choice, Result<Answer> answer) {
   if (!answer) return fail_with(answer.error());
   if (has_failed_) return;
-  answers_[choice] = *std::move(answer);
+  Choice& ended = choices_[choice];
   const bool is_last = --missing_ == 0;
-  const Json own{{"hash", is_last ? to_hex(answers_[0]->generation.hash) : ""}};
+  if (streams_) begin();
+  if (ended.reader) {
+    if (!streams_) take(choice, ended.reader->push(answer->generation.text));
+    take(choice, ended.reader->finish());
+  } else if (!streams_) {
+    ended.text = answer->generation.text;
+  }
+  ended.answer = *std::move(answer);
+  const Json own{{"hash", is_last ? to_hex(choices_[0].answer->generation.hash) : ""}};
   if (streams_) {
-    begin();
     chunk(choice, piece({}));
     if (!is_last) return;
     if (includes_usage_) {
@@ -134,11 +181,9 @@ void ChatReply::on_end(std::size_t choice, Result<Answer> answer) {
   if (!is_last) return;
   Json json = object(is_chat_ ? "chat.completion" : "text_completion");
   json["choices"] = Json::array();
-  for (std::size_t i = 0; i < answers_.size(); ++i) {
-    Json text = answers_[i]->generation.text;
-    if (is_chat_) text = Json{{"role", "assistant"}, {"content", std::move(text)}};
-    json["choices"].push_back(choice_object(i, is_chat_ ? "message" : "text", std::move(text)));
-  }
+  for (std::size_t i = 0; i < choices_.size(); ++i)
+    json["choices"].push_back(is_chat_ ? choice_object(i, "message", message_of(i))
+                                       : choice_object(i, "text", choices_[i].text));
   json["usage"] = usage(), json["loom"] = own;
   to_->send({200, "application/json"}, dump_json(json) + "\n");
 }

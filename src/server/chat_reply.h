@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "http/http_reply.h"
-#include "server/chat_request.h"
-#include "server/engine.h"
+#include "server/answers.h"
 
 namespace loom::server {
 
@@ -19,27 +18,38 @@ struct ChatNames {
   std::int64_t created = 0;  // seconds since 1970
 };
 
-class ChatReply {
+// "loom-numerics-N".
+std::string system_fingerprint();
+const char* finish_reason(StopReason reason, bool has_calls);
+// {"content": [{"token", "logprob", "bytes", "top_logprobs"}]}; `lists_others`: the tokens beside the drawn one.
+Json logprobs_of(const text::Tokenizer& tokenizer, const Generation& generation, bool lists_others);
+
+class ChatReply final : public AnswerReceiver {
  public:
   ChatReply(std::shared_ptr<HttpReply> to, std::shared_ptr<const text::Tokenizer> tokenizer, ChatNames names,
-            const ChatRequest& request);
+            const Prepared& prepared);
 
-  // Sends a piece of a streamed choice. Returns false when nobody reads any more.
-  bool on_text(std::size_t choice, std::string_view text);
-  bool is_wanted() const { return !has_failed_ && to_->is_open(); }
-  // An error of one choice ends the others; in a stream that has begun it is the last event.
-  void on_end(std::size_t choice, Result<Answer> answer);
+  bool on_text(std::size_t choice, std::string_view text) override;
+  bool is_wanted() const override { return !has_failed_ && to_->is_open(); }
+  // In a stream that has begun, an error is the last event.
+  void on_end(std::size_t choice, Result<Answer> answer) override;
 
  private:
+  struct Choice {
+    std::optional<CallReader> reader;
+    std::string text;  // beside the calls; of whole answers
+    Json calls = Json::array();
+    std::optional<Answer> answer;  // absent until it ends
+  };
   Json object(const char* kind) const;
   Json choice_object(std::size_t choice, const char* content_name, Json content) const;
   Json piece(std::string_view text) const;
+  Json message_of(std::size_t choice) const;
   bool event(const Json& data);
   bool chunk(std::size_t choice, Json content);
+  bool take(std::size_t choice, CallReader::Found found);
   const char* chunk_kind() const { return is_chat_ ? "chat.completion.chunk" : "text_completion"; }
   Json usage() const;
-  Json logprobs_of(const Generation& generation) const;
-  Json named(const TokenLogprob& token) const;
   void begin();
   void fail_with(const Error& error);
 
@@ -47,7 +57,8 @@ class ChatReply {
   const std::shared_ptr<const text::Tokenizer> tokenizer_;
   const ChatNames names_;
   const bool is_chat_, streams_, includes_usage_, has_logprobs_, lists_others_;
-  std::vector<std::optional<Answer>> answers_;  // [choice], absent until it ends
+  const std::string id_seed_;
+  std::vector<Choice> choices_;
   std::size_t missing_;
   bool has_begun_ = false;
   bool has_failed_ = false;

@@ -1,14 +1,15 @@
 #pragma once
 // The bodies of POST /v1/chat/completions and /v1/completions (OpenAI's API reference, "Create chat completion" and
-// "Create completion").
+// "Create completion"), and what requests of all families for an answer have in common.
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/json.h"
 #include "lm/generator.h"
+#include "server/request_fields.h"
+#include "server/tools.h"
 
 namespace loom::server {
 
@@ -18,20 +19,22 @@ struct ChatRequest {
   std::string text;   // that is continued, unless there are ids
   std::vector<std::int32_t> ids;
   GenerationOptions generation;
-  std::size_t choices =
-      1;  // answers, which draw from one seed as sessions 0, 1... (GenerationOptions::sampling_session)
+  Tools tools;                      // that the messages may use
+  Json variables = Json::object();  // of the chat template
+  // answers, which draw from one seed as sessions 0, 1... (GenerationOptions::sampling_session)
+  std::size_t choices = 1;
+  std::size_t most_context = 0;  // tokens of prompt and answer; 0: as the session has them
   bool stream = false;
   bool include_usage = false;  // at the end of a stream
   bool lists_others = false;   // beside the drawn token, by generation.logprobs
 };
 
 // Members that are null are absent. CorruptData and InvalidConfig with the place of what is wrong; Unsupported for a
-// value whose meaning the server lacks. Members that say who asks and change no answer (kWithoutEffect) are not read.
+// value whose meaning the server lacks. Members that change no answer are not read.
 Result<ChatRequest> read_chat_request(std::string_view body);
 // Like read_chat_request(), for a text or token ids in "prompt".
 Result<ChatRequest> read_completion_request(std::string_view body);
-
-// user, metadata, store, ...
-std::span<const std::string_view> members_without_effect();
+// Sets messages and tools. Unsupported for tools beside a form of the answer.
+Result<void> read_conversation_members(const Json& messages, Tools tools, ChatRequest& to);
 
 }  // namespace loom::server

@@ -1,0 +1,161 @@
+#include "server/answers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/config_reader.h"
+#include "core/sha256.h"
+#include "host/conversation.h"
+#include "host/prompt.h"
+
+namespace loom::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Result<CallForm> form_of(const LanguageModel& model, const AnswerOptions& options) {
+  PromptRequest request;
+  request.tools = Json::array();
+  request.chat_template = options.chat_template;
+  if (!request.chat_template && !has_template(model))
+    return fail(Code::NoTemplate, "the model brings no chat template");
+  LOOM_TRY_VOID(choose_template(model, request));
+  CallFormTexts texts{.bos_token = model.bos_token, .eos_token = model.eos_token};
+  for (const std::int32_t id : model.stop_ids) texts.ends.emplace_back(model.tokenizer->token_text(id));
+  return call_form_of(*request.chat_template, texts);
+}
+
+bool has_calls(const Json& messages) {
+  return std::ranges::any_of(
+      messages, [](const Json& message) { return message.contains("tool_calls") || message["role"] == "tool"; });
+}
+
+std::string id_seed_of(std::span<const std::int32_t> prompt, const GenerationOptions& generation) {
+  Sha256 hash;
+  for (const std::int32_t id : prompt) hash.update_u32(static_cast<std::uint32_t>(id));
+  hash.update_u32(static_cast<std::uint32_t>(generation.sampling.seed));
+  hash.update_u32(static_cast<std::uint32_t>(generation.sampling.seed >> 32));
+  return to_hex(hash.finish());
+}
+
+}  // namespace
+
+std::optional<CallReader> Prepared::reader() const {
+  if (!form) return std::nullopt;
+  std::vector<std::string> names;
+  for (const Function& function : request.tools.functions) names.push_back(function.name);
+  return CallReader(*form, std::move(names), request.tools.is_parallel ? static_cast<std::size_t>(-1) : 1);
+}
+
+Answers::Answers(std::shared_ptr<Engine> engine, AnswerOptions options)
+    : engine_(std::move(engine)), options_(std::move(options)), form_(form_of(engine_->model(), options_)) {}
+
+bool Answers::is_served(std::string_view model) const {
+  if (model.ends_with(":latest") && !options_.name.ends_with(":latest")) model.remove_suffix(7);
+  return model == options_.name;
+}
+
+Result<void> Answers::check_model(std::string_view model) const {
+  if (model.empty() || is_served(model)) return {};
+  return fail(Code::NotFound, "/model: {} is served, got {}", options_.name, shown(std::string(model)));
+}
+
+Result<void> Answers::limit(ChatRequest& request) const {
+  if (options_.most_tokens == 0) return {};
+  std::size_t& tokens = request.generation.max_tokens;
+  if (tokens == kMostTokens) tokens = options_.most_tokens;
+  if (tokens > options_.most_tokens)
+    return fail(Code::InvalidConfig, "/max_tokens: an answer has at most {} tokens on this server, got {}",
+                options_.most_tokens, tokens);
+  return {};
+}
+
+// Describes the functions to the model and, where calls are forced or strict, gives the answer their form.
+Result<void> Answers::offer_tools(ChatRequest& request, std::optional<CallForm>& form) const {
+  Tools& tools = request.tools;
+  const bool is_own = form_ && form_->kind == CallForm::Kind::Own;
+  if (!tools.are_offered()) {
+    if (is_own && has_calls(request.messages)) request.messages = messages_in_own_form(request.messages, {});
+    return {};
+  }
+  if (!form_) return fail(form_.error().code, "/tools: {}", form_.error().text());
+  form = *form_;
+  GenerationOptions& generation = request.generation;
+  generation.visible_ids = visible_ids(*form, *engine_->model().tokenizer);
+  if (tools.choice == Tools::Choice::Required || tools.are_strict()) {
+    const bool is_optional = tools.choice != Tools::Choice::Required;
+    LOOM_TRY(generation.grammar, call_grammar(*form, tools.callable(), !tools.is_parallel, is_optional));
+  }
+  if (!is_own) return {};
+  request.messages = messages_in_own_form(request.messages, tools.functions);
+  tools.list = nullptr;
+  return {};
+}
+
+Result<std::vector<std::int32_t>> Answers::prompt_of(ChatRequest& request, bool add_generation_prompt,
+                                                     bool add_special_tokens) const {
+  if (!request.ids.empty()) return std::move(request.ids);
+  const LanguageModel& model = engine_->model();
+  if (request.messages.is_null() && !add_special_tokens) {
+    std::vector<std::int32_t> ids;
+    LOOM_TRY_VOID(
+        model.tokenizer->encode(request.text, {.add_special_tokens = false}, ids).map([](const text::Encoded&) {}));
+    return ids;
+  }
+  PromptRequest wanted;
+  wanted.context_tokens = engine_->context_tokens();
+  if (request.messages.is_null()) {
+    wanted.form = PromptForm::Raw, wanted.text = std::move(request.text);
+  } else {
+    // Messages come from strangers: what spells a control token in them is text.
+    wanted.form = PromptForm::Chat, wanted.messages = request.messages, wanted.plain_text = true;
+    wanted.variables = request.variables, wanted.chat_template = options_.chat_template;
+    wanted.add_generation_prompt = add_generation_prompt;
+    if (request.tools.are_offered()) wanted.tools = request.tools.list;
+  }
+  LOOM_TRY(Prompt prompt, make_prompt(model, std::move(wanted)));
+  return std::move(prompt.ids);
+}
+
+Result<Prepared> Answers::prepare(ChatRequest request) const {
+  LOOM_TRY_VOID(check_model(request.model));
+  LOOM_TRY_VOID(limit(request));
+  Prepared out;
+  LOOM_TRY_VOID(offer_tools(request, out.form));
+  LOOM_TRY(out.prompt, prompt_of(request));
+  if (request.most_context != 0) {
+    if (out.prompt.size() >= request.most_context)
+      return fail(Code::ContextFull, "the prompt has {} tokens, num_ctx asks for a context of {}", out.prompt.size(),
+                  request.most_context);
+    request.generation.max_tokens = std::min(request.generation.max_tokens, request.most_context - out.prompt.size());
+  }
+  out.id_seed = id_seed_of(out.prompt, request.generation);
+  out.request = std::move(request);
+  return out;
+}
+
+Result<void> Answers::submit(const Prepared& prepared, const std::shared_ptr<AnswerReceiver>& receiver) const {
+  const bool has_limit = options_.timeout.count() != 0;
+  const Clock::time_point deadline = Clock::now() + options_.timeout;
+  std::vector<Request> requests(prepared.request.choices);
+  for (std::size_t choice = 0; choice < requests.size(); ++choice) {
+    GenerationOptions generation = prepared.request.generation;
+    generation.sampling_session = static_cast<std::uint32_t>(choice);
+    requests[choice] = {
+        .prompt = prepared.prompt,
+        .options = std::move(generation),
+        .on_text = [receiver, choice](std::string_view text) { return receiver->on_text(choice, text); },
+        .is_wanted = [receiver, has_limit,
+                      deadline] { return receiver->is_wanted() && !(has_limit && Clock::now() >= deadline); },
+        .on_end =
+            [receiver, choice, has_limit, deadline, timeout = options_.timeout](Result<Answer> answer) {
+              // A request that waited for all of its time has no text to end with.
+              if (!answer && answer.error().code == Code::Cancelled && has_limit && Clock::now() >= deadline)
+                answer = fail(Code::Busy, "no answer has begun within {} ms; try again later", timeout.count());
+              receiver->on_end(choice, std::move(answer));
+            }};
+  }
+  return engine_->submit(std::move(requests));
+}
+
+}  // namespace loom::server

@@ -1,0 +1,75 @@
+#pragma once
+// From a request of any family to the engine and back: the prompt with its tools, the form of forced calls, limits.
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/call_form.h"
+#include "server/call_reader.h"
+#include "server/chat_request.h"
+#include "server/engine.h"
+#include "text/template/chat_template.h"
+
+namespace loom::server {
+
+// Takes the choices of an answer. Calls come from the engine's thread.
+class AnswerReceiver {
+ public:
+  virtual ~AnswerReceiver() = default;
+  // Text that can no longer change. Returns false when nobody reads any more.
+  virtual bool on_text(std::size_t choice, std::string_view text) = 0;
+  virtual bool is_wanted() const = 0;
+  // Once for each choice. An error of one choice ends the others.
+  virtual void on_end(std::size_t choice, Result<Answer> answer) = 0;
+};
+
+struct AnswerOptions {
+  std::string name;                             // of the model, for clients
+  std::optional<ChatTemplate> chat_template{};  // absent: the model's own
+  std::size_t most_tokens = 0;                  // of an answer; 0: no limit but the context's
+  std::chrono::milliseconds timeout{0};         // of an answer, waiting included; 0: none
+};
+
+// A request whose prompt is ready.
+struct Prepared {
+  ChatRequest request;
+  std::vector<std::int32_t> prompt;
+  std::optional<CallForm> form;  // absent: no function can be called
+  std::string id_seed;           // of the prompt and the draws: for ids of calls
+
+  // Finds the calls of one choice; absent where there can be none.
+  std::optional<CallReader> reader() const;
+};
+
+class Answers {
+ public:
+  Answers(std::shared_ptr<Engine> engine, AnswerOptions options);
+
+  // NotFound for another model; the errors of prompts, schemas and limits.
+  Result<Prepared> prepare(ChatRequest request) const;
+  // One request for each choice, all of them or none. Busy, Cancelled.
+  Result<void> submit(const Prepared& prepared, const std::shared_ptr<AnswerReceiver>& receiver) const;
+
+  // "name:latest" is the model too, for clients of Ollama.
+  bool is_served(std::string_view model) const;
+  Result<void> check_model(std::string_view model) const;
+  Result<std::vector<std::int32_t>> prompt_of(ChatRequest& request, bool add_generation_prompt = true,
+                                              bool add_special_tokens = true) const;
+  const Engine& engine() const { return *engine_; }
+  const AnswerOptions& options() const { return options_; }
+  // The form of calls of the template that describes tools.
+  const Result<CallForm>& form() const { return form_; }
+
+ private:
+  Result<void> limit(ChatRequest& request) const;
+  Result<void> offer_tools(ChatRequest& request, std::optional<CallForm>& form) const;
+
+  const std::shared_ptr<Engine> engine_;
+  const AnswerOptions options_;
+  Result<CallForm> form_;
+};
+
+}  // namespace loom::server

@@ -1,0 +1,227 @@
+#include "server/call_form.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "core/json.h"
+#include "host/conversation.h"
+#include "server/tools.h"
+
+namespace loom::server {
+namespace {
+
+// Question, answer and names of the probes: words that no template writes by itself.
+constexpr std::string_view kQuestion = "loomquestion", kAnswer = "~loomanswer", kName = "loomtool",
+                           kOtherName = "loomother", kKey = "loomkey", kId = "loomid001", kOtherId = "loomid002";
+
+Json call_of(std::string_view name, std::string_view id) {
+  const Json arguments{{kKey, 7}};
+  return Json{{"id", id}, {"type", "function"}, {"function", {{"name", name}, {"arguments", arguments}}}};
+}
+
+Json tool_of(std::string_view name) {
+  const Json property{{"type", "integer"}, {"description", "a number"}};
+  const Json parameters{{"type", "object"}, {"properties", {{kKey, property}}}, {"required", Json::array({kKey})}};
+  return Json{{"type", "function"},
+              {"function", {{"name", name}, {"description", "a function"}, {"parameters", parameters}}}};
+}
+
+Result<std::string> rendered(const ChatTemplate& chat_template, const CallFormTexts& texts, const Json& tools,
+                             const Json& answer) {
+  ChatContext context;
+  context.messages = Json::array({message("user", std::string(kQuestion))});
+  if (!answer.is_null()) context.messages.push_back(answer);
+  context.tools = tools, context.bos_token = texts.bos_token, context.eos_token = texts.eos_token;
+  LOOM_TRY(const Json variables, chat_context(context));
+  return chat_template.render(variables, {}, TemplateTime{.year = 2026});
+}
+
+// The text that a template writes for the answer, and what follows it.
+Result<std::string> rendered_answer(const ChatTemplate& chat_template, const CallFormTexts& texts, const Json& tools,
+                                    const Json& answer) {
+  LOOM_TRY(const std::string text, rendered(chat_template, texts, tools, answer));
+  const std::size_t at = text.rfind(kQuestion);
+  if (at == text.npos) return fail(Code::Unsupported, "the chat template does not write the question");
+  return text.substr(at + kQuestion.size());
+}
+
+// One call inside of a text: where its name and its arguments begin and end.
+struct Found {
+  std::size_t name = 0, name_end = 0, arguments = 0, end = 0;
+};
+
+std::optional<Found> find_call(std::string_view text, std::string_view name, std::size_t from) {
+  Found out;
+  out.name = text.find(name, from);
+  if (out.name == text.npos) return std::nullopt;
+  out.name_end = out.name + name.size();
+  const std::size_t key = text.find(kKey, out.name_end);
+  if (key == text.npos) return std::nullopt;
+  out.arguments = text.rfind('{', key), out.end = text.find('}', key);
+  if (out.arguments == text.npos || out.arguments < out.name_end || out.end == text.npos) return std::nullopt;
+  const auto arguments = parse_json(text.substr(out.arguments, ++out.end - out.arguments));
+  if (!arguments || *arguments != Json{{kKey, 7}}) return std::nullopt;
+  return out;
+}
+
+// Ids of calls are left out: they are Loom's to give.
+std::string without_id(std::string text) {
+  for (const std::string_view id : {kId, kOtherId}) {
+    const std::string member = fmt::format(", \"id\": \"{}\"", id);
+    if (const std::size_t at = text.find(member); at != text.npos) text.erase(at, member.size());
+  }
+  return text;
+}
+
+// Cuts what ends the turn, of the text that follows a call.
+std::string without_end(std::string text, std::string_view answer, const CallFormTexts& texts) {
+  std::size_t cut = text.npos;
+  const auto look = [&](std::string_view end) {
+    if (!end.empty()) cut = std::min(cut, text.find(end));
+  };
+  look(texts.eos_token);
+  for (const std::string& end : texts.ends) look(end);
+  for (const std::string_view end : text::end_markers()) look(end);
+  if (cut != text.npos) return text.substr(0, cut);
+  std::size_t same = 0;  // with what follows a plain answer
+  while (same < text.size() && same < answer.size() && text[text.size() - 1 - same] == answer[answer.size() - 1 - same])
+    ++same;
+  return text.substr(0, text.size() - same);
+}
+
+CallForm own_form() {
+  CallForm form{.kind = CallForm::Kind::Own, .open = R"({"name": ")", .middle = R"(", "arguments": )"};
+  form.between = "}\n{\"name\": \"", form.close = "}";
+  return form;
+}
+
+// Sets what depends on the kind.
+Result<CallForm> classified(CallForm form) {
+  constexpr std::string_view kMember = R"({"name": ")";
+  if (form.open.ends_with(kMember)) {
+    form.kind = CallForm::Kind::Json;
+    if (form.middle != R"(", "arguments": )" && form.middle != R"(", "parameters": )")
+      return fail(Code::Unsupported, "the chat template writes arguments after {}, which is not read", form.middle);
+    std::string_view marker = trimmed(std::string_view(form.open).substr(0, form.open.size() - kMember.size()));
+    if (marker.ends_with('[')) marker = trimmed(marker.substr(0, marker.size() - 1));
+    form.marker = marker;
+    std::string_view ending = trimmed(form.close);
+    while (ending.starts_with('}') || ending.starts_with(']')) ending = trimmed(ending.substr(1));
+    form.ending = ending;
+    return form;
+  }
+  form.kind = CallForm::Kind::Named;
+  form.marker = trimmed(form.open), form.ending = trimmed(form.close);
+  if (form.marker.empty() || form.middle.empty() || form.open.find('{') != form.open.npos)
+    return fail(Code::Unsupported, "the chat template writes calls in a form that is not read");
+  return form;
+}
+
+}  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \n\r\t";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  return begin == text.npos ? std::string_view() : text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+Result<CallForm> call_form_of(const ChatTemplate& chat_template, const CallFormTexts& texts) {
+  const Json one = Json::array({tool_of(kName)}), two = Json::array({tool_of(kName), tool_of(kOtherName)});
+  const auto plain = rendered(chat_template, texts, nullptr, nullptr),
+             with = rendered(chat_template, texts, two, nullptr);
+  if (plain && with && *plain == *with) return own_form();
+  Json answer = message("assistant", ""), both = answer;
+  answer["tool_calls"] = Json::array({call_of(kName, kId)});
+  both["tool_calls"] = Json::array({call_of(kName, kId), call_of(kOtherName, kOtherId)});
+  LOOM_TRY(const std::string said,
+           rendered_answer(chat_template, texts, one, message("assistant", std::string(kAnswer))));
+  LOOM_TRY(const std::string text, rendered_answer(chat_template, texts, one, answer));
+  const std::optional<Found> call = find_call(text, kName, 0);
+  if (!call) return fail(Code::Unsupported, "the chat template writes no calls whose arguments are a JSON object");
+  const std::size_t begin = static_cast<std::size_t>(std::ranges::mismatch(text, said).in1 - text.begin());
+  if (begin > call->name) return fail(Code::Unsupported, "the chat template writes calls in a form that is not read");
+  CallForm form;
+  form.open = text.substr(begin, call->name - begin);
+  while (!form.open.empty() && (form.open[0] == '\n' || form.open[0] == ' ')) form.open.erase(0, 1);
+  form.middle = text.substr(call->name_end, call->arguments - call->name_end);
+  form.close = without_id(without_end(text.substr(call->end), said, texts));
+  form.several = false;
+  const auto twice = rendered_answer(chat_template, texts, two, both);
+  const std::optional<Found> first = twice ? find_call(*twice, kName, 0) : std::nullopt;
+  const std::optional<Found> second = first ? find_call(*twice, kOtherName, first->end) : std::nullopt;
+  // A form that counts its calls, as "f:0" and "f:1", is written once.
+  if (second && twice->substr(second->name_end, second->arguments - second->name_end) == form.middle) {
+    form.between = without_id(twice->substr(first->end, second->name - first->end));
+    form.several = true;
+  }
+  return classified(std::move(form));
+}
+
+std::vector<std::int32_t> visible_ids(const CallForm& form, const text::Tokenizer& tokenizer) {
+  std::vector<std::int32_t> out;
+  if (form.kind == CallForm::Kind::Own) return out;
+  const std::string all = form.open + form.middle + form.between + form.close;
+  for (const std::string& text : tokenizer.control_tokens(all)) {
+    const auto id = tokenizer.id_of(text);
+    if (id && tokenizer.is_special(*id) && all.find(text) != all.npos) out.push_back(*id);
+  }
+  return out;
+}
+
+Result<std::shared_ptr<const Grammar>> call_grammar(const CallForm& form, std::span<const Function> functions,
+                                                    bool most_one, bool is_optional) {
+  std::vector<CallGrammar> calls;
+  for (const Function& function : functions) calls.push_back({function.name + form.middle, &function.parameters});
+  const CallSyntax syntax{.open = form.open,
+                          .between = form.between,
+                          .close = form.close,
+                          .several = form.several && !most_one,
+                          .is_optional = is_optional,
+                          .trigger = form.marker};
+  auto made = Grammar::from_calls(syntax, calls);
+  if (made) return made;
+  const Error& error = made.error();
+  return fail(error.code == Code::LimitExceeded ? error.code : Code::InvalidConfig, "/tools: {}", error.text());
+}
+
+Json messages_in_own_form(const Json& messages, std::span<const Function> functions) {
+  Json out = Json::array();
+  std::map<std::string, std::string> names;  // of the functions, by the ids of their calls
+  for (const Json& given : messages) {
+    const std::string role = *as_string(given["role"]);
+    if (role == "tool") {
+      const Json* const id = find(given, "tool_call_id");
+      const auto name = names.find(id != nullptr && as_string(*id) != nullptr ? *as_string(*id) : "");
+      out.push_back(message("user", fmt::format("Result of {}:\n{}", name == names.end() ? "a function" : name->second,
+                                                content_text(given))));
+      continue;
+    }
+    Json copy = given;
+    if (const Json* const calls = find(given, "tool_calls")) {
+      std::string text(content_text(given));
+      for (const Json& call : *calls) {
+        const Json& function = call["function"];
+        const Json *const id = find(call, "id"), *const arguments = find(function, "arguments");
+        if (id != nullptr && as_string(*id) != nullptr) names[*as_string(*id)] = *as_string(function["name"]);
+        text += (text.empty() ? "" : "\n") +
+                dump_json(Json{{"name", function["name"]}, {"arguments", arguments ? *arguments : Json::object()}});
+      }
+      copy["content"] = std::move(text);
+      copy.erase("tool_calls");
+    }
+    out.push_back(std::move(copy));
+  }
+  if (functions.empty()) return out;
+  std::string text =
+      "You can call functions. To call one, answer with nothing but a JSON object: "
+      "{\"name\": \"NAME\", \"arguments\": {...}}. The functions are:";
+  for (const Function& function : functions) text += "\n" + dump_json(function.shown);
+  if (!out.empty() && out[0]["role"] == "system")
+    out[0]["content"] = std::string(content_text(out[0])) + "\n\n" + text;
+  else
+    out.insert(out.begin(), message("system", std::move(text)));
+  return out;
+}
+
+}  // namespace loom::server

@@ -1,0 +1,52 @@
+#pragma once
+// How a chat template writes calls of functions. Templates do not say so: the form is read from what a template writes
+// for messages with calls.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "grammar/grammar.h"
+#include "text/template/chat_template.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace loom::server {
+
+// `open` NAME `middle` ARGUMENTS, for each further call `between` NAME `middle` ARGUMENTS, then `close`.
+struct CallForm {
+  // Json: name and arguments are members of an object. Named: the name stands in front of the arguments. Own: as Json,
+  // for a template that knows no tools; Loom describes them in a system message.
+  enum class Kind : std::uint8_t { Json, Named, Own } kind = Kind::Own;
+  std::string open{}, middle{}, between{}, close{};
+  std::string marker{};  // the part of `open` with which calls begin in a text; empty: calls are the whole answer
+  std::string ending{};  // the part of `close` that is no JSON
+  bool several = true;   // false: the template writes one call per message
+
+  bool is_json() const { return kind != Kind::Named; }
+};
+
+// Without blanks at both ends.
+std::string_view trimmed(std::string_view text);
+
+struct CallFormTexts {
+  std::string bos_token, eos_token;
+  std::vector<std::string> ends{};  // that end a turn, beside `eos_token` and text::end_markers()
+};
+
+// Unsupported for a template that describes tools and writes no calls whose arguments are a JSON object.
+Result<CallForm> call_form_of(const ChatTemplate& chat_template, const CallFormTexts& texts);
+
+// Special tokens whose text stands in the form.
+std::vector<std::int32_t> visible_ids(const CallForm& form, const text::Tokenizer& tokenizer);
+
+struct Function;
+// `most_one`: one call; `is_optional`: text may stand in place of the calls. InvalidConfig with the place in "tools".
+Result<std::shared_ptr<const Grammar>> call_grammar(const CallForm& form, std::span<const Function> functions,
+                                                    bool most_one, bool is_optional);
+
+// Adds a description of the functions to the messages, and turns calls and results into texts.
+Json messages_in_own_form(const Json& messages, std::span<const Function> functions);
+
+}  // namespace loom::server

@@ -1,0 +1,130 @@
+#include "server/call_form.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "core/json.h"
+#include "server/tools.h"
+#include "support/files.h"
+
+namespace loom::server_call_form_test {
+namespace {
+
+using server::CallForm;
+using server::Function;
+
+Result<CallForm> form_of(const std::string& file) {
+  const std::string source = test::read_all(test::data_path("vocabs/templates/" + file + ".jinja"));
+  LOOM_TRY(const ChatTemplate parsed, ChatTemplate::parse(source));
+  return server::call_form_of(parsed, {.bos_token = "<s>", .eos_token = "</s>"});
+}
+
+struct Row {
+  const char *file, *open, *middle, *between, *close;
+};
+constexpr const char* kHermesOpen = "<tool_call>\n{\"name\": \"";
+constexpr const char* kArguments = "\", \"arguments\": ";
+constexpr const char* kHermesBetween = "}\n</tool_call>\n<tool_call>\n{\"name\": \"";
+constexpr const char* kHermesClose = "}\n</tool_call>";
+
+// The forms of published templates, which jinja2 renders alike (tests/golden/template).
+TEST(CallForm, IsReadFromPublishedTemplates) {
+  constexpr Row kRows[] = {
+      {"Qwen-Qwen2.5-7B-Instruct", kHermesOpen, kArguments, kHermesBetween, kHermesClose},
+      {"Qwen-Qwen3-0.6B", kHermesOpen, kArguments, kHermesBetween, kHermesClose},
+      {"NousResearch-Hermes-3-Llama-3.1-8B-tool_use", kHermesOpen, kArguments, kHermesBetween, kHermesClose},
+      {"meta-llama-Llama-3.1-8B-Instruct", "{\"name\": \"", "\", \"parameters\": ", "", "}"},
+      {"meta-llama-Llama-3.2-3B-Instruct", "{\"name\": \"", "\", \"parameters\": ", "", "}"},
+      {"mistralai-Mistral-Nemo-Instruct-2407", "[TOOL_CALLS][{\"name\": \"", kArguments, "}, {\"name\": \"", "}]"},
+      {"unsloth-mistral-Devstral-Small-2507", "[TOOL_CALLS]", "[ARGS]", "[TOOL_CALLS]", ""},
+      {"meetkai-functionary-medium-v3.1", "<function=", ">", "</function><function=", "</function>"},
+  };
+  for (const Row& row : kRows) {
+    const auto form = form_of(row.file);
+    ASSERT_TRUE(form) << row.file << ": " << form.error().text();
+    EXPECT_EQ(form->open, row.open) << row.file;
+    EXPECT_EQ(form->middle, row.middle) << row.file;
+    EXPECT_EQ(form->between, row.between) << row.file;
+    EXPECT_EQ(form->close, row.close) << row.file;
+    EXPECT_EQ(form->several, *row.between != '\0') << row.file;
+  }
+  for (const char* file : {"Qwen3-Coder", "GLM-4.6", "MiniMax-M2", "openbmb-MiniCPM5-1B"}) {
+    const auto form = form_of(file);
+    ASSERT_FALSE(form) << file << ": " << form->open;
+    EXPECT_EQ(form.error().code, Code::Unsupported) << file;
+  }
+  for (const char* file : {"llama-cpp-rwkv-world", "microsoft-Phi-3.5-mini-instruct"}) {
+    const auto form = form_of(file);
+    ASSERT_TRUE(form) << file << ": " << form.error().text();
+    EXPECT_EQ(form->kind, CallForm::Kind::Own) << file;
+  }
+}
+
+std::vector<Function> functions() {
+  Json schema = parse_json(R"({"type":"object","properties":{"n":{"type":"integer","minimum":1,"maximum":9}},
+                               "required":["n"],"additionalProperties":false})")
+                    .value();
+  return {{.name = "add", .description = {}, .parameters = schema},
+          {.name = "go", .description = {}, .parameters = Json{{"type", "object"}, {"additionalProperties", false}}}};
+}
+
+TEST(CallForm, ForcedCallsHaveTheFormAndFitTheirSchemas) {
+  const auto form = form_of("Qwen-Qwen2.5-7B-Instruct").value();
+  const std::string call = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"n\": 3}}\n</tool_call>";
+  const auto list = functions();
+  const auto forced = call_grammar(form, list, false, false).value(),
+             one = call_grammar(form, list, true, false).value();
+  EXPECT_TRUE(forced->matches(call).value());
+  EXPECT_TRUE(forced->matches(call + "\n" + call).value());
+  EXPECT_FALSE(one->matches(call + "\n" + call).value());
+  for (const char* wrong : {"", "Text.", "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"n\": 10}}\n</tool_call>",
+                            "<tool_call>\n{\"name\": \"go\", \"arguments\": {\"n\": 3}}\n</tool_call>",
+                            "<tool_call>\n{\"name\": \"new\", \"arguments\": {}}\n</tool_call>"})
+    EXPECT_FALSE(forced->matches(wrong).value()) << wrong;
+  EXPECT_FALSE(forced->matches("So: " + call).value());
+}
+
+TEST(CallForm, StrictCallsMayFollowText) {
+  const std::string call = "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"n\": 3}}\n</tool_call>";
+  const auto list = functions();
+  const auto strict = call_grammar(form_of("Qwen-Qwen2.5-7B-Instruct").value(), list, false, true).value();
+  for (const std::string& text : {std::string(), std::string("Text, a < b <<tool <tool_cal."), call, "So: <" + call})
+    EXPECT_TRUE(strict->matches(text).value()) << text;
+  for (const std::string text : {"<tool_call>", "x <tool_call>\n{\"name\": \"add\", \"arguments\": {}}\n</tool_call>"})
+    EXPECT_FALSE(strict->matches(text).value()) << text;
+  const auto plain = call_grammar(form_of("meta-llama-Llama-3.1-8B-Instruct").value(), list, false, true).value();
+  for (const char* text : {"", " ", "Text {}", "\n x", R"({"name": "add", "parameters": {"n": 3}})"})
+    EXPECT_TRUE(plain->matches(text).value()) << text;
+  for (const char* text : {"{}", " {", R"({"name": "add", "parameters": {}})"})
+    EXPECT_FALSE(plain->matches(text).value()) << text;
+}
+
+TEST(CallForm, SchemasThatCannotBeCompiledAreNamed) {
+  std::vector<Function> list = functions();
+  list[1].parameters = Json{{"not", Json::object()}};
+  const auto made = call_grammar(form_of("Qwen-Qwen2.5-7B-Instruct").value(), list, false, false);
+  ASSERT_FALSE(made);
+  EXPECT_NE(made.error().text().find("/tools: function 1"), std::string::npos) << made.error().text();
+  EXPECT_NE(made.error().text().find("/not"), std::string::npos) << made.error().text();
+}
+
+TEST(CallForm, TheOwnFormTellsOfFunctionsCallsAndResults) {
+  Json messages = parse_json(R"([{"role":"user","content":"1 + 2?"},
+      {"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"add","arguments":{"n":3}}}]},
+      {"role":"tool","tool_call_id":"a","content":"3"}])")
+                      .value();
+  std::vector<Function> list = functions();
+  for (Function& function : list) function.shown = Json{{"name", function.name}};
+  const Json own = messages_in_own_form(messages, list);
+  ASSERT_EQ(own.size(), 4u);
+  EXPECT_EQ(own[0]["role"], "system");
+  EXPECT_NE(as_string(own[0]["content"])->find("{\"name\":\"go\"}"), std::string::npos);
+  EXPECT_EQ(own[2]["content"], R"({"name":"add","arguments":{"n":3}})");
+  EXPECT_FALSE(own[2].contains("tool_calls"));
+  EXPECT_EQ(own[3]["role"], "user");
+  EXPECT_EQ(own[3]["content"], "Result of add:\n3");
+}
+
+}  // namespace
+}  // namespace loom::server_call_form_test

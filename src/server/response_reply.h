@@ -1,0 +1,46 @@
+#pragma once
+// The response of POST /v1/responses: one object, or server-sent events with its items as they grow.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "http/http_reply.h"
+#include "server/answers.h"
+#include "server/chat_reply.h"
+
+namespace loom::server {
+
+class ResponseReply final : public AnswerReceiver {
+ public:
+  // `names.id` without its beginning "resp_".
+  ResponseReply(std::shared_ptr<HttpReply> to, ChatNames names, const Prepared& prepared, Json echo);
+
+  bool on_text(std::size_t choice, std::string_view text) override;
+  bool is_wanted() const override { return !has_failed_ && to_->is_open(); }
+  void on_end(std::size_t choice, Result<Answer> answer) override;
+
+ private:
+  Json response(std::string_view status) const;
+  void begin();
+  void event(const char* type, Json data);
+  void take(CallReader::Found found);
+  void add_text(std::string_view text);
+  void add_call(const ToolCall& call);
+  void close_text();
+  Json item_event(const Json& item) const;
+
+  const std::shared_ptr<HttpReply> to_;
+  const ChatNames names_;
+  const Json echo_;
+  const bool streams_;
+  const std::string id_seed_;
+  std::optional<CallReader> reader_;
+  Json output_ = Json::array();
+  bool text_is_open_ = false;  // the last item is a text that may grow
+  std::size_t calls_ = 0, events_ = 0;
+  std::optional<Answer> answer_;
+  bool has_begun_ = false, has_failed_ = false;
+};
+
+}  // namespace loom::server

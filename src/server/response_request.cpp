@@ -1,0 +1,138 @@
+#include "server/response_request.h"
+
+#include "core/config_reader.h"
+#include "host/conversation.h"
+#include "server/generation_members.h"
+
+namespace loom::server {
+namespace {
+
+Result<std::string> text_of(const Json& item, std::string_view member, const std::string& place) {
+  const Json* const value = find(item, member);
+  const std::string* const text = value == nullptr ? nullptr : as_string(*value);
+  if (text == nullptr) return fail(Code::CorruptData, "{}/{}: expected a text", place, member);
+  return *text;
+}
+
+// A text, or a list of parts {"type", "text"}.
+Result<std::string> content_of(const Json& content, const std::string& place) {
+  if (const std::string* text = as_string(content)) return *text;
+  if (!content.is_array())
+    return fail(Code::CorruptData, "{}: {}", place, expected("a text or a list of parts", content));
+  std::string out;
+  for (std::size_t i = 0; i < content.size(); ++i) {
+    const std::string here = fmt::format("{}/{}", place, i);
+    LOOM_TRY(const std::string type, text_of(content[i], "type", here));
+    if (type != "input_text" && type != "output_text" && type != "text")
+      return fail(Code::Unsupported, "{}: parts of type \"{}\" are not read, only text", here, type);
+    LOOM_TRY(const std::string text, text_of(content[i], "text", here));
+    out += text;
+  }
+  return out;
+}
+
+Result<void> add_item(const Json& item, const std::string& place, Json& messages) {
+  const Json* const type = find(item, "type");
+  if (type == nullptr || *type == "message") {
+    LOOM_TRY(std::string role, text_of(item, "role", place));
+    const Json* const content = find(item, "content");
+    LOOM_TRY(std::string text, content_of(content == nullptr ? Json() : *content, place + "/content"));
+    messages.push_back(message(role, std::move(text)));
+    return {};
+  }
+  if (*type == "function_call") {
+    LOOM_TRY(std::string id, text_of(item, "call_id", place));
+    LOOM_TRY(std::string name, text_of(item, "name", place));
+    LOOM_TRY(std::string arguments, text_of(item, "arguments", place));
+    // Calls join the assistant's text in front of them, as the model wrote them.
+    if (messages.empty() || messages.back()["role"] != "assistant") messages.push_back(message("assistant", ""));
+    messages.back()["tool_calls"].push_back(
+        {{"id", id}, {"type", "function"}, {"function", {{"name", name}, {"arguments", arguments}}}});
+    return {};
+  }
+  if (*type == "function_call_output") {
+    LOOM_TRY(std::string id, text_of(item, "call_id", place));
+    const Json* const output = find(item, "output");
+    LOOM_TRY(std::string text, content_of(output == nullptr ? Json() : *output, place + "/output"));
+    Json result = message("tool", std::move(text));
+    result["tool_call_id"] = std::move(id);
+    messages.push_back(std::move(result));
+    return {};
+  }
+  return fail(Code::Unsupported, "{}/type: expected message, function_call or function_call_output, got {}", place,
+              shown(*type));
+}
+
+Result<Json> read_input(const ResponseFields& fields) {
+  Json messages = Json::array();
+  if (!fields.instructions.empty()) messages.push_back(message("system", fields.instructions));
+  if (const std::string* text = as_string(fields.input)) {
+    messages.push_back(message("user", *text));
+    return messages;
+  }
+  if (!fields.input.is_array() || fields.input.empty())
+    return fail(Code::InvalidConfig, "/input: {}", expected("a text or a list of items", fields.input));
+  for (std::size_t i = 0; i < fields.input.size(); ++i)
+    LOOM_TRY_VOID(add_item(fields.input[i], fmt::format("/input/{}", i), messages));
+  return messages;
+}
+
+// Refuses members that would change the answer and have no meaning to Loom.
+Result<void> refuse_unsupported(const ResponseFields& fields) {
+  if (!fields.previous_response_id.empty())
+    return fail(Code::Unsupported,
+                "/previous_response_id: responses are not stored; give the conversation in \"input\"");
+  if (fields.background) return fail(Code::Unsupported, "/background: answers are given at once, expected false");
+  if (!fields.include.empty()) return fail(Code::Unsupported, "/include: expected an empty list");
+  return {};
+}
+
+// "text" is {"format": {...}}.
+Result<Json> read_text_format(const Json& text) {
+  Json format, verbosity;
+  if (text.is_null()) return format;
+  LOOM_TRY_VOID(
+      read_config(text, [&](ConfigVisitor& v) { v.json("format", format), v.json("verbosity", verbosity); }, {"text"}));
+  if (!verbosity.is_null() && verbosity != "medium")
+    return fail(Code::Unsupported, "/text/verbosity: {}", expected("medium", verbosity));
+  return format;
+}
+
+}  // namespace
+
+Result<ResponseRequest> read_response_request(std::string_view body) {
+  LOOM_TRY(const ResponseFields fields, read_fields<ResponseFields>(body));
+  LOOM_TRY_VOID(refuse_unsupported(fields));
+  ResponseRequest out;
+  ChatRequest& chat = out.chat;
+  chat.model = fields.model, chat.stream = fields.stream;
+  chat.generation.max_tokens = fields.max_output_tokens;
+  LOOM_TRY_VOID(read_answer_members(fields, chat.generation));
+  LOOM_TRY(const Json format, read_text_format(fields.text));
+  LOOM_TRY(chat.generation.grammar, read_grammar(fields, "text/format", format));
+  LOOM_TRY(Tools tools, read_tools(fields.tools, fields.tool_choice, ToolFamily::Flat));
+  tools.is_parallel = fields.parallel_tool_calls;
+  Json shown_tools = Json::array();
+  for (const Function& function : tools.functions) {
+    Json tool{{"type", "function"}, {"strict", function.strict}};
+    tool.update(function.shown);
+    shown_tools.push_back(std::move(tool));
+  }
+  LOOM_TRY(const Json messages, read_input(fields));
+  LOOM_TRY_VOID(read_conversation_members(messages, std::move(tools), chat));
+  const bool has_limit = fields.max_output_tokens != kMostTokens;
+  out.echo = Json{{"instructions", fields.instructions.empty() ? Json() : Json(fields.instructions)},
+                  {"max_output_tokens", has_limit ? Json(fields.max_output_tokens) : Json()},
+                  {"parallel_tool_calls", fields.parallel_tool_calls},
+                  {"previous_response_id", nullptr},
+                  {"temperature", fields.sampling.temperature},
+                  {"text", {{"format", format.is_null() ? Json{{"type", "text"}} : format}}},
+                  {"tool_choice", fields.tool_choice.is_null() ? Json("auto") : fields.tool_choice},
+                  {"tools", std::move(shown_tools)},
+                  {"top_p", fields.sampling.top_p},
+                  {"truncation", "disabled"},
+                  {"metadata", Json::object()}};
+  return out;
+}
+
+}  // namespace loom::server
