@@ -18,12 +18,13 @@ endforeach()
 if(LOOM_SHARED)
   loom_outside(messages messages $<TARGET_FILE:loom_shared>)
 endif()
-# loom serve by the package openai of the interpreter that ./test prepares.
+# loom serve by the packages openai and ollama of the interpreter that ./test prepares.
 add_test(NAME outside_openai COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/outside/openai_client.py' '$<TARGET_FILE:loom>'")
+add_test(NAME outside_ollama COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/outside/ollama_client.py' '$<TARGET_FILE:loom>'")
 add_test(NAME outside_schemas COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/outside/schema_walks.py' '$<TARGET_FILE:grammar_test>'")
 # huggingface_hub of that interpreter reads what loom pull fetched.
 add_test(NAME outside_pull_interop COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/outside/pull_interop.py' '$<TARGET_FILE:loom>'")
-set_tests_properties(outside_openai outside_pull_interop PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+set_tests_properties(outside_openai outside_ollama outside_pull_interop PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 execute_process(COMMAND ${LOOM_PYTHON3} -B -c "from formats import Formats; print(*Formats.names(), sep=';', end='')"
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/outside OUTPUT_VARIABLE formats COMMAND_ERROR_IS_FATAL ANY)
 foreach(format IN LISTS formats)

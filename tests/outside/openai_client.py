@@ -10,6 +10,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -21,6 +22,21 @@ except ImportError:
 
 LOOM = sys.argv.pop(1)
 MODEL = pathlib.Path(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf")
+ENCODER = pathlib.Path(os.environ["LOOM_DATA"], "minilm")
+WEATHER = {"type": "function", "function": {
+    "name": "get_weather", "description": "The weather of a city",
+    "parameters": {"type": "object", "properties": {"city": {"enum": ["Oslo", "Rome"]}}, "required": ["city"],
+                   "additionalProperties": False}}}
+FORCED = {"type": "function", "function": {"name": "get_weather"}}
+# Hermes' form of calls, in few words.
+TOOL_TEMPLATE = """{% if tools %}<|im_start|>system
+{{ tools | tojson }}<|im_end|>
+{% endif %}{% for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content or '' }}{% for c in m.tool_calls or [] %}<tool_call>
+{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
 QUESTION = [{"role": "user", "content": "What is gravity?"}]
 
 
@@ -56,7 +72,7 @@ def hash_by_program(tokens, prompt=QUESTION[0]["content"], *flags):
 class Client(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server, cls.said = start("-t", "1")
+        cls.server, cls.said = start("-t", "1", "--encoder", ENCODER)
         cls.client = client(cls.said)
         cls.name = cls.said["model"]
 
@@ -71,7 +87,7 @@ class Client(unittest.TestCase):
         return self.client.chat.completions.create(model=self.name, messages=QUESTION, max_tokens=16, **more)
 
     def test_models_are_listed(self):
-        self.assertEqual([m.id for m in self.client.models.list()], [self.name])
+        self.assertEqual([m.id for m in self.client.models.list()], [self.name, "minilm"])
         self.assertEqual(self.client.models.retrieve(self.name).owned_by, "loom")
 
     def test_whole_and_streamed_answers_have_the_hash_of_the_program(self):
@@ -162,6 +178,70 @@ class Client(unittest.TestCase):
         finally:
             stop(self, server, signal.SIGTERM)
 
+    def call(self, create, tool, **more):
+        return create(model=self.name, messages=QUESTION, max_tokens=64, tools=[tool], parallel_tool_calls=False,
+                      tool_choice=FORCED, **more)
+
+    def test_a_forced_function_is_called(self):
+        answer = self.call(self.client.chat.completions.create, WEATHER)
+        self.assertEqual(answer.choices[0].finish_reason, "tool_calls")
+        call = answer.choices[0].message.tool_calls[0]
+        self.assertEqual(call.function.name, "get_weather")
+        self.assertIn(json.loads(call.function.arguments)["city"], ["Oslo", "Rome"])
+        again = self.call(self.client.chat.completions.create, WEATHER)
+        self.assertEqual(again.choices[0].message.tool_calls[0].id, call.id)
+        self.assertEqual(again.loom["hash"], answer.loom["hash"])
+        turn = [*QUESTION, answer.choices[0].message.model_dump(exclude_none=True),
+                {"role": "tool", "tool_call_id": call.id, "content": "rain"}]
+        told = self.client.chat.completions.create(model=self.name, messages=turn, tools=[WEATHER], max_tokens=8)
+        self.assertEqual(told.usage.completion_tokens, 8)
+
+    def test_a_forced_function_is_streamed(self):
+        strict = {"type": "function", "function": {**WEATHER["function"], "strict": True}}  # as the package wants it
+        whole = self.call(self.client.chat.completions.create, strict)
+        with self.call(self.client.chat.completions.stream, strict) as stream:
+            final = stream.get_final_completion()
+        expected, call = (answer.choices[0].message.tool_calls[0] for answer in (whole, final))
+        self.assertEqual((call.id, call.function.name, call.function.arguments),
+                         (expected.id, expected.function.name, expected.function.arguments))
+        self.assertEqual(final.choices[0].finish_reason, "tool_calls")
+
+    def test_json_schema(self):
+        schema = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": False}
+        answer = self.ask(response_format={"type": "json_schema", "json_schema": {"name": "n", "schema": schema}})
+        self.assertIn(json.loads(answer.choices[0].message.content)["n"], [1, 2])
+
+    def test_vectors(self):
+        texts = ["A cat sleeps.", "Stars are far away."]
+        made = self.client.embeddings.create(model="minilm", input=texts)  # the package asks for base64
+        plain = self.client.embeddings.create(model="minilm", input=texts, encoding_format="float")
+        self.assertEqual([list(v.embedding) for v in made.data], [v.embedding for v in plain.data])
+        run = subprocess.run([LOOM, "embed", ENCODER, "--json", "-q", *texts], capture_output=True, text=True, check=True)
+        self.assertEqual(made.loom["hash"], json.loads(run.stdout)["hash"])
+        with self.assertRaises(openai.BadRequestError):
+            self.client.embeddings.create(model="minilm", input=texts, dimensions=7)
+        with self.assertRaises(openai.BadRequestError):
+            self.client.embeddings.create(model="minilm", input=[[1, 2]])
+
+    def test_responses(self):
+        chat = self.ask()
+        made = self.client.responses.create(model=self.name, input=QUESTION, max_output_tokens=16)
+        self.assertEqual(made.output_text, chat.choices[0].message.content)
+        self.assertEqual(made.loom["hash"], chat.loom["hash"])
+        self.assertEqual(made.status, "incomplete")
+        with self.client.responses.stream(model=self.name, input=QUESTION, max_output_tokens=16) as stream:
+            text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
+        self.assertEqual(text, made.output_text)
+        tool = {"type": "function", "strict": True, **WEATHER["function"]}
+        called = self.client.responses.create(model=self.name, input=QUESTION, tools=[tool], max_output_tokens=64,
+                                              tool_choice={"type": "function", "name": "get_weather"},
+                                              parallel_tool_calls=False)
+        self.assertEqual([item.type for item in called.output], ["function_call"])
+        self.assertIn(json.loads(called.output[0].arguments)["city"], ["Oslo", "Rome"])
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.client.responses.create(model=self.name, input="x", previous_response_id=made.id)
+        self.assertIn("previous_response_id", caught.exception.message)
+
     def test_choices_of_one_request(self):
         one = self.ask(temperature=0.9, seed=4)
         three = self.ask(temperature=0.9, seed=4, n=3)
@@ -210,7 +290,70 @@ class Client(unittest.TestCase):
         self.assertEqual(caught.exception.code, "context_length_exceeded")
 
 
+class Tools(unittest.TestCase):
+    def test_a_call_is_the_same_alone_and_in_a_crowd(self):
+        with tempfile.TemporaryDirectory() as folder:
+            template = pathlib.Path(folder, "tools.jinja")
+            template.write_text(TOOL_TEMPLATE, encoding="utf-8")
+            server, said = start("-t", "2", "--parallel", "16", "--batch-tokens", "7", "--ctx", "512", "--chat-template", template)
+        try:
+            many = client(said)
+
+            def ask(number):
+                more = {"tools": [WEATHER], "tool_choice": FORCED} if number % 2 else {}
+                answer = many.chat.completions.create(model=said["model"], messages=QUESTION, max_tokens=64,
+                                                      temperature=0.8, seed=number, **more)
+                calls = [(call.id, call.function.arguments) for call in answer.choices[0].message.tool_calls or []]
+                return answer.loom["hash"], answer.choices[0].message.content, calls
+            alone = [ask(number) for number in range(16)]
+            self.assertEqual(alone[1][2][0][1][:8], '{"city":')
+            with concurrent.futures.ThreadPoolExecutor(16) as pool:
+                self.assertEqual(list(pool.map(ask, range(16))), alone)
+        finally:
+            stop(self, server, signal.SIGTERM)
+
+
+class Limits(unittest.TestCase):
+    def test_tokens_time_and_bytes(self):
+        server, said = start("-t", "1", "--max-tokens", "8", "--max-body", "4000")
+        try:
+            few = client(said)
+            ask = lambda **more: few.chat.completions.create(model=said["model"], messages=QUESTION,
+                                                             extra_body={"ignore_eos": True}, **more)
+            self.assertEqual(ask().usage.completion_tokens, 8)
+            with self.assertRaises(openai.BadRequestError):
+                ask(max_tokens=9)
+            with self.assertRaises(openai.APIStatusError) as caught:
+                ask(user="x" * 5000)
+            self.assertEqual(caught.exception.status_code, 413)
+        finally:
+            stop(self, server, signal.SIGTERM)
+        server, said = start("-t", "1", "--timeout", "1.5")
+        try:
+            answer = client(said).chat.completions.create(model=said["model"], messages=QUESTION, max_tokens=8000,
+                                                          extra_body={"ignore_eos": True})
+            self.assertEqual(answer.choices[0].finish_reason, "length")
+            self.assertLess(answer.usage.completion_tokens, 7900)
+        finally:
+            stop(self, server, signal.SIGTERM)
+
+
 class Key(unittest.TestCase):
+    def test_a_key_comes_from_a_file_and_a_public_address_needs_one(self):
+        refused = subprocess.run([LOOM, "serve", MODEL, "--port", "0", "--host", "0.0.0.0"], capture_output=True, text=True)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertEqual(len(refused.stderr.strip().splitlines()), 1, refused.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            key = pathlib.Path(folder, "key")
+            key.write_text("from-a-file\n", encoding="utf-8")
+            server, said = start("--api-key-file", key, "-t", "1")
+        try:
+            with self.assertRaises(openai.AuthenticationError):
+                client(said, "wrong").models.list()
+            self.assertEqual(len(client(said, "from-a-file").models.list().data), 1)
+        finally:
+            stop(self, server, signal.SIGINT)
+
     def test_a_key_is_asked_for(self):
         server, said = start("--api-key", "secret", "-t", "1")
         try:
