@@ -59,7 +59,7 @@ Result<std::vector<SiteFolder>> site_folders(const std::string& named) {
                                                   "the folder js of the sources belongs beside web"));
   LOOM_TRY(const std::string module,
            folder_with({web / "wasm", web / ".." / "build" / "wasm" / "bin", web / ".." / "build" / "wasm"},
-                       "loom.wasm", "cmake --preset wasm and ninja -C build/wasm loom_wasm build it"));
+                       "loom-lm.wasm", "cmake --preset wasm and ninja -C build/wasm loom_wasm_modules build it"));
   return std::vector<SiteFolder>{{"/js/", scripts}, {"/wasm/", module}, {"/", web.string()}};
 }
 

@@ -23,7 +23,7 @@ class PageCli : public testing::Test {
     for (const char* folder : {"web/js/src/wasm", "web/wasm"}) std::filesystem::create_directories(folder_ / folder);
     test::write_all(web() + "/index.html", "<p>page</p>");
     test::write_all(web() + "/js/src/wasm/core.js", "export {}");
-    test::write_all(web() + "/wasm/loom.wasm", "none");
+    test::write_all(web() + "/wasm/loom-lm.wasm", "none");
   }
   std::string web() const { return folder_ / "web"; }
   void expect_one_line(const Outcome& run, int status, const std::string& named) const {
@@ -80,7 +80,7 @@ TEST_F(PageCli, ServesUntilASignalAndPrintsItsAddress) {
     EXPECT_TRUE(page.ends_with("<p>page</p>")) << page;
     EXPECT_NE(page.find("Cross-Origin-Embedder-Policy: require-corp"), std::string::npos) << page;
     EXPECT_TRUE(get(port, "/js/src/wasm/core.js").ends_with("export {}"));
-    EXPECT_NE(get(port, "/wasm/loom.wasm").find("application/wasm"), std::string::npos);
+    EXPECT_NE(get(port, "/wasm/loom-lm.wasm").find("application/wasm"), std::string::npos);
     EXPECT_EQ(body_of(get(port, "/native.json"))["model"], Json());
     EXPECT_TRUE(get(port, "/model/x").starts_with("HTTP/1.1 404 "));
     program.interrupt(signal);
@@ -124,9 +124,9 @@ TEST_F(PageCli, AnswersWithTheHashOfGenerate) {
 
 TEST_F(PageCli, SaysInOneLineWhatIsMissing) {
   expect_one_line(loom({"page", "--web", folder_ / "none"}), 3, "index.html");
-  std::filesystem::remove(web() + "/wasm/loom.wasm");
-  expect_one_line(loom({"page", "--web", web(), "--port", "0"}), 3, "loom.wasm");
-  test::write_all(web() + "/wasm/loom.wasm", "none");
+  std::filesystem::remove(web() + "/wasm/loom-lm.wasm");
+  expect_one_line(loom({"page", "--web", web(), "--port", "0"}), 3, "loom-lm.wasm");
+  test::write_all(web() + "/wasm/loom-lm.wasm", "none");
   expect_one_line(loom({"page", folder_ / "none.gguf", "--web", web(), "--port", "0"}), 3, "none.gguf");
   expect_one_line(loom({"page", folder_.path(), "--web", web(), "--port", "0"}), 2, "folder");
   expect_one_line(loom({"page", "--web", web(), "-t", "2"}), 2, "MODEL");
