@@ -11,6 +11,7 @@
 #include "network/session/network_session.h"
 #include "report/chart.h"
 #include "report/page.h"
+#include "training/training_run.h"
 
 namespace loom {
 namespace {
