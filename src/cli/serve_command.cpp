@@ -93,7 +93,7 @@ Result<void> check_encoder_flags(const ServerFlags& o) {
                                                      {!o.chat_template.empty(), "--chat-template"},
                                                      {o.engine.cache_tokens != 0, "--cache-tokens"},
                                                      {!o.engine.cache_folder.empty(), "--cache-folder"},
-                                                      {o.answers.most_tokens != 0, "--max-tokens"},
+                                                     {o.answers.most_tokens != 0, "--max-tokens"},
                                                      {o.timeout != 0, "--timeout"},
                                                      {o.common.context != 0, "--ctx"},
                                                      {!o.common.adapters.empty(), "--adapter"},

@@ -548,11 +548,10 @@ std::string http_answers(std::string_view bytes, const HttpServerOptions& option
     const bool asks_first = !error && is_preflight(parser, options);
     const int status = error ? status_of(error) : asks_first ? 0 : refusal_of(parser, options);
     if (error && status == 0) break;
-    const HttpResponse response =
-        with_origin(status != 0  ? refused(status, target_of(parser), options.format_error)
-                    : asks_first ? preflight_response()
-                                 : handle(handler, parser, options.format_error),
-                    parser, options);
+    const HttpResponse response = with_origin(status != 0  ? refused(status, target_of(parser), options.format_error)
+                                              : asks_first ? preflight_response()
+                                                           : handle(handler, parser, options.format_error),
+                                              parser, options);
     if (response.later) {
       out << bytes_of(response.later->take_all(), response, 11, is_head(parser));
       break;

@@ -243,7 +243,7 @@ std::optional<Engine::Prefix> Engine::longest_prefix(const Request& request) con
 }
 
 // Brings a sequence back from its file where that has more of the prompt than the best one in memory, and its blocks
-// fit. What cannot be brought back is read from the prompt again.
+// fit. The prompt is read again if that fails.
 void Engine::restore(const Request& request, const Prefix& best) {
   const auto match = store_->longest(std::span(request.prompt).first(request.prompt.size() - 1));
   if (match.count < best.count + kWorthAFile) return;

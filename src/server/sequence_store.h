@@ -16,7 +16,7 @@ namespace loom::server {
 
 class SequenceStore {
  public:
-  // Makes the folder where it is missing. IoError, NotFound where no file can be written there.
+  // Makes the folder where it is missing. IoError, NotFound where no file can be written in it.
   static Result<std::unique_ptr<SequenceStore>> open(const std::string& folder, std::uint64_t most_bytes);
   ~SequenceStore();
   SequenceStore(const SequenceStore&) = delete;
