@@ -21,7 +21,7 @@ endif()
 # loom serve by the packages openai and ollama of the interpreter that ./test prepares.
 add_test(NAME outside_openai COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/outside/openai_client.py' '$<TARGET_FILE:loom>'")
 add_test(NAME outside_ollama COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/outside/ollama_client.py' '$<TARGET_FILE:loom>'")
-add_test(NAME outside_schemas COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/outside/schema_walks.py' '$<TARGET_FILE:grammar_test>'")
+add_test(NAME outside_schemas COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/outside/schema_walks.py' '$<TARGET_FILE:grammar_test>' --suite \"\$LOOM_DATA/json/schema-suite\"")
 # huggingface_hub of that interpreter reads what loom pull fetched.
 add_test(NAME outside_pull_interop COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/outside/pull_interop.py' '$<TARGET_FILE:loom>'")
 set_tests_properties(outside_openai outside_ollama outside_pull_interop PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)

@@ -91,13 +91,15 @@ ExprId with_free_text(Rules& rules, const CallSyntax& syntax, ExprId calls) {
 }  // namespace
 
 struct GrammarBuilder {
-  static Result<std::shared_ptr<const Grammar>> build(const Rules& rules, grammar::RuleId root) {
+  static Result<std::shared_ptr<const Grammar>> build(const Rules& rules, grammar::RuleId root,
+                                                      Grammar::Source source) {
     LOOM_TRY(Automaton automaton, Automaton::create(rules, root));
-    return std::shared_ptr<const Grammar>(new Grammar(std::move(automaton)));
+    return std::shared_ptr<const Grammar>(new Grammar(std::move(automaton), std::move(source)));
   }
 };
 
-Grammar::Grammar(Automaton automaton) : automaton_(std::make_unique<const Automaton>(std::move(automaton))) {}
+Grammar::Grammar(Automaton automaton, Source source)
+    : source_(std::move(source)), automaton_(std::make_unique<const Automaton>(std::move(automaton))) {}
 Grammar::~Grammar() = default;
 
 Result<std::shared_ptr<const Grammar>> Grammar::from_schema(std::string_view json_schema) {
@@ -114,7 +116,7 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_parsed_schema(const Json& j
   Rules rules;
   auto root = grammar::compile_schema(json_schema, rules);
   if (!root) return at("the schema", std::move(root).error());
-  auto built = GrammarBuilder::build(rules, *root);
+  auto built = GrammarBuilder::build(rules, *root, {"schema", {dump_json(json_schema)}});
   if (!built) return at("the schema", std::move(built).error());
   return built;
 }
@@ -123,7 +125,7 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_gbnf(std::string_view text)
   Rules rules;
   auto root = grammar::compile_gbnf(text, rules);
   if (!root) return at("the grammar", std::move(root).error());
-  auto built = GrammarBuilder::build(rules, *root);
+  auto built = GrammarBuilder::build(rules, *root, {"grammar", {std::string(text)}});
   if (!built) return at("the grammar", std::move(built).error());
   return built;
 }
@@ -139,7 +141,7 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_regex(std::string_view patt
     out.states.push_back(std::move(copy));
   }
   rules.define(root, rules.machine(std::move(out)));
-  auto built = GrammarBuilder::build(rules, root);
+  auto built = GrammarBuilder::build(rules, root, {"regex", {std::string(pattern)}});
   if (!built) return at("the pattern", std::move(built).error());
   return built;
 }
@@ -154,7 +156,7 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_choices(std::span<const std
     parts.push_back(rules.text(choice));
   }
   rules.define(root, rules.choice(std::move(parts)));
-  auto built = GrammarBuilder::build(rules, root);
+  auto built = GrammarBuilder::build(rules, root, {"choices", {choices.begin(), choices.end()}});
   if (!built) return at("the choices", std::move(built).error());
   return built;
 }
@@ -183,6 +185,16 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_calls(const CallSyntax& syn
 }
 
 Result<std::shared_ptr<const Grammar>> Grammar::json_object() { return from_schema(R"({"type":"object"})"); }
+
+Result<std::shared_ptr<const Grammar>> Grammar::from_source(const Source& source) {
+  if (source.kind == "choices") return from_choices(source.texts);
+  if (source.texts.size() != 1)
+    return fail(Code::InvalidArgument, "{} texts of a form of kind {}, expected 1", source.texts.size(), source.kind);
+  if (source.kind == "schema") return from_schema(source.texts[0]);
+  if (source.kind == "grammar") return from_gbnf(source.texts[0]);
+  if (source.kind == "regex") return from_regex(source.texts[0]);
+  return fail(Code::InvalidArgument, "{} is no kind of form, expected schema, grammar, regex or choices", source.kind);
+}
 
 Result<bool> Grammar::matches(std::string_view text) const {
   Runner runner(*automaton_);
@@ -231,26 +243,52 @@ Result<TokenMask> GrammarState::mask() {
   return TokenMask(masks_.emplace(state_, std::move(bits)).first->second);
 }
 
-// Walks the tree of tokens; what an entry's bytes lead to is kept by depth, and dead entries are passed over whole.
+// Walks the tree of tokens; what an entry's bytes lead to is kept by depth, and dead entries are passed over whole. So
+// are those below which all bytes are plain, where the state takes as many plain bytes.
 Result<std::vector<std::uint64_t>> GrammarState::find_mask() {
+  constexpr std::size_t kFewEntries = 2;  // of which each is looked at
   const TokenTrie::Tree& tree = is_first_ ? trie_->first() : trie_->later();
   std::vector<std::uint64_t> bits((vocab_size_ + kWordBits - 1) / kWordBits, 0);
   path_.resize(tree.max_depth + 1);
   path_[0] = state_;
   runner_->begin_work();
+  const auto allow = [&](std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t t = begin; t < end; ++t)
+      if (const auto id = static_cast<std::size_t>(tree.ids[t]); id < vocab_size_)
+        bits[id / kWordBits] |= std::uint64_t{1} << (id % kWordBits);
+  };
+  const std::uint8_t run = runner_->plain_run(state_);
+  const bool takes_plain = run == Runner::kEndless || run >= tree.longest_plain;
+  if (takes_plain) {
+    std::copy_n(tree.plain.begin(), std::min(tree.plain.size(), bits.size()), bits.begin());
+    if (vocab_size_ % kWordBits != 0) bits.back() &= (std::uint64_t{1} << (vocab_size_ % kWordBits)) - 1;
+  }
   const std::size_t count = tree.entries.size() - 1;
   for (std::size_t i = 0; i < count;) {
     const TokenTrie::Entry& entry = tree.entries[i];
-    LOOM_TRY(const grammar::StateId to, runner_->next(path_[entry.depth - 1u], entry.byte));
+    if (takes_plain && entry.is_plain_path && entry.is_plain_below) {
+      i = entry.end;
+      continue;
+    }
+    const grammar::StateId from = path_[entry.depth - 1u];
+    grammar::StateId to = runner_->known_next(from, grammar_->automaton().class_of(entry.byte));
+    if (to == Runner::kUnknown) {
+      LOOM_TRY(to, runner_->next(from, entry.byte));
+    }
     if (to == Runner::kDead) {
       i = entry.end;
       continue;
     }
     path_[entry.depth] = to;
-    for (std::uint32_t t = entry.tokens; t < tree.entries[i + 1].tokens; ++t) {
-      const auto id = static_cast<std::size_t>(tree.ids[t]);
-      if (id < vocab_size_) bits[id / kWordBits] |= std::uint64_t{1} << (id % kWordBits);
+    if (entry.is_plain_below && entry.end - i > kFewEntries) {
+      const std::uint8_t plain = runner_->plain_run(to);
+      if (plain == Runner::kEndless || plain >= entry.below) {
+        allow(entry.tokens, tree.entries[entry.end].tokens);
+        i = entry.end;
+        continue;
+      }
     }
+    allow(entry.tokens, tree.entries[i + 1].tokens);
     ++i;
   }
   for (const std::int32_t id : ends_) {

@@ -56,14 +56,25 @@ class Grammar {
   // Any JSON object.
   static Result<std::shared_ptr<const Grammar>> json_object();
 
+  // The text or texts that it was compiled from, as a receipt holds them.
+  struct Source {
+    std::string kind;                // schema, grammar, regex or choices
+    std::vector<std::string> texts;  // one, of choices all
+  };
+  static constexpr std::string_view kKinds[] = {"schema", "grammar", "regex", "choices"};
+  const Source& source() const { return source_; }
+  // InvalidArgument for another kind or number of texts, and like the functions above.
+  static Result<std::shared_ptr<const Grammar>> from_source(const Source& source);
+
   ~Grammar();
   // Whether `text` is a whole text of the grammar. LimitExceeded as for GrammarState.
   Result<bool> matches(std::string_view text) const;
   const grammar::Automaton& automaton() const { return *automaton_; }
 
  private:
-  explicit Grammar(grammar::Automaton automaton);
+  Grammar(grammar::Automaton automaton, Source source);
   friend struct GrammarBuilder;
+  Source source_;
   std::unique_ptr<const grammar::Automaton> automaton_;
 };
 

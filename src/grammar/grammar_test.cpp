@@ -95,6 +95,21 @@ TEST(Gbnf, RefusesByNameAndPlace) {
                  Code::LimitExceeded, {"states"});
 }
 
+// What a form was compiled from compiles again.
+TEST(Source, MakesTheSameForm) {
+  const std::string texts[] = {"yes", "no"};
+  for (const Made& made : {schema(R"({"properties":{"b":{},"a":{"type":"integer"}},"required":["b"]})"),
+                           regex("[a-c]+"), Grammar::from_gbnf("root ::= \"x\"+"), Grammar::from_choices(texts)}) {
+    ASSERT_TRUE(made) << made.error().text();
+    const auto again = Grammar::from_source((*made)->source());
+    ASSERT_TRUE(again) << again.error().text();
+    EXPECT_EQ((*again)->automaton().num_nodes(), (*made)->automaton().num_nodes());
+    EXPECT_EQ((*again)->source().texts, (*made)->source().texts);
+  }
+  EXPECT_EQ(Grammar::from_source({"schema", {}}).error().code, Code::InvalidArgument);
+  EXPECT_EQ(Grammar::from_source({"poem", {"x"}}).error().code, Code::InvalidArgument);
+}
+
 TEST(Choices, TakeOneOfTheTexts) {
   const std::vector<std::string> texts = {"red", "red wine", "gr\xC3\xBCn"};
   expect_texts(Grammar::from_choices(texts), {"red", "red wine", "gr\xC3\xBCn"}, {"", "re", "red w", "blue"});
@@ -112,6 +127,7 @@ TEST(Schema, Types) {
   expect_texts(schema(R"({"enum":[1,"a",{"k":[true]},null]})"), {"1", "\"a\"", R"({"k": [true]})", "null"},
                {"2", "\"b\"", "{}"});
   expect_texts(schema(R"({"const":"\"\\n"})"), {R"("\"\\n")"}, {R"("n")"});
+  expect_texts(schema(R"({"enum":[-2.0, 9007199254740992.0, 1.5]})"), {"-2", "9007199254740992", "1.5"}, {"-2.0", "2"});
 }
 
 TEST(Schema, BoundsOfIntegers) {
@@ -251,8 +267,9 @@ Json vocabulary() {
   int next = 0;
   vocab["<end>"] = next++;
   for (char c = '!'; c <= '~'; ++c) vocab[std::string(1, c)] = next++;
-  for (const char* piece :
-       {"\xC4\xA0", "\xC4\x8A", "{\"", "\":", "\xC4\xA0true", "\",", "name", "12", "\"}", "\xC3\x83", "\xC2\xA9"})
+  for (const char* piece : {"\xC4\xA0", "\xC4\x8A", "{\"",    "\":", "\xC4\xA0true", "\",",      "name",   "12", "\"}",
+                            "\xC3\x83", "\xC2\xA9", "na",     "nam", "names",        "namesake", "namely", "ab", "abc",
+                            "abcd",     "abcde",    "abcdef", "abd", "ab\"",         "abc\\",    "bb",     "bbb"})
     vocab[piece] = next++;
   return vocab;
 }
@@ -288,11 +305,8 @@ struct Walk {
 };
 
 // By brute force: a token is allowed where the runner takes the text with it, byte by byte.
-TEST(Mask, EqualsTheRunnerTokenByToken) {
+void expect_brute_force(const Made& made) {
   Walk walk;
-  const Made made =
-      schema(R"({"type":"object","properties":{"name":{"type":"string","maxLength":4},"n":{"type":"integer"},
-                               "b":{"type":"boolean"}},"required":["name","b"],"additionalProperties":false})");
   ASSERT_TRUE(made) << made.error().text();
   GrammarState state = walk.begin(made);
   std::string text;
@@ -317,8 +331,26 @@ TEST(Mask, EqualsTheRunnerTokenByToken) {
     ASSERT_TRUE(state.advance(token));
     text += walk.words->decode(std::span(&token, 1));
   }
-  EXPECT_TRUE(state.is_complete()) << text;
+  if (!state.is_complete()) return;  // a long string
   EXPECT_TRUE(parse_json(text)) << text;
+}
+
+TEST(Mask, EqualsTheRunnerTokenByToken) {
+  expect_brute_force(
+      schema(R"({"type":"object","properties":{"name":{"type":"string","maxLength":4},"n":{"type":"integer"},
+                               "b":{"type":"boolean"}},"required":["name","b"],"additionalProperties":false})"));
+}
+
+// Where many tokens are allowed at once, by the plain bytes that a state takes: without end, up to a length, up to a
+// name that is taken, in part.
+TEST(Mask, EqualsTheRunnerWherePlainTextsAreAllowed) {
+  for (const char* const text :
+       {R"({"type":"string"})", R"({"type":"string","maxLength":9,"minLength":3})", R"({"type":"object"})",
+        R"({"type":"object","properties":{"abc":{"type":"string"},"na":{"type":"null"}},"minProperties":0})",
+        R"({"type":"array","items":{"type":"string","pattern":"^[ -~]{2,5}$"},"minItems":3})",
+        R"({"type":"string","pattern":"^([a-z][a-z])*$"})"})
+    expect_brute_force(schema(text));
+  expect_brute_force(regex("\"[^\"]{0,70}\""));
 }
 
 TEST(Mask, EndsOnlyWhereTheTextIsComplete) {

@@ -1,6 +1,7 @@
 #include "grammar/json_rules.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "text/unicode/utf8.h"
 
@@ -192,7 +193,12 @@ ExprId JsonRules::value() {
   return *value_;
 }
 
+// Whole numbers have no fraction, as everywhere else.
 ExprId JsonRules::literal(const Json& value) {
+  constexpr double kMostExact = 9007199254740992.0;
+  const std::optional<double> number = value.is_number_float() ? as_number(value) : std::nullopt;
+  if (number && std::abs(*number) <= kMostExact && std::floor(*number) == *number)
+    return text(fmt::format("{}", static_cast<std::int64_t>(*number)));
   if (!value.is_structured()) return text(dump_json(value));
   std::vector<ExprId> items;
   for (const auto& [key, item] : value.items()) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "grammar/token_trie.h"
+
 namespace loom::grammar {
 namespace {
 
@@ -11,6 +13,52 @@ constexpr std::size_t kFew = 16;  // visited items that are compared one by one
 std::uint64_t key_of(NodeId node, std::uint32_t stack) { return std::uint64_t{node} << 32 | stack; }
 
 }  // namespace
+
+Runner::Runner(const Automaton& automaton) : automaton_(&automaton) {
+  std::vector<bool> has_class(automaton.num_classes(), false);
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const auto b = static_cast<std::uint8_t>(byte);
+    if (!TokenTrie::is_plain(b) || has_class[automaton.class_of(b)]) continue;
+    has_class[automaton.class_of(b)] = true;
+    plain_.push_back(b);
+  }
+}
+
+// Goes on while all plain bytes lead to one state: a way that ends at a state which any of them leaves as it is has no
+// end. The work does not count for the caller, whose tokens may be shorter, and a grammar that needs much of it is not
+// looked ahead in.
+std::uint8_t Runner::find_plain_run(StateId state) {
+  constexpr std::size_t kMostAhead = kMostWork / 16;
+  const std::size_t spent = std::exchange(spent_, 0);
+  std::vector<StateId> way;
+  std::size_t run = 0;
+  for (StateId at = state; way.size() < kMostPlain && spent_ < kMostAhead;) {
+    if (const std::int16_t known = states_[static_cast<std::size_t>(at)].plain_run; known >= 0) {
+      run = static_cast<std::size_t>(known);
+      break;
+    }
+    StateId to = kUnknown;
+    for (std::size_t i = 0; i < plain_.size() && to != kDead; ++i) {
+      const Result<StateId> next = this->next(at, plain_[i]);
+      if (to == kUnknown && next) to = *next;
+      if (!next || *next != to) to = kDead;
+    }
+    if (to == kDead) {
+      states_[static_cast<std::size_t>(at)].plain_run = 0;
+      break;
+    }
+    way.push_back(at);
+    if (to == at) run = kEndless;
+    if (to == at) break;
+    at = to;
+  }
+  for (; !way.empty(); way.pop_back()) {
+    if (run < kEndless) run = std::min<std::size_t>(run + 1, kEndless - 1u);
+    states_[static_cast<std::size_t>(way.back())].plain_run = static_cast<std::int16_t>(run);
+  }
+  spent_ = spent;
+  return static_cast<std::uint8_t>(std::max<int>(states_[static_cast<std::size_t>(state)].plain_run, 0));
+}
 
 Result<StateId> Runner::start() {
   work_.clear(), seen_.clear(), seen_many_.clear();

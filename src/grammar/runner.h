@@ -26,7 +26,7 @@ class Runner {
   // Frames of a stack; deeper ways are left out, as if the grammar had none.
   static constexpr std::uint32_t kMostDepth = 1000;
 
-  explicit Runner(const Automaton& automaton) : automaton_(&automaton) {}
+  explicit Runner(const Automaton& automaton);
 
   Result<StateId> start();
   // The state after a byte. `state` is not kDead.
@@ -40,6 +40,14 @@ class Runner {
     return states_[static_cast<std::size_t>(state)].next[byte_class];
   }
   static constexpr StateId kUnknown = -2;
+  // How many plain bytes (TokenTrie::is_plain) may follow, whichever they are; kEndless where any number may. Never more
+  // than that is true.
+  std::uint8_t plain_run(StateId state) {
+    const std::int16_t known = states_[static_cast<std::size_t>(state)].plain_run;
+    return known >= 0 ? static_cast<std::uint8_t>(known) : find_plain_run(state);
+  }
+  static constexpr std::uint8_t kEndless = 255;
+  static constexpr std::size_t kMostPlain = 64;  // bytes that are looked ahead
   // Whether the text so far is a whole one.
   bool accepts(StateId state) const { return states_[static_cast<std::size_t>(state)].accepts; }
   // Whether a byte can follow.
@@ -73,8 +81,10 @@ class Runner {
     std::vector<Item> items;  // of nodes that read a byte, sorted
     std::vector<StateId> next;
     bool accepts = false;
+    std::int16_t plain_run = -1;  // -1: not known
   };
 
+  std::uint8_t find_plain_run(StateId state);
   Result<StateId> find_next(StateId state, std::uint8_t byte_class);
   // Follows what reads no byte from `work_`, and returns the state of what is reached.
   Result<StateId> close();
@@ -83,6 +93,7 @@ class Runner {
   StateId intern(State state);
 
   const Automaton* automaton_;
+  std::vector<std::uint8_t> plain_;  // a byte of each class that plain bytes are in
   std::vector<State> states_;
   std::unordered_multimap<std::uint64_t, StateId> ids_;
   std::vector<Frame> frames_{Frame{0, 0, 0}};

@@ -11,6 +11,35 @@ constexpr std::size_t kMostTokenBytes = std::size_t{1} << 31;
 // A longer token is left out: some files hold a page of text as one.
 constexpr std::size_t kLongestToken = 1024;
 
+// Sets what entries say about plain bytes.
+void find_plain(TokenTrie::Tree& tree) {
+  std::vector<TokenTrie::Entry>& entries = tree.entries;
+  const std::size_t count = entries.size() - 1;
+  constexpr std::uint32_t kMostBelow = 255, kWordBits = 64;
+  for (std::size_t i = count; i-- > 0;) {
+    TokenTrie::Entry& entry = entries[i];
+    entry.is_plain_below = true;
+    for (std::size_t child = i + 1; child < entry.end; child = entries[child].end) {
+      const TokenTrie::Entry& under = entries[child];
+      entry.is_plain_below = entry.is_plain_below && under.is_plain_below && TokenTrie::is_plain(under.byte);
+      entry.below = static_cast<std::uint8_t>(std::min(kMostBelow, std::max(entry.below + 0u, under.below + 1u)));
+    }
+  }
+  tree.plain.assign((tree.offsets.size() + kWordBits - 1) / kWordBits, 0);
+  std::vector<bool> is_plain(tree.max_depth + 1, true);  // by depth
+  for (std::size_t i = 0; i < count; ++i) {
+    TokenTrie::Entry& entry = entries[i];
+    entry.is_plain_path = is_plain[entry.depth - 1u] && TokenTrie::is_plain(entry.byte);
+    is_plain[entry.depth] = entry.is_plain_path;
+    if (!entry.is_plain_path) continue;
+    for (std::uint32_t t = entry.tokens; t < entries[i + 1].tokens; ++t) {
+      const auto id = static_cast<std::size_t>(tree.ids[t]);
+      tree.plain[id / kWordBits] |= std::uint64_t{1} << (id % kWordBits);
+      tree.longest_plain = std::max<std::size_t>(tree.longest_plain, entry.depth);
+    }
+  }
+}
+
 TokenTrie::Tree tree_of(const std::vector<std::string>& texts) {
   TokenTrie::Tree tree;
   std::vector<std::int32_t> order;
@@ -46,6 +75,7 @@ TokenTrie::Tree tree_of(const std::vector<std::string>& texts) {
   close_to(0);
   const auto end = static_cast<std::uint32_t>(tree.entries.size());
   tree.entries.push_back({.end = end, .tokens = static_cast<std::uint32_t>(tree.ids.size())});
+  find_plain(tree);
   return tree;
 }
 

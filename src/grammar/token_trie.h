@@ -27,7 +27,15 @@ class TokenTrie {
     std::uint32_t tokens = 0;  // first of those that end at this byte, up to those of the next entry
     std::uint16_t depth = 0;   // 1 for a first byte
     std::uint8_t byte = 0;
+    std::uint8_t below = 0;       // bytes of the longest way to an entry below, at most 255
+    bool is_plain_path = false;   // all bytes up to this one are plain (is_plain())
+    bool is_plain_below = false;  // all bytes below this one are
   };
+  // Characters that stand for themselves in a JSON string: most tokens consist of them, and most states of a grammar
+  // treat them alike.
+  static constexpr bool is_plain(std::uint8_t byte) {
+    return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
+  }
   // In the order of a walk: each entry stands before those below it. A decoder may drop a space from the first token of
   // a text, so the trees of first and later tokens can differ.
   struct Tree {
@@ -36,6 +44,8 @@ class TokenTrie {
     std::vector<std::uint32_t> offsets;  // of the bytes of each id, and the end
     std::string bytes;
     std::size_t max_depth = 0;
+    std::vector<std::uint64_t> plain;  // a bit for each token that consists of plain bytes
+    std::size_t longest_plain = 0;     // bytes of the longest of them
 
     std::string_view bytes_of(std::int32_t id) const {
       if (id < 0 || static_cast<std::size_t>(id) + 1 >= offsets.size()) return {};
