@@ -140,6 +140,7 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
   const auto receipt = [&]() -> Result<Receipt> {
     LOOM_TRY(Receipt made, receipt_of(model, *session, generation, g, prompt.described));
     if (!o.kv.empty()) made.kv.push_back({{}, o.kv, kv_hash});
+    if (!o.receipt.empty()) LOOM_TRY_VOID(add_trace(made, *session, &interrupt_flag()));
     return made;
   };
   LOOM_TRY(const Json sealed, give_receipt(o.receipt, o.common, receipt));

@@ -95,7 +95,7 @@ TEST(Gbnf, RefusesByNameAndPlace) {
                  Code::LimitExceeded, {"states"});
 }
 
-// What a form was compiled from compiles again.
+// The source of a form compiles to the same form.
 TEST(Source, MakesTheSameForm) {
   const std::string texts[] = {"yes", "no"};
   for (const Made& made : {schema(R"({"properties":{"b":{},"a":{"type":"integer"}},"required":["b"]})"),

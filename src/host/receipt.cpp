@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <initializer_list>
 
 #include "core/config_reader.h"
 #include "core/config_writer.h"
@@ -126,6 +127,18 @@ void input_fields(ConfigVisitor& visit, Receipt::NetworkInput& i) {
   visit.objects({"others", "Files that the network's file names"}, i.others);
 }
 
+void form_fields(ConfigVisitor& visit, Grammar::Source& form) {
+  visit_name(visit, {"kind"}, form.kind, Grammar::kKinds);
+  visit({"texts", "The schema, the grammar, the pattern or the choices"}, form.texts);
+}
+
+void trace_fields(ConfigVisitor& visit, Receipt::LayerHashes& t) {
+  visit({"root", "Merkle tree hash of weights, layers and tokens"}, t.root);
+  visit({"weights", "Hashes of the weights, by layer"}, t.weights);
+  visit({"layers", "Hashes of what each layer gave for all tokens"}, t.layers);
+  visit({"tokens", "Hashes of what all layers gave for each token"}, t.tokens);
+}
+
 void machine_fields(ConfigVisitor& visit, Receipt::Machine& m) {
   visit({"device"}, m.device);
   visit({"precision"}, m.precision);
@@ -242,6 +255,14 @@ void Receipt::fields(ConfigVisitor& visit) {
     visit({"dtype", "Type of the weights; empty: float32"}, session.dtype);
   }
   if (is(Command::run)) visit.object({"input"}, [&](ConfigVisitor& inner) { input_fields(inner, input); });
+  if (visit.describes() || (form && command == Command::generate)) {
+    Grammar::Source none{std::string(Grammar::kKinds[0]), {}};
+    visit.object({"form", "Absent: any text"}, [&](ConfigVisitor& inner) { form_fields(inner, form ? *form : none); });
+  }
+  if (visit.describes() || (trace && command == Command::generate)) {
+    LayerHashes none;
+    visit.object({"trace"}, [&](ConfigVisitor& inner) { trace_fields(inner, trace ? *trace : none); });
+  }
   visit.object({"machine", "No bit depends on it"}, [&](ConfigVisitor& inner) { machine_fields(inner, machine); });
   visit.object({"result"}, [&](ConfigVisitor& inner) { outcome_fields(inner, command, result); });
 }
@@ -270,14 +291,13 @@ Result<Receipt> receipt_of(const LanguageModel& model, const Session& session, c
   if (g.stop_reason == StopReason::NotYet || g.stop_reason == StopReason::Cancelled)
     return fail(Code::InvalidState, "the answer {}: only a complete one has a receipt",
                 g.stop_reason == StopReason::NotYet ? "is not complete" : "was stopped");
-  if (options.grammar != nullptr)
-    return fail(Code::Unsupported,
-                "an answer by a schema, grammar, pattern or list of choices: receipts do not hold these");
   prompt.ids = g.prompt_ids;
   LOOM_TRY(Receipt out, receipt_of_model(Receipt::Command::generate, model, session, std::move(prompt)));
   out.generation = options;
   out.machine.speculation = options.drafter != nullptr;
+  if (options.grammar != nullptr) out.form = options.grammar->source();
   out.generation.drafter.reset();
+  out.generation.grammar.reset();
   out.generation.logprobs = 0;
   ban_never_drawn(out.generation.sampling);
   out.result = {g.ids, text::to_valid_utf8(g.text), std::string(name(g.stop_reason)), {}, to_hex(g.hash)};
@@ -326,6 +346,48 @@ Result<Receipt> receipt_of(const std::string& graph, Receipt::NetworkInput input
                            const std::vector<std::string>& read) {
   LOOM_TRY_VOID(check_precision(result.precision));
   return receipt_of_run(graph, std::move(input), read, machine_of(result), result.digest);
+}
+
+namespace {
+
+std::vector<std::string> hex_of(const std::vector<Digest>& list) {
+  std::vector<std::string> out;
+  out.reserve(list.size());
+  for (const Digest& digest : list) out.push_back(to_hex(digest));
+  return out;
+}
+
+}  // namespace
+
+Result<std::pair<Trace, Digest>> trace_again(const Receipt& receipt, Session& session,
+                                             const std::atomic<bool>* cancel) {
+  const Receipt::Outcome& result = receipt.result;
+  const bool ended_by_token = result.stop_reason == name(StopReason::Eos);
+  const std::vector<std::int32_t> ids = fed_ids(receipt.prompt.ids, result.ids, ended_by_token);
+  std::vector<float> logits;
+  LOOM_TRY(Trace trace, trace_tokens(session, ids, receipt.prompt.ids.size(), logits, cancel));
+  return std::pair(std::move(trace), generation_hash(result.ids, logits));
+}
+
+Result<void> add_trace(Receipt& receipt, Session& session, const std::vector<Digest>& weights,
+                       const std::atomic<bool>* cancel) {
+  LOOM_TRY(auto again, trace_again(receipt, session, cancel));
+  if (to_hex(again.second) != receipt.result.hash)
+    return fail(Code::InvalidState,
+                "the answer has hash {}, computed again it has {}: check the memory and the processor of this machine",
+                receipt.result.hash, to_hex(again.second));
+  Trace& trace = again.first;
+  trace.weights = weights;
+  seal_trace(trace);
+  receipt.trace = {to_hex(trace.root), hex_of(trace.weights), hex_of(trace.layers), hex_of(trace.tokens)};
+  return {};
+}
+
+Result<void> add_trace(Receipt& receipt, const Session& like, const std::atomic<bool>* cancel) {
+  LOOM_TRY(const auto session, trace_session(like));
+  const auto& adapters = like.adapters();
+  return add_trace(receipt, *session, weight_digests(like.model(), adapters ? &*adapters : nullptr, *like.pool()),
+                   cancel);
 }
 
 Result<Json> seal(Receipt receipt, const std::atomic<bool>* cancel) {
@@ -381,6 +443,8 @@ Result<Receipt> receipt_from_json(const Json& json) {
   Json fields = json;
   fields.erase("digest");
   Receipt out;
+  if (find(json, "trace") != nullptr) out.trace.emplace();
+  if (find(json, "form") != nullptr) out.form = {std::string(Grammar::kKinds[0]), {}};
   LOOM_TRY_VOID(read_config(fields, [&](ConfigVisitor& visit) { out.fields(visit); }));
   if (const Json* command = find(json, "command"); command == nullptr || as_string(*command) == nullptr)
     return fail_at({"command"}, Code::CorruptData, "expected the name of a command, got {}",
@@ -396,40 +460,82 @@ bool is_intact(const Json& receipt) {
 
 namespace {
 
-// Whether a file begins as a JSON object with this key.
-bool begins_with_key(const std::string& path, std::string_view key) {
+// Whether a file begins with these texts, with blanks around them.
+bool begins_with(const std::string& path, std::initializer_list<std::string_view> parts) {
   if (!is_file(path)) return false;
   const auto file = MappedFile::open(path);
   if (!file) return false;
   const std::span<const std::byte> bytes = (*file)->bytes();
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 4096));
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const auto skip = [&](std::size_t count) {
-    text.remove_prefix(std::min(count, text.size()));
-    text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-  };
-  skip(0);
-  if (!text.starts_with('{')) return false;
-  skip(1);
-  return text.starts_with(key);
+  for (const std::string_view part : parts) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    if (!text.starts_with(part)) return false;
+    text.remove_prefix(part.size());
+  }
+  return true;
 }
 
 }  // namespace
 
-bool is_receipt_file(const std::string& path) { return begins_with_key(path, "\"loom_receipt\""); }
+bool is_receipt_file(const std::string& path) { return begins_with(path, {"{", "\"loom_receipt\""}); }
 bool may_hold_receipts(const std::string& path) {
-  return is_receipt_file(path) || begins_with_key(path, "\"loom_chat\"");
+  if (is_receipt_file(path) || begins_with(path, {"{", "\"loom_chat\""}) || begins_with(path, {"data:", "{"}))
+    return true;
+  // A response of loom serve: clients may save its members in any order.
+  if (!begins_with(path, {"{"})) return false;
+  const auto text = read_text_file(path, kReceiptLimits.max_bytes);
+  const auto json = text ? parse_json(*text, kReceiptLimits) : Result<Json>(Json());
+  return json && json->is_object() && find(*json, "choices") != nullptr;
 }
+
+namespace {
+
+// Adds the receipts of the choices of a response, or of one of its events.
+void add_receipts(const Json& response, std::vector<Json>& to) {
+  const Json* const choices = find(response, "choices");
+  if (choices == nullptr || !choices->is_array()) return;
+  for (const Json& choice : *choices) {
+    const Json *const loom = find(choice, "loom"), *const receipt = loom ? find(*loom, "receipt") : nullptr;
+    if (receipt != nullptr && !receipt->is_null()) to.push_back(*receipt);
+  }
+}
+
+Result<std::vector<Json>> receipts_of_events(const std::string& path, std::string_view text) {
+  std::vector<Json> out;
+  for (std::size_t line = 1; !text.empty(); ++line) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view data = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (data.ends_with('\r')) data.remove_suffix(1);
+    if (!data.starts_with("data:") || data.ends_with("[DONE]")) continue;
+    auto json = parse_json(data.substr(std::string_view("data:").size()), kReceiptLimits);
+    if (!json) return at(fmt::format("{}: line {}", path, line), std::move(json).error());
+    add_receipts(*json, out);
+  }
+  return out;
+}
+
+}  // namespace
 
 Result<std::vector<Json>> read_receipts(const std::string& path) {
   LOOM_TRY(const std::string text, read_text_file(path, kReceiptLimits.max_bytes));
+  std::vector<Json> out;
+  if (begins_with(path, {"data:"})) {
+    LOOM_TRY(out, receipts_of_events(path, text));
+    if (out.empty()) return fail(Code::NotFound, "{}: the response holds no receipts", path);
+    return out;
+  }
   auto json = parse_json(text, kReceiptLimits);
   if (!json) return at(path, std::move(json).error());
+  if (find(*json, "choices") != nullptr && find(*json, "loom_receipt") == nullptr) {
+    add_receipts(*json, out);
+    if (out.empty()) return fail(Code::NotFound, "{}: the response holds no receipts", path);
+    return out;
+  }
   if (find(*json, "loom_chat") == nullptr) return std::vector<Json>{std::move(*json)};
   const Json* const list = find(*json, "receipts");
   if (list == nullptr || !list->is_array() || list->empty())
     return fail(Code::NotFound, "{}: the conversation holds no receipts", path);
-  std::vector<Json> out;
   for (const Json& entry : *list) {
     const Json* const receipt = find(entry, "receipt");
     if (receipt == nullptr) return fail(Code::CorruptData, "{}: /receipts/{} has no receipt", path, out.size());

@@ -3,6 +3,7 @@
 // (docs/guide/audit.md). It names no times, so the same command writes the same receipt.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "host/run_network.h"
 #include "lm/encoder.h"
 #include "lm/generator.h"
+#include "lm/trace.h"
 
 namespace loom {
 
@@ -45,6 +47,11 @@ struct Receipt {
     std::uint64_t context = 0;
     std::vector<std::string> adapters;  // names of those that count
   };
+  // Of an answer, by layer and by token (lm/trace.h).
+  struct LayerHashes {
+    std::string root;
+    std::vector<std::string> weights, layers, tokens;
+  };
   // No bit of a result depends on these.
   struct Machine {
     std::string device = "cpu", precision = "strict", isa;
@@ -69,7 +76,9 @@ struct Receipt {
   std::string text_prompt;         // put before each of them
   NetworkInput input;
   Settings session;
-  GenerationOptions generation;
+  GenerationOptions generation;         // without the grammar, which `form` describes
+  std::optional<Grammar::Source> form;  // that the answer satisfies
+  std::optional<LayerHashes> trace;
   Machine machine;
   Outcome result;
 
@@ -93,6 +102,15 @@ Result<Receipt> receipt_of(const std::string& network, Receipt::NetworkInput inp
                            const std::vector<std::string>& read);
 Result<Receipt> receipt_of(const std::string& graph, Receipt::NetworkInput input, const GraphRunResult& result,
                            const std::vector<std::string>& read);
+// Adds the trace of an answer, which it computes again in the session, one of trace_session(); `weights` are those of
+// weight_digests(). InvalidState where the hash of the answer is not reproduced.
+Result<void> add_trace(Receipt& receipt, Session& session, const std::vector<Digest>& weights,
+                       const std::atomic<bool>* cancel = nullptr);
+// Like the other one, with a session and digests of its own.
+Result<void> add_trace(Receipt& receipt, const Session& like, const std::atomic<bool>* cancel = nullptr);
+// Returns the trace that this machine computes for the tokens of a receipt, and the hash of the answer.
+Result<std::pair<Trace, Digest>> trace_again(const Receipt& receipt, Session& session,
+                                             const std::atomic<bool>* cancel = nullptr);
 // SHA-256 of all vectors, one after the other.
 Digest hash_of(const std::vector<TextEmbedding>& vectors);
 
@@ -109,10 +127,11 @@ Result<void> write_receipt(const std::string& path, const Json& sealed);
 Result<Receipt> receipt_from_json(const Json& json);
 // Whether the digest is that of the rest: nobody has changed the receipt by hand.
 bool is_intact(const Json& receipt);
-// Whether a file begins as a receipt; as a receipt or as a conversation, which may hold some.
+// Whether a file begins as a receipt; as a receipt, a conversation or a response of loom serve, which may hold some.
 bool is_receipt_file(const std::string& path);
 bool may_hold_receipts(const std::string& path);
-// The receipts of a file: one, or those of the answers of a conversation. NotFound for a conversation without any.
+// The receipts of a file: one, those of the answers of a conversation, or those of a saved response of loom serve, whole
+// or as events. NotFound for a conversation or a response without any.
 Result<std::vector<Json>> read_receipts(const std::string& path);
 inline constexpr JsonLimits kReceiptLimits{std::size_t{64} << 20, 32};
 

@@ -3,9 +3,11 @@
 #include "host/receipt.h"
 
 #include <filesystem>
+#include <random>
 #include <set>
 
 #include "core/config_writer.h"
+#include "core/little_endian.h"
 #include "host/chat.h"
 #include "host/replay_receipt.h"
 #include "lm/peft.h"
@@ -42,7 +44,8 @@ Settings drawn() {
   return out;
 }
 
-Json receipt_of_answer(const std::string& path, const Settings& settings, const std::string& text = "abc abc") {
+Json receipt_of_answer(const std::string& path, const Settings& settings, const std::string& text = "abc abc",
+                       bool has_trace = false) {
   ModelOptions options;
   options.threads = 1, options.adapters = settings.adapters;
   if (!settings.dtype.empty()) options.decoder.dtype = dtype_from_name(settings.dtype).value();
@@ -58,6 +61,7 @@ Json receipt_of_answer(const std::string& path, const Settings& settings, const 
   EXPECT_TRUE(answer) << answer.error().text();
   auto receipt = receipt_of(*model, **session, settings.generation, *answer, prompt_of_text(text, true));
   EXPECT_TRUE(receipt) << receipt.error().text();
+  if (has_trace) EXPECT_TRUE(add_trace(*receipt, **session));
   auto sealed = seal(*receipt);
   EXPECT_TRUE(sealed) << sealed.error().text();
   return *sealed;
@@ -226,6 +230,175 @@ TEST(Receipt, AHashThatIsRememberedIsThatOfTheFileAsItIs) {
   EXPECT_EQ(to_hex(content_hash(file).value()), to_hex(content_hash(file, HashCache::fresh).value()));
   EXPECT_EQ(content_hash(folder / "none").error().code, Code::NotFound);
   EXPECT_EQ(content_hash(folder.path()).error().code, Code::NotFound);
+}
+
+TEST(Receipt, AFormIsInTheReceiptAndIsAppliedAgain) {
+  const std::string choices[] = {"yes", "no", "maybe"};
+  const std::pair<std::string, std::shared_ptr<const Grammar>> forms[] = {
+      {"schema", Grammar::from_schema(R"({"type":"object","properties":{"b":{"type":"integer"},"a":{}}})").value()},
+      {"grammar", Grammar::from_gbnf("root ::= [a-c]+").value()},
+      {"regex", Grammar::from_regex("[a-z]{2,9}").value()},
+      {"choices", Grammar::from_choices(choices).value()}};
+  for (const auto& [kind, grammar] : forms) {
+    Settings settings = drawn();
+    settings.generation.grammar = grammar;
+    const Json receipt = receipt_of_answer(tiny(), settings, "abc abc", true);
+    EXPECT_EQ(receipt["form"]["kind"], kind);
+    EXPECT_EQ(receipt["form"]["texts"].size(), kind == "choices" ? 3u : 1u);
+    EXPECT_EQ(difference(receipt), "") << kind;
+    Json free = receipt;
+    free.erase("form");
+    EXPECT_NE(difference(resealed(free)), "") << kind;
+    Json bad = receipt;
+    bad["form"]["texts"] = Json::array();
+    expect_refused(resealed(bad), "expected");
+  }
+  EXPECT_FALSE(receipt_of_answer(tiny(), drawn()).contains("form"));
+}
+
+// Random numbers that every standard library draws alike.
+struct Draws {
+  std::mt19937 engine;
+  std::size_t below(std::size_t bound) { return engine() % bound; }
+};
+
+// The layer that replay is to name for a tensor of the golden model.
+std::string layer_of(const std::string& tensor) {
+  if (tensor.starts_with("model.layers.")) return "layer " + tensor.substr(std::string("model.layers.").size(), 1);
+  return tensor.starts_with("model.embed") ? "embedding" : tensor.starts_with("model.norm") ? "norm" : "head";
+}
+
+// LOOM_FLIPS is another number of changes.
+std::size_t num_flips() {
+  const char* const given = std::getenv("LOOM_FLIPS");
+  return given == nullptr ? 200 : static_cast<std::size_t>(std::atoi(given));
+}
+
+TEST(Receipt, AFlippedBitOfAWeightIsFoundAndItsLayerNamed) {
+  const test::TempFolder folder;
+  const std::string model = copy_of(tiny(), folder / "model"), file = model + "/model.safetensors";
+  const Json receipt = receipt_of_answer(model, drawn(), "abc abc", true);
+  EXPECT_EQ(difference(receipt), "");
+  const std::string bytes = test::read_all(file);
+  const std::size_t header = load_le<std::uint64_t>(std::as_bytes(std::span(bytes)).data());
+  const Json tensors = parse_json(std::string_view(bytes).substr(8, header)).value();
+  Draws rng{std::mt19937(20261129)};
+  for (std::size_t i = 0; i < num_flips(); ++i) {
+    const std::size_t bit = rng.below((bytes.size() - 8 - header) * 8);
+    std::string changed = bytes;
+    changed[8 + header + bit / 8] = static_cast<char>(changed[8 + header + bit / 8] ^ (1 << bit % 8));
+    test::write_all(file, changed);
+    std::string tensor;
+    for (const auto& [name, entry] : tensors.items())
+      if (entry.contains("data_offsets") &&
+          as_int(entry["data_offsets"][0]).value() <= static_cast<std::int64_t>(bit / 8) &&
+          as_int(entry["data_offsets"][1]).value() > static_cast<std::int64_t>(bit / 8))
+        tensor = name;
+    const std::string found = difference(receipt);
+    EXPECT_TRUE(found.starts_with("SHA-256 of the model ")) << found;
+    // A weight that is no finite number any more is refused by the name of its tensor.
+    EXPECT_TRUE(found.ends_with("first layer whose weights differ: " + layer_of(tensor)) ||
+                found.find(tensor) != found.npos)
+        << tensor << ": " << found;
+  }
+}
+
+TEST(Receipt, AFlippedTokenIsFoundAndNamed) {
+  const Json receipt = receipt_of_answer(tiny(), drawn(), "abc abc", true);
+  const std::size_t prompt = receipt["prompt"]["ids"].size(), answer = receipt["result"]["ids"].size();
+  Draws rng{std::mt19937(7)};
+  for (std::size_t i = 0; i < num_flips(); ++i) {
+    const std::size_t at = rng.below(prompt + answer);
+    Json forged = receipt;
+    Json& id = at < prompt ? forged["prompt"]["ids"][at] : forged["result"]["ids"][at - prompt];
+    id = *as_int(id) ^ (1 << rng.below(8));  // 256 tokens
+    forged["prompt"]["is_exact"] = false;    // else the text gives it away
+    EXPECT_EQ(difference(forged), "digest: the receipt was changed after it was written");
+    const std::string found = difference(resealed(forged));
+    const std::string place = fmt::format("the first token that differs is {} of {}", at + 1, prompt + answer - 1);
+    // The last drawn token is fed to no layer.
+    const bool is_last = at + 1 == prompt + answer;
+    EXPECT_TRUE(is_last || found.find(place + ", the first layer embedding") != found.npos) << at << ": " << found;
+    if (at >= prompt) EXPECT_TRUE(found.starts_with(fmt::format("token {} of {}: ", at - prompt + 1, answer))) << found;
+  }
+}
+
+// Every character of the text that still leaves it a receipt.
+TEST(Receipt, AFlippedCharacterIsFound) {
+  const std::string text = dump_json(receipt_of_answer(tiny(), drawn(), "abc abc", true));
+  Draws rng{std::mt19937(11)};
+  std::size_t compared = 0;
+  for (std::size_t i = 0; compared < num_flips(); ++i) {
+    ASSERT_LT(i, 100 * num_flips());
+    std::string changed = text;
+    const std::size_t at = rng.below(text.size());
+    changed[at] = static_cast<char>(changed[at] ^ (1 << rng.below(7)));
+    const auto json = parse_json(changed, kReceiptLimits);
+    if (!json || dump_json(*json) == text) continue;
+    const auto replay = replay_receipt(*json, {.threads = 1});
+    if (replay) EXPECT_EQ(replay->difference, "digest: the receipt was changed after it was written") << changed;
+    ++compared;
+  }
+}
+
+// A processor or a memory that errs once leaves such a trace: values of one layer, from one token on.
+TEST(Receipt, AChangedTraceIsFoundAndItsPlaceNamed) {
+  const Json receipt = receipt_of_answer(tiny(), drawn(), "abc abc", true);
+  const auto changed = [&](auto change) {
+    Json out = receipt;
+    change(out["trace"]);
+    return difference(resealed(out));
+  };
+  const auto flip = [](Json& hash) {
+    std::string text = hash;
+    text[5] = text[5] == '0' ? '1' : '0';
+    hash = text;
+  };
+  EXPECT_EQ(changed([&](Json& t) { flip(t["tokens"][4]), flip(t["layers"][2]); }),
+            fmt::format("trace: the first token that differs is 5 of {}, the first layer layer 1",
+                        receipt["trace"]["tokens"].size()));
+  EXPECT_EQ(changed([&](Json& t) { flip(t["weights"][1]); }), "first layer whose weights differ: layer 0");
+  EXPECT_TRUE(changed([&](Json& t) { flip(t["root"]); }).starts_with("root of the trace: "));
+  EXPECT_TRUE(changed([&](Json& t) { t["tokens"].erase(0); }).starts_with("trace: "));
+  EXPECT_TRUE(changed([&](Json& t) { t["weights"].erase(0); }).starts_with("layers of the trace: "));
+  Json without = receipt;
+  without.erase("trace");
+  EXPECT_EQ(difference(resealed(without)), "");
+}
+
+TEST(Receipt, OneWhoseAnswerIsNotReproducedIsNotWritten) {
+  const LanguageModel model = tiny_model();
+  const auto session = Session::create(model.decoder, {.threads = 1, .context_tokens = 64}).value();
+  GenerationOptions options;
+  options.max_tokens = 4;
+  const std::vector<std::int32_t> prompt{1, 2, 3};
+  const Generation answer = generate(*session, model, prompt, options).value();
+  Receipt receipt = receipt_of(model, *session, options, answer, {}).value();
+  ASSERT_TRUE(add_trace(receipt, *session));
+  receipt.result.ids[1] ^= 1;
+  EXPECT_EQ(add_trace(receipt, *session).error().code, Code::InvalidState);
+}
+
+TEST(Receipt, ThoseOfASavedResponseAreRead) {
+  const test::TempFolder folder;
+  const Json receipt = receipt_of_answer(tiny(), drawn());
+  const auto choice = [&](int index) {
+    return Json{{"index", index}, {"loom", {{"hash", receipt["result"]["hash"]}, {"receipt", receipt}}}};
+  };
+  const std::string whole = folder / "whole.json", events = folder / "events.txt", none = folder / "none.json";
+  test::write_all(whole, dump_json({{"id", "x"}, {"choices", Json::array({choice(0), choice(1)})}}));
+  test::write_all(events, "data: " + dump_json({{"choices", Json::array({Json{{"index", 0}}})}}) + "\n\ndata: " +
+                              dump_json({{"choices", Json::array({choice(0)})}}) + "\r\n\r\ndata: [DONE]\n\n");
+  test::write_all(none, R"({"choices": [{"index": 0}]})");
+  for (const std::string& path : {whole, events, none}) EXPECT_TRUE(may_hold_receipts(path)) << path;
+  EXPECT_EQ(read_receipts(whole).value().size(), 2u);
+  ASSERT_EQ(read_receipts(events).value().size(), 1u);
+  EXPECT_EQ(difference(read_receipts(events).value()[0]), "");
+  EXPECT_EQ(read_receipts(none).error().code, Code::NotFound);
+  test::write_all(none, "data: {\n");
+  EXPECT_EQ(read_receipts(none).error().code, Code::CorruptData);
+  test::write_all(none, "data: [DONE]\n");
+  EXPECT_FALSE(may_hold_receipts(none));
 }
 
 TEST(Receipt, AStoppedAnswerHasNone) {

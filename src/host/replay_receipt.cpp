@@ -46,7 +46,7 @@ class Replay {
       return fmt::format("numerics version: {} in the receipt, this program has {}: loom {} computes its bits",
                          r_.numerics_version, kNumericsVersion, r_.version);
     LOOM_TRY(Difference found, check_files());
-    if (!found.empty()) return found;
+    if (!found.empty()) return found + first_other_layer();
     switch (r_.command) {
       case Receipt::Command::generate:
       case Receipt::Command::logits: return language_model();
@@ -115,6 +115,59 @@ class Replay {
     return found;
   }
 
+  // After files that differ: names the first layer whose weights are not those of the receipt.
+  std::string first_other_layer() const {
+    if (!r_.trace || r_.command != Receipt::Command::generate) return {};
+    const auto model = load();
+    if (!model) return model.error().code == Code::Cancelled ? "" : "; " + model.error().text();
+    const auto weights = weights_of(*model);
+    const Difference layer = weights ? compare_weights(*weights) : weights.error().text();
+    return layer.empty() ? "; no weight differs" : "; " + layer;
+  }
+
+  Result<std::vector<Digest>> weights_of(const LanguageModel& model) const {
+    LOOM_TRY(const auto pool, ThreadPool::given_or_new(nullptr, o_.threads));
+    return weight_digests(*model.decoder, &r_.session.adapters, *pool);
+  }
+
+  Difference compare_weights(const std::vector<Digest>& weights) const {
+    const std::vector<std::string>& given = r_.trace->weights;
+    if (given.size() != weights.size())
+      return fmt::format("layers of the trace: {} in the receipt, the model has {}", given.size(), weights.size());
+    for (std::size_t layer = 0; layer < weights.size(); ++layer)
+      if (given[layer] != to_hex(weights[layer]))
+        return fmt::format("first layer whose weights differ: {}", trace_layer_name(layer, weights.size()));
+    return {};
+  }
+
+  // Names the first token and the first layer that differ in the trace; empty: none does.
+  Result<Difference> compare_trace(const LanguageModel& model, const Session& like) const {
+    if (!r_.trace) return Difference();
+    LOOM_TRY(std::vector<Digest> weights, weights_of(model));
+    if (Difference found = compare_weights(weights); !found.empty()) return found;
+    LOOM_TRY(const auto session, trace_session(like));
+    LOOM_TRY(auto again, trace_again(r_, *session, o_.cancel));
+    Trace& computed = again.first;
+    const auto first = [](const std::vector<std::string>& given, const std::vector<Digest>& now) {
+      std::size_t i = 0;
+      while (i < given.size() && i < now.size() && given[i] == to_hex(now[i])) ++i;
+      return i;
+    };
+    const std::size_t tokens = computed.tokens.size(), layers = computed.layers.size();
+    if (r_.trace->tokens.size() != tokens || r_.trace->layers.size() != layers)
+      return fmt::format("trace: {} tokens and {} layers in the receipt, {} and {} computed", r_.trace->tokens.size(),
+                         r_.trace->layers.size(), tokens, layers);
+    const std::size_t token = first(r_.trace->tokens, computed.tokens),
+                      layer = first(r_.trace->layers, computed.layers);
+    if (token < tokens || layer < layers)
+      return fmt::format("trace: the first token that differs is {}, the first layer {}",
+                         token < tokens ? fmt::format("{} of {}", token + 1, tokens) : "none",
+                         layer < layers ? trace_layer_name(layer, layers) : "none");
+    computed.weights = std::move(weights);
+    seal_trace(computed);
+    return compare("root of the trace", r_.trace->root, to_hex(computed.root));
+  }
+
   template <class Options>
   Result<void> set_workers(Options& to, double passes) const {
     to.threads = o_.threads, to.isa = isa_;
@@ -162,6 +215,10 @@ class Replay {
     if (!found.empty()) return found;
     if (r_.command == Receipt::Command::generate) {
       LOOM_TRY(found, generation(model, *session));
+      if (const auto where = compare_trace(model, *session); where && !where->empty())
+        found += (found.empty() ? "" : "; ") + *where;
+      else if (!where && found.empty())
+        return where;
       // All ids are read again: the file is named, and not needed.
       if (!found.empty() && !r_.kv.empty())
         found += fmt::format("; the answer went on from the keys and values of {}", r_.kv[0].path);
@@ -175,7 +232,11 @@ class Replay {
 
   // Ends with the first token that differs.
   Result<Difference> generation(const LanguageModel& model, Session& session) {
-    LOOM_TRY(Generator generator, Generator::create(session, model, r_.prompt.ids, r_.generation));
+    GenerationOptions options = r_.generation;
+    if (r_.form) {
+      LOOM_TRY(options.grammar, Grammar::from_source(*r_.form));
+    }
+    LOOM_TRY(Generator generator, Generator::create(session, model, r_.prompt.ids, options));
     const Generation& g = generator.result();
     while (!generator.done()) {
       LOOM_TRY_VOID(generator.next(o_.cancel));

@@ -35,6 +35,13 @@ SamplingOptions without_ends(const std::vector<std::int32_t>& ends, SamplingOpti
 
 }  // namespace
 
+Digest generation_hash(std::span<const std::int32_t> ids, std::span<const float> logits) {
+  Sha256 hash;
+  for (const std::int32_t id : ids) hash.update_u32(static_cast<std::uint32_t>(id));
+  hash.update_floats(logits);
+  return hash.finish();
+}
+
 std::string Generator::StopStrings::push(std::string_view piece) {
   held_ += piece;
   std::size_t cut = held_.npos;
@@ -173,10 +180,7 @@ Result<void> Generator::finish() {
     LOOM_TRY(const std::span<const float> last, session_->logits(sequence_));
     logits_.assign(last.begin(), last.end());
   }
-  Sha256 hash;
-  for (const std::int32_t id : result_.ids) hash.update_u32(static_cast<std::uint32_t>(id));
-  hash.update_floats(logits_);
-  result_.hash = hash.finish();
+  result_.hash = generation_hash(result_.ids, logits_);
   return {};
 }
 

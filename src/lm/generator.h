@@ -68,6 +68,9 @@ struct Generation {
   SpeculationCounts speculation;  // zeros without a drafter
 };
 
+// The hash of generated ids and the bits of the last logits (Generation::hash).
+Digest generation_hash(std::span<const std::int32_t> ids, std::span<const float> logits);
+
 // One generation, which the application drives. next() does a bounded piece of work, so an application that calls it
 // once per frame keeps its frame rate; next() until done gives the bits of generate(). The session outlives the
 // generator, which has it alone: nobody else feeds or rewinds it between two steps. A generator that is destroyed early

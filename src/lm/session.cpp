@@ -184,6 +184,7 @@ void Session::run_rows(const Exec& exec, const Rows& rows, float* logits) {
   Run run(exec);
   run.inputs.ids = ids, run.inputs.sequences = runs, run.inputs.positions = positions_;
   run.states = states_.slots(), run.adapters = adapters_ ? &*adapters_ : nullptr;
+  run.watch = device_ == nullptr ? watch_ : nullptr;
   const std::size_t blocks_end = model_->blocks_end();
   const ConstTensor hidden = plan_->forward(run, {nullptr, Shape::of({ids.size()})}, 0, blocks_end);
   for (std::size_t begin = 0; begin < want.size() && !exec.status; begin += kHeadRows) {

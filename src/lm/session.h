@@ -125,7 +125,11 @@ class Session {
   Result<void> choose_adapters(std::optional<std::vector<std::string>> names);
   const std::optional<std::vector<std::string>>& adapters() const { return adapters_; }
 
+  // Sees every layer of the passes that follow, until it is null again; not on a graphics card.
+  void set_watch(LayerWatch* watch) { watch_ = watch; }
+
   const DecoderModel& model() const { return *model_; }
+  const std::shared_ptr<const DecoderModel>& shared_model() const { return model_; }
   std::size_t context_tokens() const { return context_tokens_; }
   DType kv_dtype() const { return kv_dtype_; }
   std::size_t sequences() const { return tokens_.size(); }
@@ -217,6 +221,7 @@ class Session {
   Device* device_ = nullptr;
   Precision precision_ = Precision::Strict;
   std::function<void(const std::string&)> on_loss_;
+  LayerWatch* watch_ = nullptr;
   bool has_moved_ = false;       // off a card that was lost
   std::optional<Error> broken_;  // the card was lost, and the host could not take over
   Arena arena_;

@@ -92,15 +92,16 @@ Result<void> Answers::offer_tools(ChatRequest& request, std::optional<CallForm>&
   return {};
 }
 
-Result<std::vector<std::int32_t>> Answers::prompt_of(ChatRequest& request, bool add_generation_prompt,
-                                                     bool add_special_tokens) const {
-  if (!request.ids.empty()) return std::move(request.ids);
+Result<Prompt> Answers::prompt_of(ChatRequest& request, bool add_generation_prompt, bool add_special_tokens) const {
+  Prompt given;
+  given.ids = std::move(request.ids);
+  if (!given.ids.empty()) return given;
   const LanguageModel& model = engine_->model();
   if (request.messages.is_null() && !add_special_tokens) {
-    std::vector<std::int32_t> ids;
     LOOM_TRY_VOID(
-        model.tokenizer->encode(request.text, {.add_special_tokens = false}, ids).map([](const text::Encoded&) {}));
-    return ids;
+        model.tokenizer->encode(request.text, {.add_special_tokens = false}, given.ids).map([](const text::Encoded&) {
+        }));
+    return given;
   }
   PromptRequest wanted;
   wanted.context_tokens = engine_->context_tokens();
@@ -113,8 +114,7 @@ Result<std::vector<std::int32_t>> Answers::prompt_of(ChatRequest& request, bool 
     wanted.add_generation_prompt = add_generation_prompt;
     if (request.tools.are_offered()) wanted.tools = request.tools.list;
   }
-  LOOM_TRY(Prompt prompt, make_prompt(model, std::move(wanted)));
-  return std::move(prompt.ids);
+  return make_prompt(model, std::move(wanted));
 }
 
 Result<Prepared> Answers::prepare(ChatRequest request) const {
@@ -122,7 +122,8 @@ Result<Prepared> Answers::prepare(ChatRequest request) const {
   LOOM_TRY_VOID(limit(request));
   Prepared out;
   LOOM_TRY_VOID(offer_tools(request, out.form));
-  LOOM_TRY(out.prompt, prompt_of(request));
+  LOOM_TRY(Prompt prompt, prompt_of(request));
+  out.prompt = std::move(prompt.ids), out.described = std::move(prompt.described);
   if (request.most_context != 0) {
     if (out.prompt.size() >= request.most_context)
       return fail(Code::ContextFull, "the prompt has {} tokens, num_ctx asks for a context of {}", out.prompt.size(),
@@ -132,6 +133,22 @@ Result<Prepared> Answers::prepare(ChatRequest request) const {
   out.id_seed = id_seed_of(out.prompt, request.generation);
   out.request = std::move(request);
   return out;
+}
+
+void Answers::attest(Request& request, const Receipt::Prompt& prompt, std::function<bool()> is_wanted) const {
+  // The engine outlives its calls of on_end, and holds the request until then: a shared pointer would be a circle.
+  request.on_end = [engine = engine_.get(), notary = notary_, options = request.options, prompt,
+                    is_wanted = std::move(is_wanted), end = std::move(request.on_end)](Result<Answer> answer) {
+    if (!answer) return end(std::move(answer));
+    auto receipt = receipt_of(engine->model(), engine->session(), options, answer->generation, prompt);
+    if (!receipt) return end(tl::make_unexpected(std::move(receipt).error()));
+    const auto kept = std::make_shared<Answer>(*std::move(answer));
+    notary->submit(*std::move(receipt), engine->session(), is_wanted, [kept, end](Result<Json> sealed) {
+      if (!sealed) return end(tl::make_unexpected(std::move(sealed).error()));
+      kept->receipt = std::make_shared<const Json>(*std::move(sealed));
+      end(std::move(*kept));
+    });
+  };
 }
 
 Result<void> Answers::submit(const Prepared& prepared, const std::shared_ptr<AnswerReceiver>& receiver) const {
@@ -154,6 +171,8 @@ Result<void> Answers::submit(const Prepared& prepared, const std::shared_ptr<Ans
                 answer = fail(Code::Busy, "no answer has begun within {} ms; try again later", timeout.count());
               receiver->on_end(choice, std::move(answer));
             }};
+    if (prepared.request.wants_receipt)
+      attest(requests[choice], prepared.described, [receiver] { return receiver->is_wanted(); });
   }
   return engine_->submit(std::move(requests));
 }

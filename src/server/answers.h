@@ -2,15 +2,18 @@
 // From a request of any family to the engine and back: the prompt with its tools, the form of forced calls, limits.
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "host/prompt.h"
 #include "server/call_form.h"
 #include "server/call_reader.h"
 #include "server/chat_request.h"
 #include "server/engine.h"
+#include "server/notary.h"
 #include "text/template/chat_template.h"
 
 namespace loom::server {
@@ -37,6 +40,7 @@ struct AnswerOptions {
 struct Prepared {
   ChatRequest request;
   std::vector<std::int32_t> prompt;
+  Receipt::Prompt described;     // for a receipt
   std::optional<CallForm> form;  // absent: no function can be called
   std::string id_seed;           // of the prompt and the draws: for ids of calls
 
@@ -56,8 +60,8 @@ class Answers {
   // "name:latest" is the model too, for clients of Ollama.
   bool is_served(std::string_view model) const;
   Result<void> check_model(std::string_view model) const;
-  Result<std::vector<std::int32_t>> prompt_of(ChatRequest& request, bool add_generation_prompt = true,
-                                              bool add_special_tokens = true) const;
+  Result<Prompt> prompt_of(ChatRequest& request, bool add_generation_prompt = true,
+                           bool add_special_tokens = true) const;
   const Engine& engine() const { return *engine_; }
   const AnswerOptions& options() const { return options_; }
   // The form of calls of the template that describes tools.
@@ -66,10 +70,13 @@ class Answers {
  private:
   Result<void> limit(ChatRequest& request) const;
   Result<void> offer_tools(ChatRequest& request, std::optional<CallForm>& form) const;
+  // Lets a request end with a receipt of its answer.
+  void attest(Request& request, const Receipt::Prompt& prompt, std::function<bool()> is_wanted) const;
 
   const std::shared_ptr<Engine> engine_;
   const AnswerOptions options_;
   Result<CallForm> form_;
+  const std::shared_ptr<Notary> notary_ = std::make_shared<Notary>();
 };
 
 }  // namespace loom::server

@@ -3,7 +3,8 @@
 // the paths, GET /openapi.json describes them. Errors are those of the interface: OpenAI's object {"error": {"message",
 // "type", "param", "code"}}, below /api/ Ollama's {"error": "message"}. An answer carries beside the interface's
 // members "loom": {"hash"}, the hash of its tokens and of the bits of the last logits, which `loom generate` prints
-// too; vectors carry the hash of `loom embed`.
+// too; vectors carry the hash of `loom embed`. With "receipt": true each choice of a chat or a completion carries
+// "loom": {"hash", "receipt"} (host/receipt.h).
 
 #include <atomic>
 #include <memory>

@@ -76,13 +76,14 @@ Json ChatReply::usage() const {
               {"prompt_tokens_details", {{"cached_tokens", first.cached_tokens}}}};
 }
 
-// Reason, log-probabilities and, beside others, the hash are those of the answer, null before it has ended.
+// Reason, log-probabilities, receipt and, beside others, the hash are those of the answer, null before it has ended.
 Json ChatReply::choice_object(std::size_t choice, const char* content_name, Json content) const {
   Json json{{"index", choice}, {content_name, std::move(content)}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
   if (const auto& answer = choices_[choice].answer) {
     if (has_logprobs_) json["logprobs"] = logprobs_of(*tokenizer_, answer->generation, lists_others_);
     json["finish_reason"] = finish_reason(answer->generation.stop_reason, !choices_[choice].calls.empty());
-    if (choices_.size() > 1) json["loom"] = Json{{"hash", to_hex(answer->generation.hash)}};
+    if (choices_.size() > 1 || answer->receipt) json["loom"] = Json{{"hash", to_hex(answer->generation.hash)}};
+    if (answer->receipt) json["loom"]["receipt"] = *answer->receipt;
   }
   return json;
 }
@@ -103,6 +104,7 @@ void ChatReply::begin() {
 
 bool ChatReply::on_text(std::size_t choice, std::string_view text) {
   if (!streams_ || has_failed_) return is_wanted();
+  const std::scoped_lock lock(mutex_);
   begin();
   auto& reader = choices_[choice].reader;
   return reader ? take(choice, reader->push(text)) : chunk(choice, piece(text));
@@ -146,7 +148,7 @@ Json ChatReply::message_of(std::size_t index) const {
 }
 
 void ChatReply::fail_with(const Error& error) {
-  if (std::exchange(has_failed_, true)) return;
+  if (has_failed_.exchange(true)) return;
   const HttpResponse response = api_error(error);
   if (!has_begun_) return to_->send({response.status, response.content_type}, response.body);
   to_->write("data: " + response.body + "\n");
@@ -154,6 +156,7 @@ void ChatReply::fail_with(const Error& error) {
 }
 
 void ChatReply::on_end(std::size_t choice, Result<Answer> answer) {
+  const std::scoped_lock lock(mutex_);
   if (!answer) return fail_with(answer.error());
   if (has_failed_) return;
   Choice& ended = choices_[choice];

@@ -2,7 +2,9 @@
 // The response of POST /v1/chat/completions or /v1/completions: one object, or server-sent events with the pieces of
 // its answers.
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +26,7 @@ const char* finish_reason(StopReason reason, bool has_calls);
 // {"content": [{"token", "logprob", "bytes", "top_logprobs"}]}; `lists_others`: the tokens beside the drawn one.
 Json logprobs_of(const text::Tokenizer& tokenizer, const Generation& generation, bool lists_others);
 
+// Threads: the engine's sends pieces and ends, and the notary's ends of choices with receipts.
 class ChatReply final : public AnswerReceiver {
  public:
   ChatReply(std::shared_ptr<HttpReply> to, std::shared_ptr<const text::Tokenizer> tokenizer, ChatNames names,
@@ -61,7 +64,8 @@ class ChatReply final : public AnswerReceiver {
   std::vector<Choice> choices_;
   std::size_t missing_;
   bool has_begun_ = false;
-  bool has_failed_ = false;
+  std::atomic<bool> has_failed_ = false;
+  std::mutex mutex_;  // of a call of on_text() or on_end()
 };
 
 }  // namespace loom::server

@@ -35,7 +35,7 @@ Result<void> read_prompt(const Json& prompt, ChatRequest& to) {
 // Settles what the members of chat and text completions mean together.
 Result<void> settle(const CompletionFields& fields, ChatRequest& to) {
   to.generation.max_tokens = fields.max_tokens, to.choices = fields.n;
-  to.model = fields.model, to.stream = fields.stream;
+  to.model = fields.model, to.stream = fields.stream, to.wants_receipt = fields.receipt;
   LOOM_TRY_VOID(read_answer_members(fields, to.generation));
   return read_stream_options(fields.stream_options, to);
 }
@@ -49,6 +49,8 @@ Result<void> read_conversation_members(const Json& messages, Tools tools, ChatRe
   if (to.generation.grammar && to.tools.are_offered())
     return fail(Code::Unsupported,
                 "/tools: the form of the answer is given already, so no function can be called; expected one of both");
+  if (to.wants_receipt && to.tools.are_offered())
+    return fail(Code::Unsupported, "/receipt: answers that may call functions have none");
   return {};
 }
 

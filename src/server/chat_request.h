@@ -26,6 +26,7 @@ struct ChatRequest {
   std::size_t most_context = 0;  // tokens of prompt and answer; 0: as the session has them
   bool stream = false;
   bool include_usage = false;  // at the end of a stream
+  bool wants_receipt = false;  // of each answer (host/receipt.h)
   bool lists_others = false;   // beside the drawn token, by generation.logprobs
 };
 

@@ -433,7 +433,7 @@ void Engine::end(std::size_t place, std::optional<Error> error) {
                                                  : own_counts_.answered);
   publish();
   if (error) return running->request.on_end(tl::make_unexpected(*std::move(error)));
-  running->request.on_end(Answer{made, running->cached_tokens});
+  running->request.on_end(Answer{made, {}, running->cached_tokens});
 }
 
 void Engine::begin_count() {

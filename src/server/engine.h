@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/json_fwd.h"
 #include "lm/generator.h"
 #include "lm/language_model.h"
 #include "lm/session.h"
@@ -30,7 +31,8 @@ namespace loom::server {
 
 struct Answer {
   Generation generation;
-  std::size_t cached_tokens = 0;  // of the prompt, that the session held already
+  std::shared_ptr<const Json> receipt{};  // null: none was asked for
+  std::size_t cached_tokens = 0;          // of the prompt, that the session held already
 };
 
 // Calls come from the engine's thread.
@@ -86,6 +88,8 @@ class Engine {
   Result<void> submit(std::vector<Request> requests);
 
   const LanguageModel& model() const { return model_; }
+  // For Request's functions alone: they are called by the thread that owns the session.
+  const Session& session() const { return *session_; }
   std::size_t context_tokens() const { return session_->context_tokens(); }
   // Requests that wait or are answered, now.
   std::size_t under_way() const;

@@ -35,6 +35,7 @@ void AnswerFields::visit(ConfigVisitor& v) {
 void CompletionFields::visit(ConfigVisitor& v) {
   v("max_completion_tokens|max_tokens", max_tokens, {1, kMostTokens});
   v("n", n, {1, 128});
+  v("receipt", receipt);
   v.json("stream_options", stream_options);
   AnswerFields::visit(v);
 }

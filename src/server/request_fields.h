@@ -36,6 +36,7 @@ struct AnswerFields {
 // Of chat and text completions.
 struct CompletionFields : AnswerFields {
   std::size_t max_tokens = kMostTokens, n = 1;
+  bool receipt = false;
   Json stream_options;
 
   void visit(ConfigVisitor& v);

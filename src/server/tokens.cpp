@@ -17,8 +17,8 @@ Result<Json> tokenize(const Answers& answers, std::string_view body) {
   } else {
     return fail(Code::InvalidConfig, "/prompt: {}", expected("a text", fields.prompt));
   }
-  LOOM_TRY(const std::vector<std::int32_t> ids,
-           answers.prompt_of(request, fields.add_generation_prompt, fields.add_special_tokens));
+  LOOM_TRY(const Prompt prompt, answers.prompt_of(request, fields.add_generation_prompt, fields.add_special_tokens));
+  const std::vector<std::int32_t>& ids = prompt.ids;
   const text::Tokenizer& tokenizer = *answers.engine().model().tokenizer;
   Json json{{"count", ids.size()}, {"max_model_len", answers.engine().context_tokens()}, {"tokens", ids}};
   if (!fields.return_token_strs) return json;
