@@ -75,14 +75,14 @@ void EmbeddingFields::visit(ConfigVisitor& v) {
   v("model", model);
   v.json("input", input);
   v.choice("encoding_format", encoding_format, {"float", "base64"}, Code::InvalidConfig);
-  v("dimensions", dimensions, {1, 1U << 20});
+  v("dimensions", dimensions, {0, 1U << 20});
 }
 
 void RerankFields::visit(ConfigVisitor& v) {
   v("model", model);
   v("query", query);
   v.json("documents", documents);
-  v("top_n", top_n, {1, 1U << 20});
+  v("top_n", top_n, {0, 1U << 20});
   v("return_documents", return_documents);
 }
 
@@ -109,7 +109,7 @@ void OllamaOptions::visit(ConfigVisitor& v) {
   v("repeat_penalty", sampling.repetition_penalty, {0, 10});
   v("frequency_penalty", sampling.frequency_penalty, kPenalty);
   v("presence_penalty", sampling.presence_penalty, kPenalty);
-  v("num_ctx", num_ctx, {1, kMostTokens});
+  v("num_ctx", num_ctx, {0, kMostTokens});
   v.json("num_predict", num_predict);
   v.json("repeat_last_n", repeat_last_n);
   v.json("seed", seed);
@@ -143,7 +143,7 @@ void OllamaEmbedFields::visit(ConfigVisitor& v) {
   v("model|name", model);
   v.json("input", input);
   v("truncate", truncate);
-  v("dimensions", dimensions, {1, 1U << 20});
+  v("dimensions", dimensions, {0, 1U << 20});
 }
 
 void OllamaEmbeddingFields::visit(ConfigVisitor& v) {
