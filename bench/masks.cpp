@@ -1,12 +1,18 @@
 // Microseconds of a token mask, over a model's vocabulary: the first time that a state is met, and afterwards.
 //   build/bin/bench_masks llm/SmolLM2-135M-Instruct.Q4_1.gguf
+// With a file of cases it follows the documents of these, and prints the processor time of each mask (structured.py).
+//   build/bin/bench_masks MODEL CASES.json
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "core/file.h"
+#include "core/json.h"
 #include "core/philox.h"
 #include "grammar/grammar.h"
 #include "lm/language_model.h"
@@ -53,6 +59,54 @@ Result<void> measure(const char* name, const std::shared_ptr<const Grammar>& gra
   return {};
 }
 
+// Processor time of this thread: other programs on the machine do not count.
+double microseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+}
+
+// Follows the documents of a case, each from the beginning: a mask before every token.
+Result<Json> follow(const Json& one, const std::shared_ptr<const TokenTrie>& trie, std::size_t vocab) {
+  double begin = microseconds();
+  auto grammar = Grammar::from_parsed_schema(one["schema"]);
+  if (!grammar) return Json{{"error", grammar.error().text()}};
+  Json out{{"compile_us", microseconds() - begin}};
+  std::vector<double> masks;
+  double accepting = 0;
+  for (const Json& document : one["documents"]) {
+    LOOM_TRY(GrammarState state, GrammarState::create(*grammar, trie, {}, vocab));
+    for (const Json& id : document) {
+      begin = microseconds();
+      LOOM_TRY(const TokenMask mask, state.mask());
+      masks.push_back(microseconds() - begin);
+      const auto token = static_cast<std::int32_t>(*as_int(id));
+      if (!allows(mask, static_cast<std::size_t>(token)))
+        return Json{{"error", fmt::format("token {} of a valid document is not allowed", token)}};
+      begin = microseconds();
+      LOOM_TRY_VOID(state.advance(token));
+      accepting += microseconds() - begin;
+    }
+    if (!state.is_complete()) return Json{{"error", "a valid document is not complete"}};
+  }
+  out["masks_us"] = masks, out["accept_us"] = accepting;
+  return out;
+}
+
+Result<void> run_cases(const char* model, const char* path) {
+  LOOM_TRY(const auto tokenizer, load_tokenizer(model));
+  LOOM_TRY(const auto trie, TokenTrie::create(*tokenizer));
+  LOOM_TRY(const std::string text, read_text_file(path, std::size_t{1} << 28));
+  LOOM_TRY(const Json cases, parse_json(text));
+  Json out = Json::object();
+  for (const Json& one : cases) {
+    LOOM_TRY(Json found, follow(one, trie, tokenizer->vocab_size()));
+    out[*as_string(one["name"])] = std::move(found);
+  }
+  std::printf("%s\n", dump_json(out).c_str());
+  return {};
+}
+
 Result<void> run(const char* path) {
   LOOM_TRY(const auto tokenizer, load_tokenizer(path));
   const auto begin = Clock::now();
@@ -75,8 +129,8 @@ Result<void> run(const char* path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return std::fprintf(stderr, "usage: bench_masks MODEL\n"), 2;
-  const auto done = run(argv[1]);
+  if (argc != 2 && argc != 3) return std::fprintf(stderr, "usage: bench_masks MODEL [CASES.json]\n"), 2;
+  const auto done = argc == 2 ? run(argv[1]) : run_cases(argv[1], argv[2]);
   if (!done) std::fprintf(stderr, "%s\n", done.error().text().c_str());
   return done ? 0 : 1;
 }

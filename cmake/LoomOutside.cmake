@@ -12,7 +12,7 @@ function(loom_outside name script)
 endfunction()
 
 add_dependencies(loom loom_faults)
-foreach(script IN ITEMS kills full_disks limits pull)
+foreach(script IN ITEMS kills full_disks limits pull deployment)
   loom_outside(${script} ${script})
 endforeach()
 if(LOOM_SHARED)
