@@ -179,7 +179,7 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_calls(const CallSyntax& syn
   const ExprId more = rules.repeat(rules.sequence({rules.text(syntax.between), one}), 0);
   const ExprId calls = rules.sequence({one, syntax.several ? more : rules.empty(), rules.text(syntax.close)});
   rules.define(root, with_free_text(rules, syntax, calls));
-  auto built = GrammarBuilder::build(rules, root);
+  auto built = GrammarBuilder::build(rules, root, {});
   if (!built) return at("the calls", std::move(built).error());
   return built;
 }

@@ -56,7 +56,7 @@ class Grammar {
   // Any JSON object.
   static Result<std::shared_ptr<const Grammar>> json_object();
 
-  // The text or texts that it was compiled from, as a receipt holds them.
+  // The text or texts that it was compiled from, as a receipt holds them; none of from_calls().
   struct Source {
     std::string kind;                // schema, grammar, regex or choices
     std::vector<std::string> texts;  // one, of choices all
