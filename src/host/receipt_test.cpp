@@ -61,7 +61,9 @@ Json receipt_of_answer(const std::string& path, const Settings& settings, const 
   EXPECT_TRUE(answer) << answer.error().text();
   auto receipt = receipt_of(*model, **session, settings.generation, *answer, prompt_of_text(text, true));
   EXPECT_TRUE(receipt) << receipt.error().text();
-  if (has_trace) EXPECT_TRUE(add_trace(*receipt, **session));
+  if (has_trace) {
+    EXPECT_TRUE(add_trace(*receipt, **session));
+  }
   auto sealed = seal(*receipt);
   EXPECT_TRUE(sealed) << sealed.error().text();
   return *sealed;
@@ -319,7 +321,9 @@ TEST(Receipt, AFlippedTokenIsFoundAndNamed) {
     // The last drawn token is fed to no layer.
     const bool is_last = at + 1 == prompt + answer;
     EXPECT_TRUE(is_last || found.find(place + ", the first layer embedding") != found.npos) << at << ": " << found;
-    if (at >= prompt) EXPECT_TRUE(found.starts_with(fmt::format("token {} of {}: ", at - prompt + 1, answer))) << found;
+    if (at >= prompt) {
+      EXPECT_TRUE(found.starts_with(fmt::format("token {} of {}: ", at - prompt + 1, answer))) << found;
+    }
   }
 }
 
@@ -336,7 +340,9 @@ TEST(Receipt, AFlippedCharacterIsFound) {
     const auto json = parse_json(changed, kReceiptLimits);
     if (!json || dump_json(*json) == text) continue;
     const auto replay = replay_receipt(*json, {.threads = 1});
-    if (replay) EXPECT_EQ(replay->difference, "digest: the receipt was changed after it was written") << changed;
+    if (replay) {
+      EXPECT_EQ(replay->difference, "digest: the receipt was changed after it was written") << changed;
+    }
     ++compared;
   }
 }
