@@ -105,7 +105,7 @@ TEST_F(HostFinetune, what_does_not_go_together_is_refused) {
   options_.out = folder_ / "other", options_.start = RunStart::fresh, options_.given = {"rank"};
   expect_refused(Code::InvalidArgument, "rank has no effect");
   options_.given.clear(), options_.sources.text.clear();
-  expect_refused(Code::InvalidArgument, "a text");
+  expect_refused(Code::InvalidArgument, "model and text are expected");
 }
 
 }  // namespace
