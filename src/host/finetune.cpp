@@ -40,8 +40,9 @@ bool has_line(const std::string& journal) {
 // Its end would write over what replay begins with.
 Result<void> check_from(const FinetuneOptions& o, const std::string& from) {
   if (!from.empty() && os::is_same_file(from, o.out))
-    return fail(Code::InvalidArgument, "{}from {}: the new adapter would overwrite it; write to another folder",
-                o.prefix, from);
+    return fail(Code::InvalidArgument,
+                "{0}from {1}: the new adapter in {0}output would overwrite it; write to another folder", o.prefix,
+                from);
   return {};
 }
 
