@@ -40,8 +40,7 @@ class Runner {
     return states_[static_cast<std::size_t>(state)].next[byte_class];
   }
   static constexpr StateId kUnknown = -2;
-  // How many plain bytes (TokenTrie::is_plain) may follow, whichever they are; kEndless where any number may. Never more
-  // than that is true.
+  // How many plain bytes (TokenTrie::is_plain) may follow, whichever they are, or fewer; kEndless where any number may.
   std::uint8_t plain_run(StateId state) {
     const std::int16_t known = states_[static_cast<std::size_t>(state)].plain_run;
     return known >= 0 ? static_cast<std::uint8_t>(known) : find_plain_run(state);

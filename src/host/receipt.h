@@ -130,8 +130,8 @@ bool is_intact(const Json& receipt);
 // Whether a file begins as a receipt; as a receipt, a conversation or a response of loom serve, which may hold some.
 bool is_receipt_file(const std::string& path);
 bool may_hold_receipts(const std::string& path);
-// The receipts of a file: one, those of the answers of a conversation, or those of a saved response of loom serve, whole
-// or as events. NotFound for a conversation or a response without any.
+// The receipts of a file: one, those of the answers of a conversation, or those of a saved response of loom serve,
+// whole or as events. NotFound for a conversation or a response without any.
 Result<std::vector<Json>> read_receipts(const std::string& path);
 inline constexpr JsonLimits kReceiptLimits{std::size_t{64} << 20, 32};
 

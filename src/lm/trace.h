@@ -2,8 +2,8 @@
 // Hashes of what each layer of a language model gives for each token: two computations that differ anywhere differ in
 // them, and they name the first token and the first layer.
 //
-//   leaf(t, l)  SHA-256 of the values of layer l for token t, as little-endian floats. Norm and head count for the tokens
-//               whose logits a token was drawn from
+//   leaf(t, l)  SHA-256 of the values of layer l for token t, as little-endian floats. Norm and head count for the
+//               tokens whose logits a token was drawn from
 //   tokens[t]   SHA-256 of leaf(t, 0), leaf(t, 1)...
 //   layers[l]   SHA-256 of leaf(0, l), leaf(1, l)...
 //   weights[l]  SHA-256 of the names and decoded values of the weights of layer l, with the adapters that count

@@ -28,9 +28,9 @@ class Notary {
   Notary(const Notary&) = delete;
   Notary& operator=(const Notary&) = delete;
 
-  // Completes and seals the receipt of an answer. The call comes from the thread that owns `like`, the session that gave
-  // it; `is_wanted` is asked before the work. Paths become names of files: a client need not know the server's folders.
-  // `done` is called once, from the notary's thread, or by this call where no session can be made.
+  // Completes and seals the receipt of an answer. The call comes from the thread that owns `like`, the session that
+  // gave it; `is_wanted` is asked before the work. Paths become names of files: a client need not know the server's
+  // folders. `done` is called once, from the notary's thread, or by this call where no session can be made.
   void submit(Receipt receipt, const Session& like, std::function<bool()> is_wanted, Done done);
 
  private:
