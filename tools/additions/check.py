@@ -68,7 +68,7 @@ ADDITIONS = {
         ("src/io/identify.h", "  Npy,", "  Tagged,"),
         ("src/io/identify.cpp", '"an .npy array",', '      "a tagged network",'),
         ("src/io/identify.cpp", '#include "io/safetensors/safetensors.h"', '#include "io/tagged/tagged.h"'),
-        ("src/io/identify.cpp", 'if (text.starts_with("GGUF"))', "  if (is_tagged(bytes)) return FileKind::Tagged;"),
+        ("src/io/identify.cpp", 'if (looks_like_gguf(bytes))', "  if (is_tagged(bytes)) return FileKind::Tagged;"),
         ("src/io/identify.cpp", "constexpr std::array kNetworks{", (r"kNetworks\{", "kNetworks{FileKind::Tagged, ")),
         ("src/io/network_file.cpp", "auto result = is_entity(bytes)",
          (r"auto result =", "auto result = is_tagged(bytes) ? network_from_tagged(bytes, options) :")),
