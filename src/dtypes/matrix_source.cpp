@@ -130,7 +130,8 @@ Result<void> pack_blocks(const Source& source, const PanelLayout& layout, std::b
       with_code_bits(layout.kind, [&]<std::size_t kBits>() {
         put_block<kBits>(layout, to.block(b), unpacked, first, from.sub_elements);
       });
-      if ((first += kBlockCols) == from.elements) first = 0;
+      first += kBlockCols;
+      if (first == from.elements) first = 0;
     }
   }
   return {};
