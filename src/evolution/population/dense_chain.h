@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "network/network.h"
-#include "ops/matmul/dense_calls.h"
 
 namespace loom {
 
@@ -21,7 +20,12 @@ class DenseChain {
   ConstView forward(const KernelTable& kernels, const ConstView& x);
 
  private:
-  std::vector<DenseCall> calls_;
+  struct Call {
+    const Matrix* weight;
+    const float* bias;               // null: none
+    const ActivationFn* activation;  // null: linear
+  };
+  std::vector<Call> calls_;
   std::size_t widest_ = 0;  // outputs of any call
   Shape input_, output_;    // that takes() saw last, for a network of as many outputs
   bool has_output_ = false;
