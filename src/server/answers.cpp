@@ -43,6 +43,7 @@ std::string id_seed_of(std::span<const std::int32_t> prompt, const GenerationOpt
 std::optional<CallReader> Prepared::reader() const {
   if (!form) return std::nullopt;
   std::vector<std::string> names;
+  names.reserve(request.tools.functions.size());
   for (const Function& function : request.tools.functions) names.push_back(function.name);
   return CallReader(*form, std::move(names), request.tools.is_parallel ? static_cast<std::size_t>(-1) : 1);
 }

@@ -111,7 +111,7 @@ bool ChatReply::on_text(std::size_t choice, std::string_view text) {
 }
 
 // Keeps, and in a stream sends, what was found in an answer. A call is sent whole, its arguments as a piece of its own.
-bool ChatReply::take(std::size_t choice, CallReader::Found found) {
+bool ChatReply::take(std::size_t choice, const CallReader::Found& found) {
   Choice& to = choices_[choice];
   to.text += found.text;
   bool is_open = true;

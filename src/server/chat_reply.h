@@ -50,7 +50,7 @@ class ChatReply final : public AnswerReceiver {
   Json message_of(std::size_t choice) const;
   bool event(const Json& data);
   bool chunk(std::size_t choice, Json content);
-  bool take(std::size_t choice, CallReader::Found found);
+  bool take(std::size_t choice, const CallReader::Found& found);
   const char* chunk_kind() const { return is_chat_ ? "chat.completion.chunk" : "text_completion"; }
   Json usage() const;
   void begin();

@@ -76,7 +76,7 @@ std::string base64_of(const std::vector<float>& values) {
 
 // Answers with what `make` makes of the vectors: a Result<Json>.
 template <class Make>
-Result<HttpResponse> later(Embedder& embedder, std::vector<std::string> texts, ErrorStyle style, Make make) {
+Result<HttpResponse> later(Embedder& embedder, std::vector<std::string>&& texts, ErrorStyle style, Make make) {
   const auto reply = std::make_shared<HttpReply>();
   LOOM_TRY_VOID(embedder.submit({.texts = std::move(texts),
                                  .is_wanted = [reply] { return reply->is_open(); },

@@ -54,7 +54,7 @@ Json ResponseReply::response(std::string_view status) const {
   return json;
 }
 
-void ResponseReply::event(const char* type, Json data) {
+void ResponseReply::event(const char* type, const Json& data) {
   if (!streams_) return;
   Json json{{"type", type}, {"sequence_number", events_++}};
   json.update(data);
@@ -104,8 +104,8 @@ void ResponseReply::close_text() {
   Json done = place, part_done = place;
   done["text"] = item["content"][0]["text"], done["logprobs"] = Json::array();
   part_done["part"] = item["content"][0];
-  event("response.output_text.done", std::move(done));
-  event("response.content_part.done", std::move(part_done));
+  event("response.output_text.done", done);
+  event("response.content_part.done", part_done);
   event("response.output_item.done", item_event(item));
 }
 
@@ -124,12 +124,12 @@ void ResponseReply::add_call(const ToolCall& call) {
   Json delta = place, done = place;
   delta["delta"] = call.arguments;
   done["name"] = call.name, done["arguments"] = call.arguments;
-  event("response.function_call_arguments.delta", std::move(delta));
-  event("response.function_call_arguments.done", std::move(done));
+  event("response.function_call_arguments.delta", delta);
+  event("response.function_call_arguments.done", done);
   event("response.output_item.done", item_event(output_.back()));
 }
 
-void ResponseReply::take(CallReader::Found found) {
+void ResponseReply::take(const CallReader::Found& found) {
   add_text(found.text);
   for (const ToolCall& call : found.calls) add_call(call);
 }

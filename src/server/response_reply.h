@@ -23,8 +23,8 @@ class ResponseReply final : public AnswerReceiver {
  private:
   Json response(std::string_view status) const;
   void begin();
-  void event(const char* type, Json data);
-  void take(CallReader::Found found);
+  void event(const char* type, const Json& data);
+  void take(const CallReader::Found& found);
   void add_text(std::string_view text);
   void add_call(const ToolCall& call);
   void close_text();

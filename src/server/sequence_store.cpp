@@ -25,7 +25,7 @@ Result<std::unique_ptr<SequenceStore>> SequenceStore::open(const std::string& fo
   LOOM_TRY_VOID(create_folders(folder));
   LOOM_TRY(const auto names, visible_names_in(folder));
   for (const std::string& name : names)
-    if (name.starts_with(kBegin) && name.ends_with(kEnd)) os::remove_left_over(folder + "/" + name);
+    if (name.starts_with(kBegin) && name.ends_with(kEnd)) os::remove_left_over(fmt::format("{}/{}", folder, name));
   std::unique_ptr<SequenceStore> store(new SequenceStore(folder, most_bytes));
   LOOM_TRY(const Entry trial, store->create());
   remove(trial);

@@ -18,7 +18,7 @@ bool is_name(std::string_view name) {
   });
 }
 
-Result<Function> read_function(const Json& json, Steps place, bool is_flat) {
+Result<Function> read_function(const Json& json, const Steps& place, bool is_flat) {
   Function out;
   std::string type;
   out.parameters = nullptr;
