@@ -21,7 +21,7 @@
 
 namespace loom::server {
 
-// Of a model that writes, a text encoder, or both.
+// A model that writes, a text encoder, or both.
 struct ApiModels {
   std::shared_ptr<Engine> engine{};      // null: none
   std::shared_ptr<Embedder> embedder{};  // null: none

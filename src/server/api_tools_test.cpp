@@ -52,7 +52,7 @@ TEST_F(ApiTools, AForcedFunctionIsCalledWithArgumentsThatFit) {
   ASSERT_EQ(message["tool_calls"].size(), 1u) << dump_json(one);
   expect_call(message["tool_calls"][0]);
   EXPECT_EQ(one["choices"][0]["finish_reason"], "tool_calls");
-  // The same request gives the same id and hash, and another question another id.
+  // Equal requests give equal ids and hashes, and another question another id.
   const Json again = answer(api, forced("get_weather", {{"parallel_tool_calls", false}}));
   EXPECT_EQ(again["choices"][0]["message"], message);
   EXPECT_EQ(hash(again), hash(one));

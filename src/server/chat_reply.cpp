@@ -137,7 +137,7 @@ Json ChatReply::piece(std::string_view text) const {
   return text.empty() ? Json::object() : Json{{"content", std::string(text)}};
 }
 
-// Of a whole answer.
+// The message of a whole answer.
 Json ChatReply::message_of(std::size_t index) const {
   const Choice& choice = choices_[index];
   Json message{{"role", "assistant"}, {"content", choice.text}};

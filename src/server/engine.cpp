@@ -245,12 +245,13 @@ std::optional<Engine::Prefix> Engine::longest_prefix(const Request& request) con
 // Brings a sequence back from its file where that has more of the prompt than the best one in memory, and its blocks
 // fit. The prompt is read again if that fails.
 void Engine::restore(const Request& request, const Prefix& best) {
-  const auto match = store_->longest(std::span(request.prompt).first(request.prompt.size() - 1));
+  const auto prompt = std::span(request.prompt).first(request.prompt.size() - 1);
+  const auto match = store_->longest(prompt);
   if (match.count < best.count + kWorthAFile) return;
   const std::size_t target = free_place(places_.size());
   if (!make_room(blocks_of(store_->length(match.entry)), target, target)) return;
   drop(target);
-  const auto again = store_->longest(std::span(request.prompt).first(request.prompt.size() - 1));
+  const auto again = store_->longest(prompt);
   if (again.count != match.count) return;  // room for what was dropped has displaced it
   auto bytes = store_->read(again.entry);
   Result<void> done = bytes ? session_->restore(*bytes, target) : tl::make_unexpected(std::move(bytes).error());

@@ -18,7 +18,7 @@ Result<void> read_answer_members(const AnswerFields& fields, GenerationOptions& 
 // The form of the answer: `format`, which the member of this name holds, or one of vLLM's members. Null: a free one.
 Result<std::shared_ptr<const Grammar>> read_grammar(const AnswerFields& fields, std::string_view format_member,
                                                     const Json& format);
-// Of a schema, which may be a text that holds one. Errors begin with the member's name.
+// Compiles a schema, or a text that holds one. Errors begin with the member's name.
 Result<std::shared_ptr<const Grammar>> from_schema_member(std::string_view member, const Json& schema);
 
 }  // namespace loom::server

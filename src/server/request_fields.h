@@ -17,7 +17,7 @@ namespace loom::server {
 
 inline constexpr std::size_t kMostTokens = DefaultLength::kWhole;
 
-// Of requests for answers in OpenAI's interface.
+// Members that all requests for answers in OpenAI's interface have.
 struct AnswerFields {
   std::string model;
   SamplingOptions sampling;
