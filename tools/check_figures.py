@@ -482,23 +482,33 @@ def browsers_and_node(page):
 
 # --- docs/benchmarks ---------------------------------------------------------------------------------------------------------------------
 
+def answer_of_random(shape, kind):
+    """The hash of eight tokens of a model with random weights in a published shape."""
+    path = f"{MADE}/{shape}.gguf" if kind == "q4_0" else f"{MADE}/{shape}-{kind}.gguf"
+    if not os.path.exists(full_path(path)):
+        output_of(PYTHON, "tools/make_random_gguf.py", shape, path + ".part", "--type", kind)
+        os.rename(full_path(path + ".part"), full_path(path))
+    return loom("generate", path, "--raw", "-p", "hello", "-n", "8", "-t", "1")["hash"]
+
+
 @check("larger shapes", "docs/benchmarks/larger-models.md", "loom generate FILE --raw -p hello -n 8 -t 1 --json", first=2)
 def larger_shapes(page):
     shapes = {"360M": "smollm2-360m", "0.5B": "qwen2.5-0.5b", "1.1B": "tinyllama-1.1b", "7B": "mistral-7b"}
 
-    def run(shape):
-        path = f"{MADE}/{shape}.gguf"
-        if not os.path.exists(full_path(path)):
-            output_of(PYTHON, "tools/make_random_gguf.py", shape, path + ".part")
-            os.rename(full_path(path + ".part"), full_path(path))
-        return loom("generate", path, "--raw", "-p", "hello", "-n", "8", "-t", "1")["hash"]
     for label, row in table(page, "Larger shapes", 1).items():
         said = row["hash of the eight tokens and the last logits"]
         shape = shapes.get(label.split(",")[0])
         if shape:
-            yield Figure(label, said, lambda s=shape: run(s))
+            yield Figure(label, said, lambda s=shape: answer_of_random(s, "q4_0"))
         else:
             yield Figure(label, said, lambda: loom("generate", model(), "-p", "What is the capital of France?")["hash"])
+
+
+@check("real sizes", "docs/benchmarks/real-size.md", "python3 bench/real_size.py", first=1)
+def real_sizes(page):
+    said = [re.fullmatch(r"- (\S+) (\S+), eight tokens on .*: ([0-9a-f]{64})", text) for text, _ in section(page, "16 cores of a Xeon and an H200")]
+    for shape, kind, hash_ in sorted((found.groups() for found in said if found), reverse=True):
+        yield Figure(f"{shape} {kind}", hash_, lambda shape=shape, kind=kind: answer_of_random(shape, kind.lower()))
 
 
 @check("keys and values", "docs/benchmarks/types.md", 'loom generate $MODEL -p "What is the capital of France?" --kv-dtype int8 --json', first=3, quick=True)

@@ -9,6 +9,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { hiddenTabs } from './page_hidden.mjs';
@@ -512,7 +513,13 @@ async function main() {
         console.log(
           `FAILED  ${name}, ${Date.now() - begun} ms: ${error.message.split('\n').slice(0, 12).join('\n  ')}`,
         );
-        for (const context of browser.contexts()) await context.close();
+        for (const context of browser.contexts()) {
+          for (const page of context.pages()) {
+            const shown = await Promise.race([page.innerText('main').catch(String), pause(5000, 'nothing in 5 s')]);
+            console.log(`  the page showed: ${shown.replace(/\s+/g, ' ').slice(0, 1500)}`);
+          }
+          await context.close();
+        }
       }
     }
   } finally {
