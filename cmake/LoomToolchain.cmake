@@ -100,7 +100,11 @@ foreach(row IN LISTS rows)
   set(processor ${CMAKE_MATCH_2})
   set(LOOM_REGISTER_BYTES_${target} ${CMAKE_MATCH_3})
   string(REGEX MATCHALL "[a-z0-9.]+" LOOM_FLAGS_${target} "${CMAKE_MATCH_4}")
-  list(TRANSFORM LOOM_FLAGS_${target} PREPEND "-m")
+  if(processor STREQUAL arm)  # these compilers take features as additions to a version of the architecture
+    list(TRANSFORM LOOM_FLAGS_${target} PREPEND "-march=armv8.2-a+")
+  else()
+    list(TRANSFORM LOOM_FLAGS_${target} PREPEND "-m")
+  endif()
   list(APPEND LOOM_KNOWN_TARGETS ${target})
   if(processor STREQUAL any OR (processor STREQUAL x86 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64") OR
      (processor STREQUAL arm AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64") OR

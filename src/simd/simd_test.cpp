@@ -210,6 +210,7 @@ TEST(Simd, Targets_run_weakest_first) {
   EXPECT_TRUE(cpu_runs(Isa::scalar));
 #if defined(__x86_64__)
   EXPECT_FALSE(cpu_runs(Isa::neon));
+  EXPECT_FALSE(cpu_runs(Isa::neondot));
   // The compilers' own runtimes are the oracle; that of Zig knows no answer.
   __builtin_cpu_init();
   EXPECT_EQ(cpu_runs(Isa::sse4), __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("ssse3"));

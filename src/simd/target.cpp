@@ -1,9 +1,17 @@
 #include "simd/target.h"
 
+#include <cstddef>
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 
 #include <string_view>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
+#elif defined(__aarch64__) && defined(_WIN32)
+#include <windows.h>
 #endif
 
 namespace loom {
@@ -68,7 +76,30 @@ bool has(unsigned number) {
 
 #elif defined(__aarch64__)
 #undef LOOM_RUNS_ON_arm
-#define LOOM_RUNS_ON_arm(features) true
+#define LOOM_RUNS_ON_arm(features) (true features)
+#define LOOM_NEEDS(feature) &&has_##feature()
+
+namespace {
+
+// Systems other than these three: no.
+bool has_dotprod() {
+#if defined(__linux__)
+  constexpr unsigned long kAsimdDp = 1ul << 20;  // HWCAP_ASIMDDP
+  return (getauxval(AT_HWCAP) & kAsimdDp) != 0;
+#elif defined(__APPLE__)
+  int value = 0;
+  std::size_t bytes = sizeof value;
+  return sysctlbyname("hw.optional.arm.FEAT_DotProd", &value, &bytes, nullptr, 0) == 0 && value != 0;
+#elif defined(_WIN32)
+  constexpr DWORD kDotProducts = 43;  // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE
+  return IsProcessorFeaturePresent(kDotProducts) != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
 #elif defined(__wasm__)  // a module with SIMD does not load where there is none
 #undef LOOM_RUNS_ON_wasm
 #define LOOM_RUNS_ON_wasm(features) true
