@@ -44,12 +44,7 @@ void __wrap_free(void* memory) {
 }
 }
 
-// Objects that were compiled with atomics take errno for thread-local, wasi-libc's objects for a variable: this one is
-// both, since the main thread's variables stay where the module has them.
-#include <cerrno>
 extern "C" {
-thread_local int errno = 0;
-
 // Guards of statics (Itanium C++ ABI 3.3.3, with the 32-bit words of wasm32): bit 0 is read by compiled code and says
 // that the static is made; kBusy, that a thread is making it.
 static constexpr std::uint32_t kMade = 1, kBusy = 0x100;

@@ -122,6 +122,22 @@ const tests = {
     core.close();
   },
 
+  // errno of wasi-libc is no thread-local variable; code with atomics that takes it for one writes into the heap.
+  async 'reading numbers leaves memory of others alone'() {
+    for (const name of ['one', 'threads']) {
+      const core = await start(name);
+      const bytes = 4 * MIB;
+      const others = core.alloc(bytes);
+      core.view('u8', others, bytes).fill(0xa5);
+      const spec = core.string('{"seed": 1000, "input_shape": [8], "layers": [{"type": "dense", "output_height": 1.2e1}]}');
+      const options = core.struct('network_options');
+      const out = core.alloc(8);
+      core.call('loom_network_from_json', spec.pointer, spec.length, options, out);
+      equal(core.view('u8', others, bytes).findIndex((byte) => byte !== 0xa5), -1, `loom module ${name}`);
+      core.close();
+    }
+  },
+
   async 'a callback that throws ends its call with what it threw'() {
     const core = await start('one');
     const broken = { size: 1 << 20, read: () => { throw new RangeError('no such bytes'); } };

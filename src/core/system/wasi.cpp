@@ -6,6 +6,10 @@
 
 #include "core/system.h"
 
+// Objects that were compiled with atomics take errno for thread-local, wasi-libc's objects for a variable: this one is
+// both, since the main thread's variables stay where the module has them. With wasi-libc's own, ours would write beyond.
+thread_local int errno = 0;
+
 namespace loom::os {
 
 // Hosts keep a program inside the folders that it was given.
