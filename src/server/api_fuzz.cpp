@@ -32,23 +32,23 @@ void check_chat(const server::ChatRequest& chat) {
   LOOM_ASSERT(chat.tools.list.is_null() == chat.tools.functions.empty());
 }
 
-// Every byte is text or in a call, however the text is cut.
+// Every byte is text or in a call, however the text is cut. Where a text stands among the calls is not kept.
 void search(std::string_view text, const server::CallForm& form) {
-  std::string found[2];
+  std::string texts[2], calls[2];
   for (const std::size_t piece : {std::size_t{1}, text.size() + 1}) {
     server::CallReader reader(form, {"f", "get_weather"});
-    std::string& out = found[piece == 1 ? 0 : 1];
-    const auto add = [&out](const server::CallReader::Found& part) {
-      out += part.text;
+    const std::size_t way = piece == 1 ? 0 : 1;
+    const auto add = [&](const server::CallReader::Found& part) {
+      texts[way] += part.text;
       for (const server::ToolCall& call : part.calls) {
         LOOM_ASSERT(parse_json(call.arguments)->is_object());
-        out += '\n' + call.name + call.arguments + '\n';
+        calls[way] += call.name + call.arguments + '\n';
       }
     };
     for (std::size_t at = 0; at < text.size(); at += piece) add(reader.push(text.substr(at, piece)));
     add(reader.finish());
   }
-  LOOM_ASSERT(found[0] == found[1]);
+  LOOM_ASSERT(texts[0] == texts[1] && calls[0] == calls[1]);
 }
 
 }  // namespace
