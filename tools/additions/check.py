@@ -43,10 +43,14 @@ ADDITIONS = {
          "  static LOOM_INLINE Term<Lanes<T>> Halved(const Lanes<T>& o, const Lanes<T>& t, const Lanes<T>&) { const Lanes<T>"
          " e = snap(o - t); return {splat(T{0.5}) * (e * e), e}; }"),
         ("src/learning/losses/elements.cpp", "constinit const LossRow kHingeLoss",
-         "extern const LossRow kHalvedLoss;\nconstinit const LossRow kHalvedLoss = {.names = \"halved\", .by_element = true, "
+         "extern const LossRow kHalvedLoss;\nconstinit const LossRow kHalvedLoss = {.kind = LossKind::Halved, .by_element = true, "
          ".evaluate = elements<ElementLoss::Halved>};"),
         ("src/learning/losses/all.cpp", "// elements.cpp", "extern const LossRow kHalvedLoss;"),
-        ("src/learning/losses/all.cpp", "std::array<const LossRow*, 12> all = {", (r"12> all = \{", "13> all = {&kHalvedLoss,")),
+        ("src/learning/losses/all.cpp", "std::array<const LossRow*, 12> all = {", ("12>", "13>")),
+        ("src/learning/losses/all.cpp", "&kContrastiveLoss};", (r"\};", ", &kHalvedLoss};")),
+        ("src/learning/loss.h", "  Contrastive", ("Contrastive", "Contrastive, Halved")),
+        ("src/learning/loss.h", "std::string_view, 12> kLossNames", ("12>", "13>")),
+        ("src/learning/loss.h", '"contrastive|info_nce"', ('info_nce"', 'info_nce", "halved"')),
     ]),
     "optimiser": (["src/ops/update/rules/halfway.h"], [
         ("src/ops/update/rules.inc", "LOOM_UPDATE(Lion)", "LOOM_UPDATE(Halfway)"),
