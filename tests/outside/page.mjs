@@ -373,6 +373,7 @@ const tests = {
     const context = await browser.newContext();
     const visit = await Visit.open(context, url);
     await visit.page.click('#tab-graph');
+    await visit.page.waitForSelector('#panel-graph:not([inert])'); // setInputFiles() does not look whether it may
     const result = async (file, input) => {
       await visit.page.setInputFiles('#graph-file', file);
       await visit.page.waitForFunction(

@@ -37,11 +37,24 @@ const parts = {
 };
 const started = {};
 
+/** Starts the part of a tab; until then the panel takes nothing, so that no file and no click is lost. */
+async function startPart(name) {
+  const panel = byId(`panel-${name}`);
+  panel.inert = true;
+  try {
+    await parts[name]();
+    panel.inert = false;
+  } catch (error) {
+    delete started[name]; // the next click tries again
+    tell(error);
+  }
+}
+
 async function main() {
   startNotices();
   if (typeof WebAssembly !== 'object') return tell('This browser has no WebAssembly, which the engine is made of.');
   startTabs((name) => {
-    started[name] ??= parts[name]?.().catch((error) => (delete started[name], tell(error)));
+    if (parts[name]) started[name] ??= startPart(name);
   });
   const threads = usableThreads();
   startOffline();
