@@ -248,9 +248,10 @@ void Engine::restore(const Request& request, const Prefix& best) {
   const auto prompt = std::span(request.prompt).first(request.prompt.size() - 1);
   const auto match = store_->longest(prompt);
   if (match.count < best.count + kWorthAFile) return;
+  const std::size_t blocks = blocks_of(store_->length(match.entry));
   const std::size_t target = free_place(places_.size());
-  if (!make_room(blocks_of(store_->length(match.entry)), target, target)) return;
-  drop(target);
+  drop(target);  // its blocks are free for those that come
+  if (!make_room(blocks, target, target)) return;
   const auto again = store_->longest(prompt);
   if (again.count != match.count) return;  // room for what was dropped has displaced it
   auto bytes = store_->read(again.entry);

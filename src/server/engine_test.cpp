@@ -303,6 +303,21 @@ TEST_F(EngineTest, WhatWentToAFileComesBackWithTheSameBits) {
   }
 }
 
+// With one sequence, what comes back takes the memory of what leaves for it.
+TEST_F(EngineTest, ASequenceComesBackIntoTheOnlyPlace) {
+  const test::TempFolder files;
+  const auto shared =
+      engine({.parallel = 1, .batch_tokens = 64, .cache_tokens = kContext, .cache_folder = files.path()}, 1, 1);
+  const Ids first = ids(200, 1), second = ids(200, 2);
+  for (std::size_t turn = 0; turn < 3; ++turn)
+    for (const Ids& prompt : {first, second}) {
+      const Result<Answer> answer = ask(*shared, prompt, greedy(5));
+      expect_equal(answer, alone(prompt, greedy(5)), "turn " + std::to_string(turn));
+      EXPECT_EQ(answer->cached_tokens, turn == 0 ? 0u : 199u) << "turn " << turn;
+    }
+  EXPECT_EQ(shared->counts().restored, 4u);
+}
+
 TEST_F(EngineTest, AFileThatWasChangedIsReadFromThePromptAgain) {
   const test::TempFolder files;
   const auto shared =
