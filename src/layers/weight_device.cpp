@@ -14,12 +14,12 @@ namespace loom {
 namespace {
 
 // Re-encodes the panels of matrices on a device from values in its memory.
-void refill_on_device(const Exec& exec, std::span<const MatrixPtr> parts, const Encoding& e,
+void refill_on_device(const Exec& exec, const WeightVersion& version, const Encoding& e,
                       std::span<const float> values) {
-  for (const Exec& host : dispatch(exec, [&] { gpu::refill(exec, parts, e.span, values.data()); })) {
+  for (const Exec& host : dispatch(exec, [&] { gpu::refill(exec, version.parts, e.span, values.data()); })) {
     if (!host.computes()) continue;
-    fill_panels(parts, e, values, nullptr);
-    for (const MatrixPtr& part : parts) {
+    fill_panels(version.own, e, values, nullptr);
+    for (const MatrixPtr& part : version.parts) {
       const std::size_t factor_bytes = part->panels() * kPanelRows * sizeof(float);
       const auto put = [&](const void* from, std::size_t bytes) {
         const std::span<const std::byte> values_of_part{static_cast<const std::byte*>(from), bytes};
@@ -56,7 +56,7 @@ bool WeightValues::is_encoded_on_device() const {
   if (keeps_scales_ && has_scales(form_, encoding_.dtype)) return false;
   const bool has_codes = active_->codes.has_value();
   if (!is_matrix()) return has_codes;
-  return have_layout_of(active_->parts, has_codes ? Encoding() : encoding_);
+  return has_layout_of(*active_, has_codes ? Encoding() : encoding_);
 }
 
 Tensor WeightValues::master_for_update(const Exec& exec) {
@@ -86,11 +86,11 @@ Tensor WeightValues::master_for_update(const Exec& exec) {
 
 // Encodes the active version from the master on the device.
 void WeightValues::follow_on_device(const Exec& exec, std::span<const float> master) {
-  if (!active_->codes) return refill_on_device(exec, active_->parts, encoding_, master);
+  if (!active_->codes) return refill_on_device(exec, *active_, encoding_, master);
   auto* const to =
       is_matrix() ? exec.arena.take<float>(elements()) : const_cast<float*>(placed(exec, active_->decoded).data());
   if (!exec.status) encode_on_device(exec, *active_->codes, master, {to, elements()});
-  if (!exec.status && is_matrix()) refill_on_device(exec, active_->parts, {}, {to, elements()});
+  if (!exec.status && is_matrix()) refill_on_device(exec, *active_, {}, {to, elements()});
 }
 
 Result<void> WeightValues::commit_update(const Exec& exec, Check check) {
@@ -134,7 +134,7 @@ Result<void> WeightValues::fetch() {
   if (active_->codes) values.resize(elements()), encode_values(*active_->codes, master_, values);
   const std::span<const float> now = active_->codes ? values : master_;
   if (is_matrix())
-    fill_panels(active_->parts, active_->codes ? Encoding() : encoding_, now, nullptr);
+    fill_panels(active_->own, active_->codes ? Encoding() : encoding_, now, nullptr);
   else
     std::ranges::copy(now, active_->decoded.begin());
   return {};

@@ -96,10 +96,10 @@ bool WeightValues::refill(ThreadPool* pool) {
     find_plain();
     return true;
   }
-  if (!have_layout_of(active_->parts, encoding_) || (keeps_scales_ && has_scales(form_, dtype))) return false;
+  if (!has_layout_of(*active_, encoding_) || (keeps_scales_ && has_scales(form_, dtype))) return false;
   active_->token.reset();
-  for (const MatrixPtr& part : active_->parts) const_cast<Matrix&>(*part).renew();  // our own and unshared
-  fill_panels(active_->parts, encoding_, master_, pool);
+  for (Matrix* part : active_->own) part->renew();
+  fill_panels(active_->own, encoding_, master_, pool);
   find_plain();
   return true;
 }
@@ -139,8 +139,8 @@ Result<void> WeightValues::encode_master(ThreadPool& pool, Check check) {
 
 // Returns whether nobody else holds the active version.
 bool WeightValues::is_unshared() const {
-  return versions_.size() == 1 && active_.use_count() == 2 &&
-         std::ranges::all_of(active_->parts, [](const MatrixPtr& part) { return part.use_count() == 1; });
+  constexpr long kOwn = 2;  // active_ and its place in versions_
+  return versions_.size() == 1 && active_.use_count() == kOwn;
 }
 
 Result<void> WeightValues::morph(const Encoding& encoding) {
@@ -308,7 +308,8 @@ void WeightValues::put_back(const Kept& kept) {
 Result<void> WeightValues::convert_master(Element element) {
   LOOM_TRY_VOID(fetch());
   if (element == Element::f64 && !master_.empty()) {
-    master64_.assign(master_.begin(), master_.end()), master_ = {};
+    master64_.assign(master_.begin(), master_.end());
+    master_ = {};
   } else if (element == Element::f32 && !master64_.empty()) {
     const auto is_exact = [](double v) { return snapped_to(static_cast<float>(v)) == v; };  // infinities are not
     const auto found = std::ranges::find_if_not(master64_, is_exact);
@@ -317,7 +318,8 @@ Result<void> WeightValues::convert_master(Element element) {
                   "{}: value {} is {}, which float32 does not hold, in a network that computes in float32; expected "
                   "\"activations\": \"float64\" in the network, or a \"default_dtype\" or \"dtype\" other than float64",
                   form_.name, found - master64_.begin(), *found);
-    master_.assign(master64_.begin(), master64_.end()), master64_ = {};
+    master_.assign(master64_.begin(), master64_.end());
+    master64_ = {};
   }
   master_token_.reset();
   find_plain();

@@ -115,7 +115,10 @@ class WeightValues {
  private:
   std::size_t elements() const { return form_.elements(); }
   bool is_matrix() const { return form_.role == WeightRole::Matrix; }
-  void forget_device() { ahead_ = nullptr, master_token_.reset(); }
+  void forget_device() {
+    ahead_ = nullptr;
+    master_token_.reset();
+  }
   Result<void> activate(Result<VersionPtr> version);
   Result<void> refresh(const QuantizedMatrix* like = nullptr);
   Result<void> refresh_zeros();

@@ -41,11 +41,17 @@ PanelScales input_scales(ActivationQuant quant) {
                                            : PanelScales::None;
 }
 
-Result<std::vector<MatrixPtr>> pack(std::vector<MatrixPtr> parts, Result<Matrix> matrix, ActivationQuant quant) {
+void add_part(WeightVersion& version, Matrix matrix) {
+  auto part = std::make_shared<Matrix>(std::move(matrix));
+  version.own.push_back(part.get());
+  version.parts.push_back(std::move(part));
+}
+
+Result<void> pack(WeightVersion& version, Result<Matrix> matrix, ActivationQuant quant) {
   if (!matrix) return tl::make_unexpected(std::move(matrix).error());
   if (matrix->layout().quantises_input()) matrix->set_input_scales(input_scales(quant));
-  parts.push_back(std::make_shared<Matrix>(std::move(*matrix)));
-  return parts;
+  add_part(version, std::move(*matrix));
+  return {};
 }
 
 Result<VersionPtr> panels_of(const WeightForm& form, const Encoding& e, std::span<const float> values,
@@ -58,8 +64,7 @@ Result<VersionPtr> panels_of(const WeightForm& form, const Encoding& e, std::spa
                     ? Matrix::from_source(DType::float64, std::as_bytes(wide.subspan(p * part_size, part_size)),
                                           part_rows, form.cols())
                     : Matrix::from_floats(e.dtype, values.subspan(p * part_size, part_size), part_rows, form.cols());
-    LOOM_TRY(version->parts, pack(std::move(version->parts), with_float_inputs(std::move(part), e.activation_quant),
-                                  e.activation_quant));
+    LOOM_TRY_VOID(pack(*version, with_float_inputs(std::move(part), e.activation_quant), e.activation_quant));
   }
   return version;
 }
@@ -123,7 +128,7 @@ Result<VersionPtr> version_of_codes(const WeightForm& form, const Encoding& e, c
                                 : Matrix::from_floats(DType::float32,
                                                       std::span<const float>(decoded).subspan(p * part_size, part_size),
                                                       part_rows, form.cols());
-    LOOM_TRY(version->parts, pack(std::move(version->parts), std::move(part), e.activation_quant));
+    LOOM_TRY_VOID(pack(*version, std::move(part), e.activation_quant));
   }
   return version;
 }
@@ -132,7 +137,7 @@ Result<VersionPtr> version_of_zeros(const WeightForm& form) {
   auto version = std::make_shared<WeightVersion>();
   for (std::size_t p = 0; p < form.parts; ++p) {
     LOOM_TRY(Matrix part, Matrix::zeros(DType::float32, form.rows() / form.parts, form.cols()));
-    version->parts.push_back(std::make_shared<Matrix>(std::move(part)));
+    add_part(*version, std::move(part));
   }
   return version;
 }
@@ -172,16 +177,15 @@ bool has_scales(const WeightForm& form, DType dtype) {
   return form.is_typed() && !is_block_format(dtype) && traits(info(dtype).panel.kind).scales != PanelScales::None;
 }
 
-bool have_layout_of(std::span<const MatrixPtr> parts, const Encoding& e) {
+bool has_layout_of(const WeightVersion& version, const Encoding& e) {
   if (e.dtype == DType::float64 || is_block_format(e.dtype)) return false;
   const PanelLayout layout = panel_layout(e.dtype, e.span);
-  return std::ranges::all_of(parts, [&](const MatrixPtr& part) {
+  return !version.own.empty() && std::ranges::all_of(version.own, [&](const Matrix* part) {
     return part->dtype() == e.dtype && part->layout().kind == layout.kind && part->layout().sub_cols == layout.sub_cols;
   });
 }
 
-// Versions create their panels as non-const, so the const_cast is valid.
-void fill_panels(std::span<const MatrixPtr> parts, const Encoding& e, std::span<const float> values, ThreadPool* pool) {
+void fill_panels(std::span<Matrix* const> parts, const Encoding& e, std::span<const float> values, ThreadPool* pool) {
   const std::size_t cols = parts[0]->cols(), part_size = parts[0]->rows() * cols;
   QuantizedMatrix row;
   row.dtype = e.dtype, row.rows = 1, row.cols = cols, row.span = resolved(e.dtype, e.span);
@@ -191,7 +195,7 @@ void fill_panels(std::span<const MatrixPtr> parts, const Encoding& e, std::span<
     row.rows = 1;
   }
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto& matrix = const_cast<Matrix&>(*parts[p]);
+    Matrix& matrix = *parts[p];
     in_shares(pool, matrix.panels(), part_size, [&](std::size_t begin, std::size_t end) {
       QuantizedMatrix own = row;
       matrix.refill(values.subspan(p * part_size, part_size), begin, end, own);

@@ -61,6 +61,7 @@ struct WeightForm {
 struct WeightVersion {
   Encoding encoding;
   std::vector<MatrixPtr> parts;          // matrices
+  std::vector<Matrix*> own;              // they, where this version made them and may encode others in their place
   std::vector<float> decoded;            // vectors
   std::vector<double> decoded64;         // vectors in float64
   std::optional<QuantizedMatrix> codes;  // where neither panels nor plain values hold them
@@ -85,10 +86,10 @@ std::size_t bytes_to_come(const WeightForm& form, const Encoding& encoding);
 
 // Returns whether a version of that type holds scales that codes_of() gives back.
 bool has_scales(const WeightForm& form, DType dtype);
-// Returns whether panels have the layout of an encoding, so that new values can go into them.
-bool have_layout_of(std::span<const MatrixPtr> parts, const Encoding& encoding);
-// Encodes values of all parts into panels that nobody else reads; the pool may be null.
-void fill_panels(std::span<const MatrixPtr> parts, const Encoding& encoding, std::span<const float> values,
+// Returns whether a version has panels of its own with the layout of an encoding, so that new values can go into them.
+bool has_layout_of(const WeightVersion& version, const Encoding& encoding);
+// Encodes values of all parts into a version's own panels, which nobody else reads; the pool may be null.
+void fill_panels(std::span<Matrix* const> parts, const Encoding& encoding, std::span<const float> values,
                  ThreadPool* pool);
 // Re-encodes the values; the values that the new codes stand for go to `decoded`.
 void encode_values(QuantizedMatrix& codes, std::span<const float> values, std::span<float> decoded);

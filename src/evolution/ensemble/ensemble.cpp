@@ -48,11 +48,6 @@ double performance_similarity(const ModelPerformance& a, const ModelPerformance&
   return static_cast<double>(both) / (std::sqrt(static_cast<double>(in_a)) * std::sqrt(static_cast<double>(in_b)));
 }
 
-Result<std::int32_t> majority_vote(std::span<const std::int32_t> votes) {
-  const std::vector<double> ones(votes.size(), 1);
-  return weighted_vote(votes, ones);
-}
-
 Result<std::int32_t> weighted_vote(std::span<const std::int32_t> votes, std::span<const double> weights) {
   if (votes.empty() || votes.size() != weights.size())
     return fail(Code::InvalidArgument, "{} votes with {} weights", votes.size(), weights.size());

@@ -28,11 +28,8 @@ Result<std::vector<ComplementaryMatch>> find_complementary_matches(std::span<con
 // Cosine of the masks as vectors of 0 and 1; both empty of ones 1, one of them 0.
 double performance_similarity(const ModelPerformance& a, const ModelPerformance& b);
 
-// The class most voters name; the lowest where several are named as often. InvalidArgument without votes or for a
-// negative class.
-Result<std::int32_t> majority_vote(std::span<const std::int32_t> votes);
-// Like majority_vote() by the sum of weights, added in the order of voters. InvalidArgument for a weight below 0 or not
-// finite.
+// The class that the voters of the largest sum of weights name, added in the order of voters; the lowest of several.
+// InvalidArgument without votes, for a negative class, and for a weight below 0 or not finite.
 Result<std::int32_t> weighted_vote(std::span<const std::int32_t> votes, std::span<const double> weights);
 
 // One network that runs all of these on one input and gives the mean of their outputs: cell 0 is a parallel (avg) of

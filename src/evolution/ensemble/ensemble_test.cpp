@@ -33,14 +33,14 @@ TEST(Ensemble, pairs_by_coverage_then_overlap_then_place) {  // E-31
 
 TEST(Ensemble, ties_of_votes_go_to_the_lowest_class) {  // E-31, G-87
   for (int repeat = 0; repeat < 20; ++repeat) {
-    EXPECT_EQ(*majority_vote(std::vector<std::int32_t>{7, 2, 7, 2, 9}), 2);
-    EXPECT_EQ(*majority_vote(std::vector<std::int32_t>{5, 4, 3}), 3);
+    EXPECT_EQ(*weighted_vote(std::vector<std::int32_t>{7, 2, 7, 2, 9}, std::vector<double>(5, 1)), 2);
+    EXPECT_EQ(*weighted_vote(std::vector<std::int32_t>{5, 4, 3}, std::vector<double>(3, 1)), 3);
   }
   EXPECT_EQ(*weighted_vote(std::vector<std::int32_t>{1, 0, 0}, std::vector<double>{3, 1, 1}), 1);
   EXPECT_EQ(*weighted_vote(std::vector<std::int32_t>{1, 0}, std::vector<double>{2, 2}), 0);
-  EXPECT_FALSE(majority_vote({}));
+  EXPECT_FALSE(weighted_vote({}, {}));
   EXPECT_FALSE(weighted_vote(std::vector<std::int32_t>{1}, std::vector<double>{std::nan("")}));
-  EXPECT_FALSE(majority_vote(std::vector<std::int32_t>{-1}));
+  EXPECT_FALSE(weighted_vote(std::vector<std::int32_t>{-1}, std::vector<double>{1}));
 }
 
 TEST(Ensemble, the_combined_network_is_built_and_runs) {  // E-31

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "layers/dense/dense.h"
-#include "ops/all.h"
 
 namespace loom {
 
@@ -42,17 +41,8 @@ bool DenseChain::takes(const Shape& input) {
 
 ConstView DenseChain::forward(const KernelTable& kernels, const ConstView& x) {
   const std::size_t rows = input_.rows();
-  const float* from = x.as<float>();
-  float* to = values_.data();
-  for (const Call& call : calls_) {
-    const Matrix& weight = *call.weight;
-    const MatmulTask task{&weight, from, rows, weight.cols(), nullptr, to, call.bias};
-    kernels.matmul.panels[static_cast<std::size_t>(weight.layout().kind)](task, 0, weight.panels());
-    if (call.activation != nullptr) kernels.elementwise.f32.activate(*call.activation, to, rows * weight.rows(), to);
-    from = to;
-    to = to == values_.data() ? values_.data() + widest_ * rows : values_.data();
-  }
-  return {from, output_, Element::f32};
+  const std::span<float> memory(values_.data(), 2 * widest_ * rows);
+  return {run_dense_calls(kernels, calls_, x.as<float>(), rows, memory), output_, Element::f32};
 }
 
 }  // namespace loom

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "network/network.h"
+#include "ops/matmul/dense_calls.h"
 
 namespace loom {
 
@@ -20,12 +21,7 @@ class DenseChain {
   ConstView forward(const KernelTable& kernels, const ConstView& x);
 
  private:
-  struct Call {
-    const Matrix* weight;
-    const float* bias;               // null: none
-    const ActivationFn* activation;  // null: linear
-  };
-  std::vector<Call> calls_;
+  std::vector<DenseCall> calls_;
   std::size_t widest_ = 0;  // outputs of any call
   Shape input_, output_;    // that takes() saw last, for a network of as many outputs
   bool has_output_ = false;
