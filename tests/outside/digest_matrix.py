@@ -1,5 +1,7 @@
 """tools/digest_matrix without any build: rows that cannot run say so, a column with two values fails, a wrong file is named."""
 
+import importlib.machinery
+import importlib.util
 import json
 import pathlib
 import subprocess
@@ -7,6 +9,11 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.dont_write_bytecode = True
+loader = importlib.machinery.SourceFileLoader("digest_matrix", str(ROOT / "tools/digest_matrix"))
+digest_matrix = importlib.util.module_from_spec(importlib.util.spec_from_loader("digest_matrix", loader))
+loader.exec_module(digest_matrix)
+
 ROW = {"version": "0.1.0", "numerics_version": 2, "target": "x86_64-linux", "compiler": "GCC 12.2.0", "cpu": "A | <b>CPU</b>", "isa": "avx2",
        "threads": 4, "digest": "aa" * 32, "answer": None, "training_steps": "bb" * 32, "pass": True}
 
@@ -23,7 +30,31 @@ def expect(condition, what):
         raise SystemExit(f"expected {what}")
 
 
+def check_kept_rows():
+    """A part of the rows leaves the page's other rows as they are; all rows leave those that were sent in."""
+    first = {"digest": "aa" * 32, "training_steps": "bb" * 32, "how": "loom"}
+    sent = ("aarch64-linux, neon, a CPU (sent in)", first)
+    begin, end = digest_matrix.BEGIN, digest_matrix.END
+    page = f"{begin}\n\n{digest_matrix.table([('C', first), ('Go', {'not_run': 'no go', 'how': 'ask.go'}), ('gone', first), sent])}\n{end}"
+    lines, values = digest_matrix.read_page(page)
+    expect(list(lines) == ["C", "Go", "gone", sent[0]] and values == {"digest": "aa" * 32, "training_steps": "bb" * 32}, f"rows and values of a page: {lines}")
+    names, computed = ["C", "Python", "Go"], [("Python", {"digest": "aa" * 32, "how": "welvet"})]
+    shown, known = digest_matrix.with_kept(computed, names, page, True)
+    made = digest_matrix.table(shown, known)
+    expect([name for name, _ in shown] == ["C", "Python", "Go", sent[0]], "a part of the rows beside those of the page, without one that is gone")
+    expect(all(lines[name] in made for name in ("C", "Go", sent[0])), "kept rows as they were")
+    expect("| Python |  | welvet | equal | not run | not run | not run |" in made and f"| 500 training steps | `{'bb' * 32}` |" in made, "values of kept rows")
+    expect([name for name, _ in digest_matrix.with_kept(computed, names, page, False)[0]] == ["Python", sent[0]], "a whole run to keep what was sent in alone")
+    try:
+        digest_matrix.with_kept([("Python", {"digest": "ab" * 32})], names, page, True)
+    except ValueError as error:
+        expect("Python: digest is abab" in str(error) and "run every row" in str(error), "the value that differs to be named")
+    else:
+        expect(False, "a part with another value than the page's to be refused")
+
+
 def main():
+    check_kept_rows()
     with tempfile.TemporaryDirectory() as folder:
         def file(name, row):
             path = pathlib.Path(folder, name)
