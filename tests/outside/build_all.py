@@ -101,6 +101,20 @@ def check_table():
     expect("| 9.9 | 6.9 | KERNEL32.dll, api-ms-win-crt-*.dll | natively | avx2 | equal | equal | equal |" in lines["x86_64-windows"], "the row of a record")
     expect("| failed |" in lines["aarch64-macos"] and "| not tried |" in lines["wasm32"], "targets without values to say why")
     expect(len({line.count("|") for line in made.splitlines()}) == 1, "as many cells in each row")
+    kept = build_all.rows_of_page(f"{build_all.BEGIN}\n\n{made}\n{build_all.END}")
+    later = build_all.table({"aarch64-macos": {**ROW, "target": "aarch64-macos"}}, kept)
+    expect(lines["x86_64-windows"] in later and "| aarch64-macos | 9.9 |" in later, "targets without a record to keep the page's rows")
+    expect(later.count("\n") == made.count("\n"), "no row twice")
+
+
+def check_log(folder):
+    """Programs that take minutes write into a file, whose end the error of a failed one has."""
+    log = pathlib.Path(folder, "build.log")
+    program = "import sys; print('[1/2] compiled'); sys.exit('undefined symbol: main' if sys.argv[1] == 'bad' else 0)"
+    build_all.run([sys.executable, "-c", program, "good"], log)
+    expect(log.read_text("utf-8") == "[1/2] compiled\n", "what a program prints in the log")
+    wrong = error_of(build_all.run, [sys.executable, "-c", program, "bad"], log)
+    expect("ended with 1" in wrong and "undefined symbol: main" in wrong, f"the end of the log in the error, got {wrong}")
 
 
 def check_values():
@@ -177,6 +191,7 @@ def main():
     check_values()
     check_sizes()
     with tempfile.TemporaryDirectory() as folder:
+        check_log(folder)
         check_arguments(folder)
         check_zig(folder)
 
