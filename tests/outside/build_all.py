@@ -162,6 +162,24 @@ def check_arguments(folder):
     expect("expected a list of records" in said("--report", "--out", folder).stderr, "a record of no target to be refused")
 
 
+def check_configured(folder):
+    """With programs that only write down their arguments: a target whose instruction sets changed is configured again."""
+    scripts = {"cmake": f"touch {folder}/work/build.ninja", "ninja": f"touch {folder}/work/libloom_core.a", "zig": f"cat >>{folder}/said; touch {folder}/work/libloom.a"}
+    for name, body in scripts.items():
+        path = pathlib.Path(folder, name)
+        path.write_text(f'#!/bin/sh\necho {name} "$@" >>{folder}/said\n{body}\n', "utf-8")
+        path.chmod(0o755)
+    work, variables = pathlib.Path(folder, "work"), {"PATH": f"{folder}:/usr/bin:/bin"}
+    for isas in ("neon", "neon;other"):
+        target = zig_targets.Target("aarch64-linux-musl", "aarch64-linux-musl", isas, shared=False)
+        files = build_all.configure_and_build(target, ROOT, work, f"{folder}/zig", 1, variables)
+        expect(files == {"loom": work / "bin/loom", "libloom.a": work / "libloom.a"}, f"the files of a static target, got {files}")
+    said = pathlib.Path(folder, "said").read_text("utf-8")
+    configured = re.findall(r"^cmake .*-DLOOM_TARGETS=(\S+) -DLOOM_SHARED=OFF", said, re.MULTILINE)
+    expect(configured == ["neon", "neon;other"], f"each build to be configured, got {configured}")
+    expect(said.count(f"addlib {work}/libloom_core.a\nsave\n") == 2, "an archive of the modules that exist")
+
+
 def options_of_arm():
     """The processor that cmake/zig.cmake asks Zig for on 32-bit ARM."""
     return [re.search(r'APPEND target_options " (-mcpu=[^"]+)"', (ROOT / "cmake/zig.cmake").read_text("utf-8"))[1]]
@@ -192,6 +210,7 @@ def main():
     check_sizes()
     with tempfile.TemporaryDirectory() as folder:
         check_log(folder)
+        check_configured(folder)
         check_arguments(folder)
         check_zig(folder)
 
