@@ -2,7 +2,7 @@
 # promises:
 #   cmake --toolchain cmake/zig.cmake -DLOOM_ZIG_TARGET=aarch64-linux-gnu.2.17
 # LOOM_ZIG names Zig's program, by default `zig`; tools/wheel and tools/build_all find it in a Python environment.
-list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LOOM_ZIG_TARGET LOOM_ZIG)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LOOM_ZIG_TARGET LOOM_ZIG CMAKE_BUILD_TYPE)
 set(LOOM_ZIG zig CACHE STRING "Zig's program, with arguments in front of its own")
 if(NOT LOOM_ZIG_TARGET MATCHES "^(x86_64|aarch64|arm|riscv64)-(linux|windows|macos)")
   message(FATAL_ERROR "LOOM_ZIG_TARGET is \"${LOOM_ZIG_TARGET}\": expected as aarch64-linux-gnu.2.17; processors: x86_64 aarch64 arm riscv64")
@@ -16,6 +16,11 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL arm)
   # NEON of 32 bits replaces subnormal numbers by zero, so the bits would differ: the floating point unit alone computes. Its vmla rounds
   # the product. A processor's name with features added keeps NEON; it has to be taken away.
   string(APPEND target_options " -mcpu=baseline-neon")
+endif()
+# Zig compiles the C and C++ libraries once for each kind of program. CMake's trials link without the flags of a release, so they would ask
+# for two more kinds, which takes minutes each: what decides the kind stands in front of the flags of every call.
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+  string(APPEND target_options " -O3 -s")
 endif()
 # Compilers are programs without arguments to CMake.
 foreach(tool IN ITEMS c++ ar ranlib)
