@@ -100,8 +100,11 @@ foreach(row IN LISTS rows)
   set(processor ${CMAKE_MATCH_2})
   set(LOOM_REGISTER_BYTES_${target} ${CMAKE_MATCH_3})
   string(REGEX MATCHALL "[a-z0-9.]+" LOOM_FLAGS_${target} "${CMAKE_MATCH_4}")
-  if(processor STREQUAL arm)  # these compilers take features as additions to a version of the architecture
-    list(TRANSFORM LOOM_FLAGS_${target} PREPEND "-march=armv8.2-a+")
+  if(processor STREQUAL arm)  # these compilers take features as additions to a version of the architecture, Zig to a processor
+    if(NOT LOOM_ARM_FEATURES)
+      set(LOOM_ARM_FEATURES -march=armv8.2-a+)
+    endif()
+    list(TRANSFORM LOOM_FLAGS_${target} PREPEND "${LOOM_ARM_FEATURES}")
   else()
     list(TRANSFORM LOOM_FLAGS_${target} PREPEND "-m")
   endif()

@@ -17,6 +17,7 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL arm)
   # the product. A processor's name with features added keeps NEON; it has to be taken away.
   string(APPEND target_options " -mcpu=baseline-neon")
 endif()
+set(LOOM_ARM_FEATURES -mcpu=baseline+)  # what stands in front of a feature of AArch64: Zig knows no versions of the architecture
 # Zig compiles the C and C++ libraries once for each kind of program. CMake's trials link without the flags of a release, so they would ask
 # for two more kinds, which takes minutes each: what decides the kind stands in front of the flags of every call.
 if(CMAKE_BUILD_TYPE STREQUAL Release)

@@ -13,7 +13,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache"), "loom")
 # x86-64 and AArch64 without the plain kernels, which no such processor in use would choose: 1.8 MB less.
-X86, ARM = "sse4;avx2;avx512", "neon"
+X86, ARM = "sse4;avx2;avx512", "neon;neondot"
 
 
 class Target:
@@ -122,12 +122,14 @@ def cpu_flags():
     return set(next((line.split(":")[1] for line in lines if line.startswith(("flags", "Features"))), "").split())
 
 
-def best_isa(target, flags=None):
+def best_isa(target, flags=None, machine=None):
     """The instruction set that a build for the target has to choose on this machine; None where that is unknown.
-    Equal hashes would hide a library that does not find it."""
+    Equal hashes would hide a library that does not find it. `machine`: this machine's processor."""
     flags = cpu_flags() if flags is None else flags
     if target.processor == "aarch64":
-        return "neon"
+        if (machine or native()[0]) != "aarch64":
+            return "neondot"  # qemu's processor has every extension
+        return ("neondot" if "asimddp" in flags else "neon") if flags else None
     if target.processor in ("armv7", "riscv64"):
         return "scalar"
     if target.processor == "wasm32":

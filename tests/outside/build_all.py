@@ -126,10 +126,15 @@ def check_values():
     expect("the program: digest is 0000" in wrong, "another digest to be named")
     weak = error_of(build_all.check_values, "the library", {**good, "isa": "sse4"}, "avx2", reference)
     expect(weak == "the library chose sse4, expected avx2, the best of this machine", "a weaker instruction set to be named")
-    best = lambda name, *flags: zig_targets.best_isa(zig_targets.BY_NAME[name], set(flags))
+    best = lambda name, *flags, **more: zig_targets.best_isa(zig_targets.BY_NAME[name], set(flags), **more)
     expect(best("x86_64-windows", "avx2", "f16c", "bmi2", "sse4_1", "ssse3") == "avx2", "AVX2 by the flags of a processor")
     expect(best("x86_64-linux-musl", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx2") == "avx512", "AVX-512 by the flags")
-    expect(best("aarch64-linux-musl") == "neon" and best("armv7-linux-musl") == "scalar", "other processors' sets")
+    expect(best("aarch64-linux-musl", machine="x86_64") == "neondot" and best("armv7-linux-musl") == "scalar", "the sets of emulated processors")
+    on_arm = [best("aarch64-linux-musl", *flags, machine="aarch64") for flags in (["asimd", "asimddp"], ["asimd"], [])]
+    expect(on_arm == ["neondot", "neon", None], f"dot products where an AArch64 machine lists them, got {on_arm}")
+    compiled = {isa for target in zig_targets.TARGETS for isa in target.isas.split(";") if isa}
+    known = set(re.findall(r"^LOOM_SIMD_TARGET\((\w+), (?:any|x86|arm),", (ROOT / "src/simd/targets.inc").read_text("utf-8"), re.MULTILINE))
+    expect(compiled == known, f"the instruction sets of src/simd/targets.inc, {sorted(known)}, in some target, got {sorted(compiled)}")
     expect(zig_targets.BY_NAME["armv7-linux-gnu"].glibc == (2, 17) and zig_targets.BY_NAME["x86_64-linux-musl"].glibc is None, "versions of glibc")
     expect(error_of(zig_targets.runner, zig_targets.BY_NAME["aarch64-macos"]) == "linked only", "macOS to be linked only")
 
@@ -138,11 +143,13 @@ def check_sizes():
     """tools/binary_sizes.py on lines of nm, one of them a name that it cannot demangle."""
     lines = ["0000000000000010 0000000000000100 t void loom::avx2::(anonymous namespace)::softmax_row<double>(double const*)",
              "0000000000000110 0000000000000020 t loom::avx2::dot(float const*)", "0000000000000130 0000000000000003 T loom_release",
-             "0000000000000140 0000000000000040 t _ZZZN4loom4sse412_GLOBAL__N_12xE", "                 U malloc"]
+             "0000000000000140 0000000000000040 t _ZZZN4loom4sse412_GLOBAL__N_12xE", "                 U malloc",
+             "0000000000000180 0000000000000008 t loom::neondot::dot(float const*)"]
     sizes = binary_sizes.count(binary_sizes.read_symbols("\n".join(lines)))
-    expect(sizes == {("avx2", "float64"): 256, ("avx2", "float32 and the rest"): 32, ("none", ""): 3, ("sse4", "float32 and the rest"): 64},
+    expect(sizes == {("avx2", "float64"): 256, ("avx2", "float32 and the rest"): 32, ("none", ""): 3, ("sse4", "float32 and the rest"): 64,
+                     ("neondot", "float32 and the rest"): 8},
            f"bytes by instruction set and kind, got {sizes}")
-    expect(binary_sizes.table(sizes).splitlines()[0] == "| kB | sse4 | avx2 |", "columns of the instruction sets that a file has")
+    expect(binary_sizes.table(sizes).splitlines()[0] == "| kB | sse4 | avx2 | neondot |", "columns of the instruction sets that a file has")
 
 
 def check_arguments(folder):
@@ -180,6 +187,13 @@ def check_configured(folder):
     expect(said.count(f"addlib {work}/libloom_core.a\nsave\n") == 2, "an archive of the modules that exist")
 
 
+def options_of_neondot():
+    """What the build passes to Zig for the features of the row neondot: cmake/zig.cmake and src/simd/targets.inc."""
+    before = re.search(r"set\(LOOM_ARM_FEATURES ([^)]+)\)", (ROOT / "cmake/zig.cmake").read_text("utf-8"))[1]
+    row = re.search(r"^LOOM_SIMD_TARGET\(neondot, .*$", (ROOT / "src/simd/targets.inc").read_text("utf-8"), re.MULTILINE)[0]
+    return [before + feature for feature in re.findall(r"LOOM_NEEDS\((\w+)\)", row)]
+
+
 def options_of_arm():
     """The processor that cmake/zig.cmake asks Zig for on 32-bit ARM."""
     return [re.search(r'APPEND target_options " (-mcpu=[^"]+)"', (ROOT / "cmake/zig.cmake").read_text("utf-8"))[1]]
@@ -201,6 +215,9 @@ def check_zig(folder):
     for registers, target, options, used in wide:
         subprocess.run([found, "cc", "-target", target, *options, "-O3", "-ffp-contract=off", "-S", source, "-o", code], check=True, capture_output=True)
         expect(bool(re.search(registers, code.read_text("utf-8"))) == used, f"{'' if used else 'no '}registers {registers} in code for {target}")
+    source.write_text("#include <arm_neon.h>\nint32x4_t f(int32x4_t a, int8x16_t b, int8x16_t c) { return vdotq_s32(a, b, c); }\n", "utf-8")
+    done = subprocess.run([found, "cc", "-target", "aarch64-linux-musl", *options_of_neondot(), "-O3", "-S", source, "-o", code], capture_output=True, text=True, check=False)
+    expect(done.returncode == 0 and "sdot" in code.read_text("utf-8"), f"dot products in code for aarch64, got {done.stderr[-300:]}")
 
 
 def main():
