@@ -7,7 +7,8 @@
 #include "core/system.h"
 
 // Objects that were compiled with atomics take errno for thread-local, wasi-libc's objects for a variable: this one is
-// both, since the main thread's variables stay where the module has them. With wasi-libc's own, ours would write beyond.
+// both, since the main thread's variables stay where the module has them. With wasi-libc's own, they would write into
+// the heap.
 thread_local int errno = 0;
 
 namespace loom::os {
