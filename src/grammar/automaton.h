@@ -40,6 +40,13 @@ class Automaton {
   // Bytes that are in the same sets are one class.
   std::size_t num_classes() const { return num_classes_; }
   std::uint8_t class_of(std::uint8_t byte) const { return classes_[byte]; }
+  using ByteSet = std::array<std::uint64_t, 4>;
+  // Whether a node of kind Bytes takes a byte of one of these classes.
+  bool takes_any(const Node& node, const ByteSet& of_classes) const {
+    bool any = false;
+    for (std::size_t i = 0; i < of_classes.size(); ++i) any = any || (sets_[node.a][i] & of_classes[i]) != 0;
+    return any;
+  }
   // Whether a node of kind Bytes takes a byte of this class.
   bool takes(const Node& node, std::uint8_t byte_class) const {
     return (sets_[node.a][byte_class >> 6] >> (byte_class & 63) & 1u) != 0;
@@ -47,7 +54,6 @@ class Automaton {
 
  private:
   friend class Lowering;
-  using ByteSet = std::array<std::uint64_t, 4>;
   Automaton() = default;
   void find_classes();
   template <class Rule>

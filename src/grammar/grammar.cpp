@@ -1,12 +1,13 @@
 #include "grammar/grammar.h"
 
 #include <algorithm>
-#include <bit>
+#include <utility>
 
 #include "core/json.h"
 #include "core/nearest.h"
 #include "grammar/automaton.h"
 #include "grammar/frontends.h"
+#include "grammar/masks.h"
 #include "grammar/runner.h"
 #include "text/unicode/utf8.h"
 
@@ -18,8 +19,7 @@ using grammar::Runner;
 
 namespace {
 
-constexpr std::size_t kWordBits = 64;
-// A quarter of the runner's bounds: a walk over the vocabulary begins with room for what it may add.
+// A quarter of the runner's bounds.
 bool is_nearly_full(const Runner& runner) {
   return runner.num_states() > Runner::kMostStates / 4 || runner.total() > Runner::kMostTotal / 4;
 }
@@ -208,106 +208,64 @@ Result<bool> Grammar::matches(std::string_view text) const {
   return runner.accepts(state);
 }
 
+std::unique_ptr<grammar::Masks> Grammar::take_masks(const std::shared_ptr<const TokenTrie>& trie,
+                                                    std::span<const std::int32_t> ends, std::size_t vocab_size) const {
+  {
+    const Mutex::Guard guard(mutex_);
+    for (std::size_t i = kept_.size(); i-- > 0;) {
+      if (!kept_[i]->is_for(trie, ends, vocab_size)) continue;
+      std::unique_ptr<grammar::Masks> out = std::move(kept_[i]);
+      kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
+      return out;
+    }
+  }
+  return std::make_unique<grammar::Masks>(*automaton_, trie, ends, vocab_size);
+}
+
+void Grammar::keep_masks(std::unique_ptr<grammar::Masks> masks) const {
+  if (!masks->is_small()) return;
+  std::unique_ptr<grammar::Masks> oldest;  // freed outside of the lock
+  const Mutex::Guard guard(mutex_);
+  kept_.push_back(std::move(masks));
+  if (kept_.size() <= kMostKept) return;
+  oldest = std::move(kept_.front());
+  kept_.erase(kept_.begin());
+}
+
+GrammarState::GrammarState() = default;
 GrammarState::GrammarState(GrammarState&&) noexcept = default;
-GrammarState& GrammarState::operator=(GrammarState&&) noexcept = default;
-GrammarState::~GrammarState() = default;
+GrammarState& GrammarState::operator=(GrammarState&& other) noexcept {
+  std::swap(grammar_, other.grammar_);
+  std::swap(trie_, other.trie_);
+  std::swap(masks_, other.masks_);
+  state_ = other.state_, is_first_ = other.is_first_;
+  return *this;
+}
+GrammarState::~GrammarState() {
+  if (masks_) grammar_->keep_masks(std::move(masks_));
+}
 
 Result<GrammarState> GrammarState::create(std::shared_ptr<const Grammar> grammar, std::shared_ptr<const TokenTrie> trie,
                                           std::span<const std::int32_t> ends, std::size_t vocab_size) {
   GrammarState out;
-  out.runner_ = std::make_unique<Runner>(grammar->automaton());
-  LOOM_TRY(out.state_, out.runner_->start());
+  out.masks_ = grammar->take_masks(trie, ends, vocab_size);
   out.grammar_ = std::move(grammar), out.trie_ = std::move(trie);
-  out.ends_.assign(ends.begin(), ends.end());
-  out.vocab_size_ = vocab_size;
+  out.masks_->runner().begin_work();
+  LOOM_TRY(out.state_, out.masks_->runner().start());
   return out;
 }
 
-bool GrammarState::is_complete() const { return runner_->accepts(state_); }
+bool GrammarState::is_complete() const { return masks_->runner().accepts(state_); }
 
-Result<TokenMask> GrammarState::mask() {
-  if (is_first_) {
-    if (first_mask_.empty()) {
-      LOOM_TRY(first_mask_, find_mask());
-    }
-    return TokenMask(first_mask_);
-  }
-  const auto found = masks_.find(state_);
-  if (found != masks_.end()) return TokenMask(found->second);
-  if (masks_.size() >= kMostMasks) masks_.clear();
-  if (is_nearly_full(*runner_)) {
-    masks_.clear();
-    state_ = runner_->clear(state_);
-  }
-  LOOM_TRY(auto bits, find_mask());
-  return TokenMask(masks_.emplace(state_, std::move(bits)).first->second);
-}
-
-// Walks the tree of tokens; what an entry's bytes lead to is kept by depth, and dead entries are passed over whole. So
-// are those below which all bytes are plain, where the state takes as many plain bytes.
-Result<std::vector<std::uint64_t>> GrammarState::find_mask() {
-  constexpr std::size_t kFewEntries = 2;  // of which each is looked at
-  const TokenTrie::Tree& tree = is_first_ ? trie_->first() : trie_->later();
-  std::vector<std::uint64_t> bits((vocab_size_ + kWordBits - 1) / kWordBits, 0);
-  path_.resize(tree.max_depth + 1);
-  path_[0] = state_;
-  runner_->begin_work();
-  const auto allow = [&](std::uint32_t begin, std::uint32_t end) {
-    for (std::uint32_t t = begin; t < end; ++t)
-      if (const auto id = static_cast<std::size_t>(tree.ids[t]); id < vocab_size_)
-        bits[id / kWordBits] |= std::uint64_t{1} << (id % kWordBits);
-  };
-  const std::uint8_t run = runner_->plain_run(state_);
-  const bool takes_plain = run == Runner::kEndless || run >= tree.longest_plain;
-  if (takes_plain) {
-    std::copy_n(tree.plain.begin(), std::min(tree.plain.size(), bits.size()), bits.begin());
-    if (vocab_size_ % kWordBits != 0) bits.back() &= (std::uint64_t{1} << (vocab_size_ % kWordBits)) - 1;
-  }
-  const std::size_t count = tree.entries.size() - 1;
-  for (std::size_t i = 0; i < count;) {
-    const TokenTrie::Entry& entry = tree.entries[i];
-    if (takes_plain && entry.is_plain_path && entry.is_plain_below) {
-      i = entry.end;
-      continue;
-    }
-    const grammar::StateId from = path_[entry.depth - 1u];
-    grammar::StateId to = runner_->known_next(from, grammar_->automaton().class_of(entry.byte));
-    if (to == Runner::kUnknown) {
-      LOOM_TRY(to, runner_->next(from, entry.byte));
-    }
-    if (to == Runner::kDead) {
-      i = entry.end;
-      continue;
-    }
-    path_[entry.depth] = to;
-    if (entry.is_plain_below && entry.end - i > kFewEntries) {
-      const std::uint8_t plain = runner_->plain_run(to);
-      if (plain == Runner::kEndless || plain >= entry.below) {
-        allow(entry.tokens, tree.entries[entry.end].tokens);
-        i = entry.end;
-        continue;
-      }
-    }
-    allow(entry.tokens, tree.entries[i + 1].tokens);
-    ++i;
-  }
-  for (const std::int32_t id : ends_) {
-    const auto at = static_cast<std::size_t>(id);
-    const std::uint64_t bit = std::uint64_t{1} << (at % kWordBits);
-    if (is_complete())
-      bits[at / kWordBits] |= bit;
-    else
-      bits[at / kWordBits] &= ~bit;
-  }
-  return bits;
-}
+Result<TokenMask> GrammarState::mask() { return masks_->at(*trie_, state_, is_first_); }
 
 Result<void> GrammarState::advance(std::int32_t token) {
   const std::string_view bytes = (is_first_ ? trie_->first() : trie_->later()).bytes_of(token);
+  Runner& runner = masks_->runner();
   grammar::StateId state = bytes.empty() ? Runner::kDead : state_;
-  runner_->begin_work();
+  runner.begin_work();
   for (std::size_t i = 0; i < bytes.size() && state != Runner::kDead; ++i) {
-    LOOM_TRY(state, runner_->next(state, static_cast<std::uint8_t>(bytes[i])));
+    LOOM_TRY(state, runner.next(state, static_cast<std::uint8_t>(bytes[i])));
   }
   if (state == Runner::kDead)
     return fail(Code::InvalidArgument, "token {} does not continue the text by the grammar", token);

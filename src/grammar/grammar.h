@@ -10,18 +10,18 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/error.h"
 #include "core/json_fwd.h"
+#include "core/mutex.h"
 #include "grammar/token_trie.h"
 
 namespace loom {
 
 namespace grammar {
 class Automaton;
-class Runner;
+class Masks;
 }  // namespace grammar
 
 // How calls of functions are written: `open`, a call, further calls with `between` in front of each, `close`. A
@@ -39,7 +39,7 @@ struct CallGrammar {
   const Json* schema = nullptr;
 };
 
-// Immutable: any number of threads may use one.
+// Any number of threads may use one. It keeps the masks of some texts that ended, for the next ones.
 class Grammar {
  public:
   // Every create function: InvalidArgument with the place for bad syntax and, by name, for what is not supported;
@@ -74,15 +74,23 @@ class Grammar {
  private:
   Grammar(grammar::Automaton automaton, Source source);
   friend struct GrammarBuilder;
+  friend class GrammarState;
+  static constexpr std::size_t kMostKept = 4;  // of masks, each with its bounds
+  std::unique_ptr<grammar::Masks> take_masks(const std::shared_ptr<const TokenTrie>& trie,
+                                             std::span<const std::int32_t> ends, std::size_t vocab_size) const;
+  void keep_masks(std::unique_ptr<grammar::Masks> masks) const;
+
   Source source_;
   std::unique_ptr<const grammar::Automaton> automaton_;
+  mutable Mutex mutex_;
+  mutable std::vector<std::unique_ptr<grammar::Masks>> kept_;
 };
 
 // The allowed tokens: bit i % 64 of word i / 64 is token i.
 using TokenMask = std::span<const std::uint64_t>;
 inline bool allows(TokenMask mask, std::size_t token) { return (mask[token / 64] >> (token % 64) & 1u) != 0; }
 
-// Follows one generated text. Masks are found once per state and kept, within bounds.
+// Follows one generated text. Masks are found once per state and kept, within bounds of bytes, also for later texts.
 class GrammarState {
  public:
   // `ends` are tokens that end the text: allowed where it is complete, and nowhere else. `vocab_size` is the number of
@@ -100,22 +108,14 @@ class GrammarState {
   // Whether the text so far is complete.
   bool is_complete() const;
 
-  static constexpr std::size_t kMostMasks = 512;  // that are kept
-
  private:
-  GrammarState() = default;
-  Result<std::vector<std::uint64_t>> find_mask();
+  GrammarState();
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const TokenTrie> trie_;
-  std::unique_ptr<grammar::Runner> runner_;
-  std::vector<std::int32_t> ends_;
-  std::size_t vocab_size_ = 0;
+  std::unique_ptr<grammar::Masks> masks_;
   std::int32_t state_ = 0;
-  bool is_first_ = true;                                                // no token yet
-  std::unordered_map<std::int32_t, std::vector<std::uint64_t>> masks_;  // by state; the first token's is not kept
-  std::vector<std::uint64_t> first_mask_;
-  std::vector<std::int32_t> path_;  // states by depth, while the tree is walked
+  bool is_first_ = true;  // no token yet
 };
 
 }  // namespace loom

@@ -1,6 +1,7 @@
 #include "grammar/runner.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "grammar/token_trie.h"
@@ -10,6 +11,10 @@ namespace {
 
 constexpr std::size_t kFew = 16;  // visited items that are compared one by one
 
+bool is_lead(std::uint8_t byte) {
+  return std::ranges::any_of(kUtf8Shapes, [byte](const Utf8Shape& s) { return s.ranges[0].holds(byte); });
+}
+
 std::uint64_t key_of(NodeId node, std::uint32_t stack) { return std::uint64_t{node} << 32 | stack; }
 
 }  // namespace
@@ -18,6 +23,8 @@ Runner::Runner(const Automaton& automaton) : automaton_(&automaton) {
   std::vector<bool> has_class(automaton.num_classes(), false);
   for (unsigned byte = 0; byte < 256; ++byte) {
     const auto b = static_cast<std::uint8_t>(byte);
+    const std::uint8_t c = automaton.class_of(b);
+    if (TokenTrie::is_plain(b) || is_lead(b)) text_begin_[c >> 6] |= std::uint64_t{1} << (c & 63);
     if (!TokenTrie::is_plain(b) || has_class[automaton.class_of(b)]) continue;
     has_class[automaton.class_of(b)] = true;
     plain_.push_back(b);
@@ -58,6 +65,114 @@ std::uint8_t Runner::find_plain_run(StateId state) {
   }
   spent_ = spent;
   return static_cast<std::uint8_t>(std::max<int>(states_[static_cast<std::size_t>(state)].plain_run, 0));
+}
+
+bool Runner::find_one_character(const std::vector<NodeId>& nodes) const {
+  constexpr std::size_t kMostSets = 32;
+  using Nodes = std::set<NodeId>;
+  std::set<Nodes> sets, following;
+  const auto step = [&](const auto& from, std::uint8_t byte) {
+    Nodes out;
+    for (const NodeId id : from)
+      if (const Node& n = automaton_->at(id); n.kind == Node::Bytes && automaton_->takes(n, automaton_->class_of(byte)))
+        if (automaton_->is_live(n.b)) out.insert(n.b);
+    return out;
+  };
+  const auto is_end = [this](const Nodes& reached) {
+    return reached.size() == 1 && automaton_->at(*reached.begin()).kind == Node::Return;
+  };
+  for (const std::uint8_t byte : plain_)
+    if (!is_end(step(nodes, byte))) return false;
+  for (const Utf8Shape& shape : kUtf8Shapes) {
+    sets = {Nodes(nodes.begin(), nodes.end())};
+    for (std::size_t i = 0; i < shape.size; ++i) {
+      following.clear();
+      for (const Nodes& from : sets) {
+        int last = -1;
+        for (unsigned byte = shape.ranges[i].first; byte <= shape.ranges[i].last; ++byte) {
+          const std::uint8_t c = automaton_->class_of(static_cast<std::uint8_t>(byte));
+          if (c != std::exchange(last, c)) following.insert(step(from, static_cast<std::uint8_t>(byte)));
+        }
+      }
+      // What a call or a choice inside of a character leads to is not followed.
+      if (following.size() > kMostSets) return false;
+      std::swap(sets, following);
+    }
+    if (!std::ranges::all_of(sets, is_end)) return false;
+  }
+  return true;
+}
+
+bool Runner::is_one_character(const std::vector<NodeId>& nodes) {
+  const auto [found, is_new] = one_character_.try_emplace(nodes, false);
+  if (is_new) found->second = find_one_character(nodes);
+  return found->second;
+}
+
+// By the states of all characters.
+Runner::TextStep Runner::follow_text(StateId state) {
+  constexpr std::size_t kMostPlaces = 16;
+  TextStep step;
+  std::vector<StateId> places, following;
+  for (const Utf8Shape& shape : kUtf8Shapes) {
+    places = {state};
+    for (std::size_t i = 0; i < shape.size; ++i) {
+      following.clear();
+      for (const StateId from : places) {
+        int last = -1;
+        for (unsigned byte = shape.ranges[i].first; byte <= shape.ranges[i].last; ++byte) {
+          const std::uint8_t c = automaton_->class_of(static_cast<std::uint8_t>(byte));
+          if (c == std::exchange(last, c)) continue;
+          const Result<StateId> to = next(from, static_cast<std::uint8_t>(byte));
+          if (!to || *to == kDead) return {};
+          if (std::ranges::find(following, *to) == following.end()) following.push_back(*to);
+        }
+      }
+      if (following.size() > kMostPlaces) return {};
+      std::swap(places, following);
+    }
+    for (const StateId to : places) {
+      if (step.to != kUnknown && step.to != to) return {};
+      step.to = to;
+    }
+  }
+  for (const std::uint8_t byte : plain_) {
+    const Result<StateId> to = next(state, byte);
+    if (!to) return {};
+    step.has_exceptions = step.has_exceptions || *to != step.to;
+  }
+  return step;
+}
+
+// Most characters of a text are one rule whose states differ in the stack alone. The work does not count for the
+// caller, who may not need it.
+Runner::TextStep Runner::find_text_step(StateId state) {
+  const std::size_t spent = std::exchange(spent_, 0);
+  TextStep step;
+  std::vector<NodeId> nodes;
+  bool is_one_stack = true;
+  FrameId stack = 0;
+  for (const Item& item : states_[static_cast<std::size_t>(state)].items) {
+    if (!automaton_->takes_any(automaton_->at(item.node), text_begin_)) continue;
+    if (nodes.empty()) stack = item.stack;
+    is_one_stack = is_one_stack && item.stack == stack;
+    nodes.push_back(item.node);
+  }
+  if (nodes.empty()) {
+    step.to = kDead;
+  } else if (!plain_.empty() && is_one_stack && is_one_character(nodes)) {
+    if (const Result<StateId> to = next(state, plain_[0])) {
+      for (const std::uint8_t byte : plain_) next_[slot(state, automaton_->class_of(byte))] = *to;
+      step.to = *to;
+    }
+  } else {
+    step = follow_text(state);
+  }
+  spent_ = spent;
+  State& known = states_[static_cast<std::size_t>(state)];
+  known.is_text_known = true;
+  known.text = step;
+  return step;
 }
 
 Result<StateId> Runner::start() {
@@ -145,7 +260,8 @@ StateId Runner::intern(State state) {
   }
   const auto id = static_cast<StateId>(states_.size());
   total_ += state.items.size();
-  state.next.assign(automaton_->num_classes(), kUnknown);
+  state.is_text_known = false;
+  next_.resize(next_.size() + automaton_->num_classes(), kUnknown);
   states_.push_back(std::move(state));
   ids_.emplace(hash, id);
   return id;
@@ -159,7 +275,7 @@ Result<StateId> Runner::find_next(StateId state, std::uint8_t byte_class) {
     if (automaton_->takes(node, byte_class)) visit(node.b, item.stack);
   }
   LOOM_TRY(const StateId to, close());
-  states_[static_cast<std::size_t>(state)].next[byte_class] = to;
+  next_[slot(state, byte_class)] = to;
   return to;
 }
 
@@ -167,7 +283,7 @@ StateId Runner::clear(StateId keep) {
   State kept = std::move(states_[static_cast<std::size_t>(keep)]);
   // Frames of the stacks that are kept move to the new table, the lowest first.
   const std::vector<Frame> old = std::exchange(frames_, {Frame{0, 0, 0}});
-  frame_ids_.clear(), states_.clear(), ids_.clear();
+  frame_ids_.clear(), states_.clear(), next_.clear(), ids_.clear();
   total_ = 0, spent_ = 0;
   std::unordered_map<FrameId, FrameId> moved{{0, 0}};
   for (Item& item : kept.items) {

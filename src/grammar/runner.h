@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -22,7 +23,7 @@ class Runner {
   static constexpr std::size_t kMostItems = std::size_t{1} << 13;  // visited for one state
   static constexpr std::size_t kMostStates = std::size_t{1} << 15;
   static constexpr std::size_t kMostTotal = std::size_t{1} << 21;  // items and frames that are kept
-  static constexpr std::size_t kMostWork = std::size_t{1} << 22;   // visited between two begin_work()
+  static constexpr std::size_t kMostWork = std::size_t{1} << 24;   // visited between two begin_work()
   // Frames of a stack; deeper ways are left out, as if the grammar had none.
   static constexpr std::uint32_t kMostDepth = 1000;
 
@@ -32,14 +33,22 @@ class Runner {
   // The state after a byte. `state` is not kDead.
   Result<StateId> next(StateId state, std::uint8_t byte) {
     const std::uint8_t c = automaton_->class_of(byte);
-    const StateId known = states_[static_cast<std::size_t>(state)].next[c];
+    const StateId known = next_[slot(state, c)];
     return known != kUnknown ? Result<StateId>(known) : find_next(state, c);
   }
   // Like next() for loops: kUnknown where next() has not been asked yet.
-  StateId known_next(StateId state, std::uint8_t byte_class) const {
-    return states_[static_cast<std::size_t>(state)].next[byte_class];
-  }
+  StateId known_next(StateId state, std::uint8_t byte_class) const { return next_[slot(state, byte_class)]; }
   static constexpr StateId kUnknown = -2;
+  // The state that each text character (TokenTrie::Characters) leads to, whichever it is. kUnknown where they lead to
+  // several ones. With exceptions: the state that all lead to but some plain bytes, which next() answers.
+  struct TextStep {
+    StateId to = kUnknown;
+    bool has_exceptions = false;
+  };
+  TextStep text_step(StateId state) {
+    const State& known = states_[static_cast<std::size_t>(state)];
+    return known.is_text_known ? known.text : find_text_step(state);
+  }
   // How many plain bytes (TokenTrie::is_plain) may follow, whichever they are, or fewer; kEndless where any number may.
   std::uint8_t plain_run(StateId state) {
     const std::int16_t known = states_[static_cast<std::size_t>(state)].plain_run;
@@ -78,12 +87,21 @@ class Runner {
   };
   struct State {
     std::vector<Item> items;  // of nodes that read a byte, sorted
-    std::vector<StateId> next;
     bool accepts = false;
+    bool is_text_known = false;
     std::int16_t plain_run = -1;  // -1: not known
+    TextStep text{};
   };
 
+  std::size_t slot(StateId state, std::uint8_t byte_class) const {
+    return static_cast<std::size_t>(state) * automaton_->num_classes() + byte_class;
+  }
   std::uint8_t find_plain_run(StateId state);
+  TextStep find_text_step(StateId state);
+  TextStep follow_text(StateId state);
+  // Whether each text character leads from these nodes to the end of their rule, and nowhere else.
+  bool is_one_character(const std::vector<NodeId>& nodes);
+  bool find_one_character(const std::vector<NodeId>& nodes) const;
   Result<StateId> find_next(StateId state, std::uint8_t byte_class);
   // Follows what reads no byte from `work_`, and returns the state of what is reached.
   Result<StateId> close();
@@ -93,7 +111,10 @@ class Runner {
 
   const Automaton* automaton_;
   std::vector<std::uint8_t> plain_;  // a byte of each class that plain bytes are in
+  Automaton::ByteSet text_begin_{};  // classes of plain bytes and of first bytes of characters outside of ASCII
+  std::map<std::vector<NodeId>, bool> one_character_;  // what is_one_character() found
   std::vector<State> states_;
+  std::vector<StateId> next_;  // by state and class
   std::unordered_multimap<std::uint64_t, StateId> ids_;
   std::vector<Frame> frames_{Frame{0, 0, 0}};
   std::unordered_map<Frame, FrameId, FrameHash> frame_ids_;

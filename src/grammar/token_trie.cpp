@@ -1,8 +1,10 @@
 #include "grammar/token_trie.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 
 namespace loom {
 namespace {
@@ -11,12 +13,10 @@ constexpr std::size_t kMostTokenBytes = std::size_t{1} << 31;
 // A longer token is left out: some files hold a page of text as one.
 constexpr std::size_t kLongestToken = 1024;
 
-// Sets what entries say about plain bytes.
-void find_plain(TokenTrie::Tree& tree) {
-  std::vector<TokenTrie::Entry>& entries = tree.entries;
-  const std::size_t count = entries.size() - 1;
-  constexpr std::uint32_t kMostBelow = 255, kWordBits = 64;
-  for (std::size_t i = count; i-- > 0;) {
+// Sets what entries report about the bytes below them.
+void find_plain_below(std::vector<TokenTrie::Entry>& entries) {
+  constexpr std::uint32_t kMostBelow = 255;
+  for (std::size_t i = entries.size() - 1; i-- > 0;) {
     TokenTrie::Entry& entry = entries[i];
     entry.is_plain_below = true;
     for (std::size_t child = i + 1; child < entry.end; child = entries[child].end) {
@@ -25,6 +25,13 @@ void find_plain(TokenTrie::Tree& tree) {
       entry.below = static_cast<std::uint8_t>(std::min(kMostBelow, std::max(entry.below + 0u, under.below + 1u)));
     }
   }
+}
+
+// Finds the tokens of plain bytes.
+void find_plain(TokenTrie::Tree& tree) {
+  constexpr std::uint32_t kWordBits = 64;
+  std::vector<TokenTrie::Entry>& entries = tree.entries;
+  const std::size_t count = entries.size() - 1;
   tree.plain.assign((tree.offsets.size() + kWordBits - 1) / kWordBits, 0);
   std::vector<bool> is_plain(tree.max_depth + 1, true);  // by depth
   for (std::size_t i = 0; i < count; ++i) {
@@ -40,41 +47,103 @@ void find_plain(TokenTrie::Tree& tree) {
   }
 }
 
-TokenTrie::Tree tree_of(const std::vector<std::string>& texts) {
-  TokenTrie::Tree tree;
-  std::vector<std::int32_t> order;
-  tree.offsets.push_back(0);
-  for (std::size_t id = 0; id < texts.size(); ++id) {
-    if (!texts[id].empty()) order.push_back(static_cast<std::int32_t>(id));
-    tree.bytes += texts[id];
-    tree.offsets.push_back(static_cast<std::uint32_t>(tree.bytes.size()));
-  }
-  const auto text_of = [&texts](std::int32_t id) -> const std::string& { return texts[static_cast<std::size_t>(id)]; };
-  std::ranges::stable_sort(order, {}, text_of);
+// A part of a token's bytes.
+struct Piece {
+  std::int32_t id = 0;
+  std::string_view text;
+};
+
+TokenTrie::Entries entries_of(std::vector<Piece> pieces) {
+  TokenTrie::Entries out;
+  std::ranges::stable_sort(pieces, {}, &Piece::text);
   std::vector<std::uint32_t> open;  // entries above the next one
   std::string_view path;
   const auto close_to = [&](std::size_t depth) {
     for (; open.size() > depth; open.pop_back())
-      tree.entries[open.back()].end = static_cast<std::uint32_t>(tree.entries.size());
+      out.entries[open.back()].end = static_cast<std::uint32_t>(out.entries.size());
   };
-  for (const std::int32_t id : order) {
-    const std::string_view text = text_of(id);
+  for (const auto& [id, text] : pieces) {
     const auto shared = static_cast<std::size_t>(std::ranges::mismatch(path, text).in1 - path.begin());
     close_to(shared);
     for (std::size_t depth = shared; depth < text.size(); ++depth) {
-      open.push_back(static_cast<std::uint32_t>(tree.entries.size()));
-      tree.entries.push_back({.tokens = static_cast<std::uint32_t>(tree.ids.size()),
-                              .depth = static_cast<std::uint16_t>(depth + 1),
-                              .byte = static_cast<std::uint8_t>(text[depth])});
+      open.push_back(static_cast<std::uint32_t>(out.entries.size()));
+      out.entries.push_back({.tokens = static_cast<std::uint32_t>(out.ids.size()),
+                             .depth = static_cast<std::uint16_t>(depth + 1),
+                             .byte = static_cast<std::uint8_t>(text[depth])});
     }
     // The tokens of an entry stand in front of those below it, since a text sorts before its extensions.
-    tree.ids.push_back(id);
-    tree.max_depth = std::max(tree.max_depth, text.size());
+    out.ids.push_back(id);
+    out.max_depth = std::max(out.max_depth, text.size());
     path = text;
   }
   close_to(0);
-  const auto end = static_cast<std::uint32_t>(tree.entries.size());
-  tree.entries.push_back({.end = end, .tokens = static_cast<std::uint32_t>(tree.ids.size())});
+  const auto end = static_cast<std::uint32_t>(out.entries.size());
+  out.entries.push_back({.end = end, .tokens = static_cast<std::uint32_t>(out.ids.size())});
+  find_plain_below(out.entries);
+  return out;
+}
+
+enum class Begin : std::uint8_t { None, Cut, Whole };
+// Whether the text begins with a text character, or is the beginning of one, and how many bytes of it there are.
+std::pair<Begin, std::size_t> begin_of(std::string_view text) {
+  if (text.empty()) return {Begin::None, 0};
+  if (TokenTrie::is_plain(static_cast<std::uint8_t>(text[0]))) return {Begin::Whole, 1};
+  for (const Utf8Shape& shape : kUtf8Shapes) {
+    const std::size_t count = std::min(shape.size, text.size());
+    std::size_t i = 0;
+    while (i < count && shape.ranges[i].holds(static_cast<std::uint8_t>(text[i]))) ++i;
+    if (i == count) return {count == shape.size ? Begin::Whole : Begin::Cut, count};
+  }
+  return {Begin::None, 0};
+}
+
+TokenTrie::Characters characters_of(const std::vector<Piece>& pieces, std::size_t vocab_size) {
+  constexpr std::size_t kWordBits = 64;
+  TokenTrie::Characters out;
+  const std::size_t words = (vocab_size + kWordBits - 1) / kWordBits;
+  out.all.assign(words, 0);
+  for (std::vector<std::uint64_t>& mask : out.up_to) mask.assign(words, 0);
+  std::map<std::size_t, std::vector<Piece>> branches;
+  for (const auto& [id, text] : pieces) {
+    std::size_t count = 0;
+    std::string_view rest = text;
+    auto [begin, size] = begin_of(rest);
+    for (; begin == Begin::Whole; std::tie(begin, size) = begin_of(rest)) {
+      rest.remove_prefix(size);
+      ++count;
+    }
+    if (begin == Begin::Cut) {
+      rest = {};
+      ++count;
+    }
+    out.most = std::max(out.most, count);
+    if (!rest.empty()) {
+      branches[count].push_back({id, rest});
+      continue;
+    }
+    const auto at = static_cast<std::size_t>(id);
+    const std::uint64_t bit = std::uint64_t{1} << (at % kWordBits);
+    out.all[at / kWordBits] |= bit;
+    for (std::size_t n = count; n <= TokenTrie::Characters::kMasked; ++n) out.up_to[n - 1][at / kWordBits] |= bit;
+    if (count > TokenTrie::Characters::kMasked) out.longer.emplace_back(static_cast<std::uint32_t>(count), id);
+  }
+  std::ranges::sort(out.longer);
+  for (auto& [count, rests] : branches) out.branches.push_back({count, entries_of(std::move(rests))});
+  return out;
+}
+
+TokenTrie::Tree tree_of(const std::vector<std::string>& texts) {
+  TokenTrie::Tree tree;
+  tree.offsets.push_back(0);
+  for (const std::string& text : texts) {
+    tree.bytes += text;
+    tree.offsets.push_back(static_cast<std::uint32_t>(tree.bytes.size()));
+  }
+  std::vector<Piece> pieces;
+  for (std::size_t id = 0; id < texts.size(); ++id)
+    if (!texts[id].empty()) pieces.push_back({static_cast<std::int32_t>(id), texts[id]});
+  tree.characters = characters_of(pieces, texts.size());
+  static_cast<TokenTrie::Entries&>(tree) = entries_of(std::move(pieces));
   find_plain(tree);
   return tree;
 }
