@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <span>
+#include <string>
 
 namespace loom::grammar {
 namespace {
@@ -149,26 +150,35 @@ class Lowering {
   }
 
   NodeId lower_chars(const CharSet& set, NodeId next) {
-    Automaton::ByteSet single{};
     std::vector<ByteSequence> sequences;
     for (const CharRange r : set) utf8_sequences(r.first, r.last, sequences);
-    std::vector<NodeId> entries;
-    std::map<std::tuple<std::uint8_t, std::uint8_t, NodeId>, NodeId> tails;  // shared ends of sequences
-    for (const ByteSequence& sequence : sequences) {
-      if (sequence.size() == 1) {
-        for (unsigned b = sequence[0].first; b <= sequence[0].last; ++b) single[b >> 6] |= std::uint64_t{1} << (b & 63);
-        continue;
-      }
-      NodeId node = next;
-      for (std::size_t i = sequence.size(); i-- > 0;) {
-        const auto [found, is_new] = tails.try_emplace({sequence[i].first, sequence[i].last, node}, 0);
-        if (is_new) found->second = bytes(sequence[i], node);
-        node = found->second;
-      }
-      entries.push_back(node);
+    std::map<std::string, NodeId> tails;
+    return lower_sequences(sequences, 0, next, tails);
+  }
+
+  // Nodes of the sequences from byte `at` on, which begin with disjoint or equal ranges there. Equal ends are one node,
+  // so a set of many ranges is followed by few nodes at once.
+  NodeId lower_sequences(std::span<const ByteSequence> sequences, std::size_t at, NodeId next,
+                         std::map<std::string, NodeId>& tails) {
+    std::string key;
+    for (const ByteSequence& sequence : sequences)
+      for (std::size_t i = at; i < sequence.size(); ++i)
+        key += {static_cast<char>(sequence[i].first), static_cast<char>(sequence[i].last)};
+    key += static_cast<char>(sequences.empty() ? 0 : sequences[0].size() - at);
+    if (const auto found = tails.find(key); found != tails.end()) return found->second;
+    std::vector<std::pair<NodeId, Automaton::ByteSet>> ways;
+    for (std::size_t i = 0, end = 0; i < sequences.size() && !full_; i = end) {
+      const ByteRange range = sequences[i][at];
+      while (end < sequences.size() && sequences[end][at].first == range.first) ++end;
+      const NodeId to =
+          sequences[i].size() == at + 1 ? next : lower_sequences(sequences.subspan(i, end - i), at + 1, next, tails);
+      auto way = std::ranges::find(ways, to, [](const auto& w) { return w.first; });
+      if (way == ways.end()) way = ways.insert(ways.end(), {to, {}});
+      for (unsigned b = range.first; b <= range.last; ++b) way->second[b >> 6] |= std::uint64_t{1} << (b & 63);
     }
-    if (single != Automaton::ByteSet{}) entries.push_back(bytes(single, next));
-    return any_of(entries);
+    std::vector<NodeId> entries;
+    for (const auto& [to, bytes_to] : ways) entries.push_back(bytes(bytes_to, to));
+    return tails[key] = any_of(entries);
   }
 
   // One byte stands in the copies of a repetition; anything longer becomes a rule that these call.

@@ -148,8 +148,18 @@ void Masks::allow(const TokenTrie::Entries& tree, std::uint32_t begin, std::uint
       bits[id / kWordBits] |= std::uint64_t{1} << (id % kWordBits);
 }
 
-// Keeps what an entry's bytes lead to by depth, and passes over dead entries whole. So are those below which all bytes
-// are plain, where the state takes as many plain bytes.
+bool Masks::takes_all_below(const TokenTrie::Entry& entry, StateId state) {
+  if (entry.is_text_below) {
+    const Runner::TextStep step = runner_.text_step(state);
+    if (step.to == state && !step.has_exceptions) return true;
+  }
+  if (!entry.is_plain_below) return false;
+  const std::uint8_t plain = runner_.plain_run(state);
+  return plain == Runner::kEndless || plain >= entry.below;
+}
+
+// Keeps what an entry's bytes lead to by depth, and passes over dead entries whole. So are those below which all tokens
+// may follow.
 Result<void> Masks::walk(const TokenTrie::Entries& tree, std::size_t begin, std::size_t end, StateId from,
                          bool skips_plain, Bits& bits) {
   constexpr std::size_t kFewEntries = 2;  // of which each is looked at
@@ -170,13 +180,10 @@ Result<void> Masks::walk(const TokenTrie::Entries& tree, std::size_t begin, std:
       continue;
     }
     path_[entry.depth] = to;
-    if (entry.is_plain_below && entry.end - i > kFewEntries) {
-      const std::uint8_t plain = runner_.plain_run(to);
-      if (plain == Runner::kEndless || plain >= entry.below) {
-        allow(tree, entry.tokens, tree.entries[entry.end].tokens, bits);
-        i = entry.end;
-        continue;
-      }
+    if (entry.end - i > kFewEntries && takes_all_below(entry, to)) {
+      allow(tree, entry.tokens, tree.entries[entry.end].tokens, bits);
+      i = entry.end;
+      continue;
     }
     allow(tree, entry.tokens, tree.entries[i + 1].tokens, bits);
     ++i;

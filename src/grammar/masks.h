@@ -48,6 +48,7 @@ class Masks {
   Result<void> walk(const TokenTrie::Entries& tree, StateId from, Bits& bits) {
     return walk(tree, 0, tree.entries.size() - 1, from, false, bits);
   }
+  bool takes_all_below(const TokenTrie::Entry& entry, StateId state);
   void allow(const TokenTrie::Entries& tree, std::uint32_t begin, std::uint32_t end, Bits& bits) const;
   void set_ends(StateId state, Bits& bits) const;
 

@@ -132,6 +132,29 @@ TokenTrie::Characters characters_of(const std::vector<Piece>& pieces, std::size_
   return out;
 }
 
+void find_text_below(TokenTrie::Tree& tree) {
+  constexpr std::size_t kWordBits = 64;
+  const std::size_t count = tree.entries.size() - 1;
+  std::string path;
+  std::vector<std::size_t> begins(tree.max_depth + 1, 0);  // of the character after so many bytes
+  for (std::size_t i = 0; i < count; ++i) {
+    TokenTrie::Entry& entry = tree.entries[i];
+    const std::size_t depth = entry.depth;
+    path.resize(depth - 1u);
+    path += static_cast<char>(entry.byte);
+    const std::size_t begin = begins[depth - 1u];
+    entry.is_text_below = begin_of(std::string_view(path).substr(begin)) == std::pair(Begin::Whole, depth - begin);
+    begins[depth] = entry.is_text_below ? depth : begin;
+  }
+  for (std::size_t i = count; i-- > 0;) {
+    TokenTrie::Entry& entry = tree.entries[i];
+    for (std::uint32_t t = entry.tokens; t < tree.entries[entry.end].tokens && entry.is_text_below; ++t) {
+      const auto id = static_cast<std::size_t>(tree.ids[t]);
+      entry.is_text_below = (tree.characters.all[id / kWordBits] >> (id % kWordBits) & 1u) != 0;
+    }
+  }
+}
+
 TokenTrie::Tree tree_of(const std::vector<std::string>& texts) {
   TokenTrie::Tree tree;
   tree.offsets.push_back(0);
@@ -145,6 +168,7 @@ TokenTrie::Tree tree_of(const std::vector<std::string>& texts) {
   tree.characters = characters_of(pieces, texts.size());
   static_cast<TokenTrie::Entries&>(tree) = entries_of(std::move(pieces));
   find_plain(tree);
+  find_text_below(tree);
   return tree;
 }
 
