@@ -55,11 +55,13 @@ ExprId JsonRules::encoded(const CharSet& set) {
   if (found != encoded_.end()) return found->second;
   const CharSet special = normalized({{0, kFirstPlain - 1}, {'"', '"'}, {'\\', '\\'}});
   std::vector<ExprId> ways{rules_.chars(intersection(set, complement(special)))};
+  std::vector<ExprId> escapes;  // without the backslash that all begin with
   for (const CharRange r : intersection(set, special))
     for (std::uint32_t c = r.first; c <= r.last; ++c) {
       const std::string quoted = dump_json(Json(std::string(1, static_cast<char>(c))));
-      ways.push_back(text(std::string_view(quoted).substr(1, quoted.size() - 2)));
+      escapes.push_back(text(std::string_view(quoted).substr(2, quoted.size() - 3)));
     }
+  if (!escapes.empty()) ways.push_back(rules_.sequence({text("\\"), rules_.choice(std::move(escapes))}));
   ExprId out = rules_.choice(std::move(ways));
   if (!set.empty() && set.back().last >= 0x80) {  // many bytes: its users share them
     const RuleId id = rules_.add_rule("a character of a pattern");

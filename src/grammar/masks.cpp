@@ -96,9 +96,8 @@ Result<bool> Masks::add_by_characters(const TokenTrie::Tree& tree, StateId state
     const auto [to, has_exceptions] = runner_.text_step(chain_.back());
     if (has_exceptions && chain_.size() == 1) {
       const Runner::TextStep next = runner_.text_step(to);
-      if (next.to != to || next.has_exceptions) return false;
-      LOOM_TRY_VOID(add_with_exceptions(tree, state, to, bits));
-      return true;
+      if (next.to != to) return false;
+      return add_with_exceptions(tree, state, to, bits);
     }
     if (to == Runner::kUnknown || has_exceptions) return false;
     is_closed = to == Runner::kDead;
@@ -120,7 +119,31 @@ Result<bool> Masks::add_by_characters(const TokenTrie::Tree& tree, StateId state
   return true;
 }
 
-Result<void> Masks::add_with_exceptions(const TokenTrie::Tree& tree, StateId state, StateId others, Bits& bits) {
+Result<bool> Masks::find_leaving(const TokenTrie::Tree& tree, StateId state) {
+  constexpr std::size_t kMostBytes = 4, kMostTokens = 2000;
+  leaving_.clear();
+  if (!runner_.text_step(state).has_exceptions) return true;
+  std::size_t bytes = 0;
+  for (unsigned b = 0; b < 0x80; ++b) {
+    const auto byte = static_cast<std::uint8_t>(b);
+    if (!TokenTrie::is_plain(byte)) continue;
+    LOOM_TRY(const StateId to, runner_.next(state, byte));
+    if (to == state) continue;
+    if (++bytes > kMostBytes) return false;
+    for (std::size_t at = tree.bytes.find(static_cast<char>(byte)); at != std::string::npos;
+         at = tree.bytes.find(static_cast<char>(byte), at)) {
+      const auto after = std::ranges::upper_bound(tree.offsets, at);
+      leaving_.push_back(static_cast<std::int32_t>(after - tree.offsets.begin()) - 1);
+      if (leaving_.size() > kMostTokens) return false;
+      at = *after;
+    }
+  }
+  return true;
+}
+
+Result<bool> Masks::add_with_exceptions(const TokenTrie::Tree& tree, StateId state, StateId others, Bits& bits) {
+  LOOM_TRY(const bool are_few, find_leaving(tree, others));
+  if (!are_few) return false;
   copy(tree.characters.all, bits);
   for (const TokenTrie::Characters::Branch& branch : tree.characters.branches)
     LOOM_TRY_VOID(walk(branch.rest, branch.count == 0 ? state : others, bits));
@@ -128,11 +151,22 @@ Result<void> Masks::add_with_exceptions(const TokenTrie::Tree& tree, StateId sta
     const TokenTrie::Entry& entry = tree.entries[i];
     end = entry.end;
     if (!TokenTrie::is_plain(entry.byte)) continue;
-    if (runner_.known_next(state, automaton_->class_of(entry.byte)) == others) continue;
+    LOOM_TRY(const StateId to, runner_.next(state, entry.byte));
+    if (to == others) continue;
     remove(std::span(tree.ids).subspan(entry.tokens, tree.entries[end].tokens - entry.tokens), bits);
     LOOM_TRY_VOID(walk(tree, i, end, state, false, bits));
   }
-  return {};
+  remove(leaving_, bits);
+  for (const std::int32_t id : leaving_) {
+    StateId at = state;
+    for (const char c : tree.bytes_of(id)) {
+      if (at == Runner::kDead) break;
+      LOOM_TRY(at, runner_.next(at, static_cast<std::uint8_t>(c)));
+    }
+    const auto bit = static_cast<std::size_t>(id);
+    if (at != Runner::kDead && bit < vocab_size_) bits[bit / kWordBits] |= std::uint64_t{1} << (bit % kWordBits);
+  }
+  return true;
 }
 
 Result<void> Masks::add_all(const TokenTrie::Tree& tree, StateId state, Bits& bits) {

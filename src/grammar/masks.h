@@ -40,14 +40,16 @@ class Masks {
   Result<Bits> find(const TokenTrie::Tree& tree, StateId state);
   // False, with no bit set, where the state does not treat text characters alike.
   Result<bool> add_by_characters(const TokenTrie::Tree& tree, StateId state, Bits& bits);
-  // Like it, for a state that differs from one in which all text may follow in some first bytes alone.
-  Result<void> add_with_exceptions(const TokenTrie::Tree& tree, StateId state, StateId others, Bits& bits);
+  // Like it, for a state in which text characters lead to `others`, which they do not leave, but for some plain bytes.
+  Result<bool> add_with_exceptions(const TokenTrie::Tree& tree, StateId state, StateId others, Bits& bits);
   Result<void> add_all(const TokenTrie::Tree& tree, StateId state, Bits& bits);
   Result<void> walk(const TokenTrie::Entries& tree, std::size_t begin, std::size_t end, StateId from, bool skips_plain,
                     Bits& bits);
   Result<void> walk(const TokenTrie::Entries& tree, StateId from, Bits& bits) {
     return walk(tree, 0, tree.entries.size() - 1, from, false, bits);
   }
+  // Finds the tokens that have a plain byte by which `state` goes elsewhere; false where there are many.
+  Result<bool> find_leaving(const TokenTrie::Tree& tree, StateId state);
   bool takes_all_below(const TokenTrie::Entry& entry, StateId state);
   void allow(const TokenTrie::Entries& tree, std::uint32_t begin, std::uint32_t end, Bits& bits) const;
   void set_ends(StateId state, Bits& bits) const;
@@ -61,6 +63,7 @@ class Masks {
   Bits first_;
   std::vector<StateId> path_;   // states by depth, while a tree is walked
   std::vector<StateId> chain_;  // states by number of text characters
+  std::vector<std::int32_t> leaving_;
 };
 
 }  // namespace loom::grammar

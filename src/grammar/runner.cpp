@@ -44,8 +44,9 @@ std::uint8_t Runner::find_plain_run(StateId state) {
       run = static_cast<std::size_t>(known);
       break;
     }
-    StateId to = kUnknown;
-    for (std::size_t i = 0; i < plain_.size() && to != kDead; ++i) {
+    const TextStep step = text_step(at);
+    StateId to = step.has_exceptions ? kDead : step.to;
+    for (std::size_t i = 0; i < plain_.size() && step.to == kUnknown && to != kDead; ++i) {
       const Result<StateId> next = this->next(at, plain_[i]);
       if (to == kUnknown && next) to = *next;
       if (!next || *next != to) to = kDead;
@@ -139,7 +140,8 @@ Runner::TextStep Runner::follow_text(StateId state) {
   for (const std::uint8_t byte : plain_) {
     const Result<StateId> to = next(state, byte);
     if (!to) return {};
-    step.has_exceptions = step.has_exceptions || *to != step.to;
+    step.has_exceptions = *to != step.to;
+    if (step.has_exceptions) break;
   }
   return step;
 }
@@ -176,9 +178,33 @@ Runner::TextStep Runner::find_text_step(StateId state) {
 }
 
 Result<StateId> Runner::start() {
-  work_.clear(), seen_.clear(), seen_many_.clear();
+  forget_seen();
   visit(automaton_->start(), 0);
   return close();
+}
+
+void Runner::forget_seen() {
+  work_.clear(), seen_.clear();
+  num_seen_ = 0;
+  if (++round_ == 0) seen_many_.clear(), round_ = 1;
+}
+
+bool Runner::add_seen(std::uint64_t key) {
+  constexpr std::size_t kFirstSize = 64;
+  if (num_seen_ * 2 >= seen_many_.size()) {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> old(std::max(kFirstSize, seen_many_.size() * 2));
+    std::swap(old, seen_many_);
+    num_seen_ = 0;
+    for (const auto& [known, round] : old)
+      if (round == round_) add_seen(known);
+  }
+  const std::size_t mask = seen_many_.size() - 1;
+  std::size_t at = static_cast<std::size_t>(key * 0x9E3779B97F4A7C15u >> 32) & mask;
+  for (; seen_many_[at].second == round_; at = (at + 1) & mask)
+    if (seen_many_[at].first == key) return false;
+  seen_many_[at] = {key, round_};
+  ++num_seen_;
+  return true;
 }
 
 bool Runner::visit(NodeId node, FrameId stack) {
@@ -188,8 +214,8 @@ bool Runner::visit(NodeId node, FrameId stack) {
     if (std::ranges::find(seen_, item) != seen_.end()) return false;
     seen_.push_back(item);
     if (seen_.size() > kFew)
-      for (const Item& i : seen_) seen_many_.insert(key_of(i.node, i.stack));
-  } else if (!seen_many_.insert(key_of(node, stack)).second) {
+      for (const Item& i : seen_) add_seen(key_of(i.node, i.stack));
+  } else if (!add_seen(key_of(node, stack))) {
     return false;
   }
   work_.push_back(item);
@@ -268,7 +294,7 @@ StateId Runner::intern(State state) {
 }
 
 Result<StateId> Runner::find_next(StateId state, std::uint8_t byte_class) {
-  work_.clear(), seen_.clear(), seen_many_.clear();
+  forget_seen();
   // `visit` appends to work_ alone, so the items stay where they are.
   for (const Item& item : states_[static_cast<std::size_t>(state)].items) {
     const Node& node = automaton_->at(item.node);

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -105,6 +105,8 @@ class Runner {
   Result<StateId> find_next(StateId state, std::uint8_t byte_class);
   // Follows what reads no byte from `work_`, and returns the state of what is reached.
   Result<StateId> close();
+  void forget_seen();
+  bool add_seen(std::uint64_t key);  // false where it is in the table
   bool visit(NodeId node, FrameId stack);
   FrameId push(NodeId node, FrameId below);
   StateId intern(State state);
@@ -119,7 +121,10 @@ class Runner {
   std::vector<Frame> frames_{Frame{0, 0, 0}};
   std::unordered_map<Frame, FrameId, FrameHash> frame_ids_;
   std::vector<Item> work_, seen_;
-  std::unordered_set<std::uint64_t> seen_many_;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>>
+      seen_many_;  // open addressing: keys, and the round that they are of
+  std::uint32_t round_ = 0;
+  std::size_t num_seen_ = 0;
   std::size_t total_ = 0, spent_ = 0;
 };
 
