@@ -156,7 +156,7 @@ class Lowering {
     return lower_sequences(sequences, 0, next, tails);
   }
 
-  // Nodes of the sequences from byte `at` on, which begin with disjoint or equal ranges there. Equal ends are one node,
+  // Nodes of the sequences from byte `at` on, whose first ranges are disjoint or equal. Equal ends are one node,
   // so a set of many ranges is followed by few nodes at once.
   NodeId lower_sequences(std::span<const ByteSequence> sequences, std::size_t at, NodeId next,
                          std::map<std::string, NodeId>& tails) {

@@ -37,7 +37,9 @@ bool Masks::is_for(const std::shared_ptr<const TokenTrie>& trie, std::span<const
   return trie_.lock() == trie && std::ranges::equal(ends, ends_) && vocab_size == vocab_size_;
 }
 
-bool Masks::is_small() const { return !is_nearly_full(runner_); }
+bool Masks::is_small() const {
+  return runner_.num_states() <= Runner::kMostStates / 8 && runner_.total() <= Runner::kMostTotal / 16;
+}
 
 Result<std::span<const std::uint64_t>> Masks::at(const TokenTrie& trie, StateId& state, bool is_first) {
   if (is_first) {
@@ -86,8 +88,8 @@ void Masks::set_ends(StateId state, Bits& bits) const {
   }
 }
 
-// Tokens of text characters alone are allowed by their number. Of the others, only what comes after these characters is
-// walked, from the state after so many.
+// Tokens of text characters alone are allowed by their number. Other tokens are walked from the first byte of no text
+// character, in the state after so many characters.
 Result<bool> Masks::add_by_characters(const TokenTrie::Tree& tree, StateId state, Bits& bits) {
   const TokenTrie::Characters& characters = tree.characters;
   chain_.assign(1, state);

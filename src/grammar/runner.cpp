@@ -95,7 +95,7 @@ bool Runner::find_one_character(const std::vector<NodeId>& nodes) const {
           if (c != std::exchange(last, c)) following.insert(step(from, static_cast<std::uint8_t>(byte)));
         }
       }
-      // What a call or a choice inside of a character leads to is not followed.
+      // Calls and choices inside of a character are not followed: its nodes take no byte.
       if (following.size() > kMostSets) return false;
       std::swap(sets, following);
     }

@@ -52,7 +52,7 @@ class TokenTrie {
     std::uint8_t below = 0;       // bytes of the longest way to an entry below, at most 255
     bool is_plain_path = false;   // all bytes up to this one are plain (is_plain())
     bool is_plain_below = false;  // all bytes below this one are
-    // Here ends a text character (Characters), and all tokens below consist of such characters; of a whole tree.
+    // A text character (Characters) ends at this byte, and all tokens below consist of such characters. False in branches.
     bool is_text_below = false;
   };
   // Characters that stand for themselves in a JSON string: most tokens consist of them, and most states of a grammar
@@ -78,7 +78,7 @@ class TokenTrie {
 
     // A bit for each token that consists of text characters, the last of which may be cut.
     std::vector<std::uint64_t> all;
-    // Those of at most n + 1 characters, a cut one included.
+    // Tokens of `all` with at most n + 1 characters, a cut one included.
     std::array<std::vector<std::uint64_t>, kMasked> up_to;
     std::vector<std::pair<std::uint32_t, std::int32_t>> longer;  // count and id of the others, sorted
     std::vector<Branch> branches;                                // sorted by count

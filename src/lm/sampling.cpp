@@ -69,15 +69,12 @@ void Sampler::penalise(std::span<const std::int32_t> history) {
 }
 
 bool Sampler::keep_allowed(std::span<const std::uint64_t> allowed) {
-  constexpr std::size_t kWordBits = 64;
-  for (std::size_t begin = 0; begin < logits_.size(); begin += kWordBits) {
-    const std::uint64_t word = allowed[begin / kWordBits];
-    if (word == ~std::uint64_t{0}) continue;
-    const std::size_t count = std::min(kWordBits, logits_.size() - begin);
-    for (std::size_t i = 0; i < count; ++i)
-      if ((word >> i & 1u) == 0) logits_[begin + i] = -INFINITY;
+  bool is_left = false;
+  for (std::size_t i = 0; i < logits_.size(); ++i) {
+    if ((allowed[i / 64] >> (i % 64) & 1u) == 0) logits_[i] = -INFINITY;
+    is_left = is_left || logits_[i] != -INFINITY;
   }
-  return std::ranges::any_of(logits_, [](float logit) { return logit != -INFINITY; });
+  return is_left;
 }
 
 bool Sampler::is_greedy() const {
