@@ -52,7 +52,8 @@ class TokenTrie {
     std::uint8_t below = 0;       // bytes of the longest way to an entry below, at most 255
     bool is_plain_path = false;   // all bytes up to this one are plain (is_plain())
     bool is_plain_below = false;  // all bytes below this one are
-    // A text character (Characters) ends at this byte, and all tokens below consist of such characters. False in branches.
+    // A text character (Characters) ends at this byte, and all tokens below consist of such characters. False in
+    // branches.
     bool is_text_below = false;
   };
   // Characters that stand for themselves in a JSON string: most tokens consist of them, and most states of a grammar
