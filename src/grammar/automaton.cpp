@@ -177,6 +177,7 @@ class Lowering {
       for (unsigned b = range.first; b <= range.last; ++b) way->second[b >> 6] |= std::uint64_t{1} << (b & 63);
     }
     std::vector<NodeId> entries;
+    entries.reserve(ways.size());
     for (const auto& [to, bytes_to] : ways) entries.push_back(bytes(bytes_to, to));
     return tails[key] = any_of(entries);
   }
