@@ -60,6 +60,7 @@ class Grammar {
   struct Source {
     std::string kind;                // schema, grammar, regex or choices
     std::vector<std::string> texts;  // one, of choices all
+    bool operator==(const Source&) const = default;
   };
   static constexpr std::string_view kKinds[] = {"schema", "grammar", "regex", "choices"};
   const Source& source() const { return source_; }

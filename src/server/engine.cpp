@@ -212,6 +212,7 @@ Engine::Admission Engine::admit(Request& request) {
     turn_away(request, std::move(taken).error());
     return Admission::Done;
   }
+  request.options.grammar = forms_.find(std::move(request.options.grammar));
   auto generator =
       Generator::create(*session_, model_, std::span(request.prompt).subspan(*taken), request.options, target);
   if (!generator) {

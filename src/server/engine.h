@@ -25,6 +25,7 @@
 #include "lm/generator.h"
 #include "lm/language_model.h"
 #include "lm/session.h"
+#include "server/known_forms.h"
 #include "server/sequence_store.h"
 
 namespace loom::server {
@@ -156,9 +157,10 @@ class Engine {
   std::vector<Place> places_;                   // [sequence]
   std::vector<Session::Feed> feeds_;
   std::deque<Request> queue_;  // of the engine's thread
-  bool may_admit_ = false;     // something has changed since a request had to wait
-  std::uint64_t clock_ = 0;    // of last_used
-  EngineCounts own_counts_;    // of the engine's thread
+  KnownForms forms_;
+  bool may_admit_ = false;   // something has changed since a request had to wait
+  std::uint64_t clock_ = 0;  // of last_used
+  EngineCounts own_counts_;  // of the engine's thread
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Request> incoming_;

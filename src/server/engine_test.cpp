@@ -210,6 +210,21 @@ TEST_P(EveryChunk, ThirtyTwoWithFormsAmongThemGetTheBitsOfEachAlone) {
   for (std::size_t i = 0; i < cases.size(); ++i)
     expect_equal(clients[i].wait(), cases[i].expected, "request " + std::to_string(i));
 }
+
+// The engine keeps the form that came first and what it has found; equal ones are let go.
+TEST_F(EngineTest, AFormThatCameBeforeServesAgain) {
+  const auto shared = engine({.parallel = 2});
+  std::weak_ptr<const Grammar> forms[2];
+  for (auto& form : forms) {
+    GenerationOptions options = greedy(6);
+    options.grammar = Grammar::from_regex("[a-z]{3,9}( [a-z]+)*").value();
+    form = options.grammar;
+    expect_equal(ask(*shared, ids(8, 1), options), alone(ids(8, 1), options), "form");
+  }
+  EXPECT_FALSE(forms[0].expired());
+  EXPECT_TRUE(forms[1].expired());
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, EveryChunk,
                          testing::Combine(testing::Values(1, 2), testing::Values<std::size_t>(1, 7, 128)));
 

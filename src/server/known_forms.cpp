@@ -1,0 +1,20 @@
+#include "server/known_forms.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace loom::server {
+
+std::shared_ptr<const Grammar> KnownForms::find(std::shared_ptr<const Grammar> made) {
+  if (!made || made->source().texts.empty()) return made;
+  const auto same = [&](const auto& form) { return form->source() == made->source(); };
+  const auto found = std::ranges::find_if(forms_, same);
+  if (found != forms_.end())
+    std::rotate(found, found + 1, forms_.end());
+  else
+    forms_.push_back(std::move(made));
+  if (forms_.size() > kMost) forms_.erase(forms_.begin());
+  return forms_.back();
+}
+
+}  // namespace loom::server
