@@ -407,6 +407,15 @@ class Learning(unittest.TestCase):
         self.assertEqual([t["stop_reason"] for t in told if t["event"] == "end"], ["finished", "finished"])
         self.assertEqual({t["stop_reason"] for t in told if t["event"] != "end"}, {None})
 
+    def test_a_run_that_diverged_can_be_shown(self):
+        x, y = values((20, 6)), values((20, 3))
+        config = {"epochs": 40, "learning_rate": 1e12, "loss": "mse"}
+        run = welvet.train(config, welvet.Network(SPEC), x, y, progress=False)
+        self.assertEqual(run.stop_reason, "diverged")
+        self.assertNotEqual(run.losses[-1], run.losses[-1])  # nan
+        self.assertIn("loss nan>", repr(run))
+        self.assertIn("<svg", run._repr_svg_())
+
     def test_a_run_leaves_a_journal_that_replays(self):
         lines = "\n".join(",".join(str(v) for v in row) + f",{int(row[0] > 0)}" for row in values((40, 6)))
         with tempfile.TemporaryDirectory() as folder:

@@ -33,9 +33,8 @@ class Run:
 
     @property
     def losses(self) -> list[float]:
-        """The mean loss of each epoch, a list of float."""
-        out: list[float] = self.outcome.get("loss_history", [])
-        return out
+        """The mean loss of each epoch, a list of float; nan for one that was not finite."""
+        return [float("nan") if loss is None else loss for loss in self.outcome.get("loss_history", [])]
 
     @property
     def hash(self) -> str:
