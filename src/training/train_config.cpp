@@ -87,7 +87,7 @@ void size_fields(ConfigVisitor& visit, TrainConfig& c) {
         c.seed, kAnySize);
   visit({"epochs", "Passes over the training samples"}, c.epochs, {1, 1'000'000});
   visit({"batch_size", "Samples of a batch"}, c.batch_size, {1, 1 << 24});
-  visit({"accumulate", "Batches whose gradients make one step"}, c.accumulate, {1, 1 << 16});
+  visit({"accumulate", "Batches whose gradients make one step. Not with `tween`"}, c.accumulate, {1, 1 << 16});
   visit({"micro_batch",
          "Samples that run at once; 0: the whole batch. Less memory; same bits for multiples of 16. Not with `tween`"},
         t.micro_batch, {0, 1 << 24});
@@ -137,8 +137,10 @@ void train_fields(ConfigVisitor& visit, TrainConfig& c, GivenJson& given) {
   visit.object(
       {"schedule", "A name, or an object. Default `constant`"},
       [&](ConfigVisitor& inner) { train_schedule_fields(inner, c); }, "name");
-  visit({"clip_norm", "Most that the norm of all gradients may be; 0: off"}, t.clip_norm, kNotNegative);
-  visit({"clip_value", "Most that a gradient's element may be, after `clip_norm`; 0: off"}, t.clip_value, kNotNegative);
+  visit({"clip_norm", "Most that the norm of all gradients may be; 0: off. Not with `tween`"}, t.clip_norm,
+        kNotNegative);
+  visit({"clip_value", "Most that a gradient's element may be, after `clip_norm`; 0: off. Not with `tween`"},
+        t.clip_value, kNotNegative);
   visit({"max_skipped", "Batches in a row with a loss or gradient that is not finite, before training stops"},
         t.max_skipped, {1, 1'000'000});
   std::size_t dtype = 0;

@@ -33,8 +33,8 @@ Result<TrainedWeights::Found> TrainedWeights::collect(Network& network, const Ma
     if (error || w.is_tied() || w.role() == WeightRole::Statistic) return;
     if (!trainable) w.freeze(true);
     if (w.is_frozen()) return;
-    if (!w.has_master()) {
-      error = Error{Code::InvalidArgument, path + ": its master was released; ensure_master() decodes one"};
+    if (auto ready = w.ensure_master(); !ready) {
+      error = std::move(ready.error().in_source(path));
       return;
     }
     // Gradients and state have the element of the sums, and so has the master that they move.

@@ -17,7 +17,7 @@ class TrainedWeights {
     std::vector<Weight*> statistics;    // running statistics, which forward passes move
   };
   // Finds the weights of a network: layers with `trainable` false, and layers inside of them, freeze theirs (T-06).
-  // InvalidArgument where none is left to train or a master was released.
+  // InvalidArgument where none is left to train. Masters that were released are decoded.
   Result<Found> collect(Network& network, const MasterClamp& clamp, bool frozen_scales);
 
   std::span<Weight* const> weights() const { return weights_; }

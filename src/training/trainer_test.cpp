@@ -530,6 +530,28 @@ TEST(Trainer, masters_of_binary_and_ternary_matrices_stay_within_their_limits) {
 }
 
 // By L-BFGS too; a master of zeros has no size to be held to; the limit in a checkpoint is checked.
+// As networks come out of .entity files in types other than f32.
+TEST(Trainer, a_network_whose_masters_were_released_learns_from_decoded_ones) {  // D-36, T-01
+  for (const std::string dtype : {"int8", "int4", "float16", "ternary", "float32"}) {
+    SCOPED_TRACE(dtype);
+    std::vector<float> masters[2];
+    for (const bool at_once : {false, true}) {
+      Pulled pulled(dtype, {});
+      pulled.learner.network.release_masters();
+      if (at_once) {
+        ASSERT_TRUE(pulled.weight().ensure_master());
+      }
+      const Shape input = Shape::of({5, 40});
+      pulled.learner.trainer = Trainer::create(pulled.learner.network, input, {}).value();
+      pulled.step(3);
+      const auto master = pulled.weight().master();
+      masters[at_once ? 1 : 0].assign(master.begin(), master.end());
+    }
+    ASSERT_FALSE(masters[0].empty());
+    EXPECT_EQ(masters[0], masters[1]);
+  }
+}
+
 TEST(Trainer, limits_of_lbfgs_of_zeros_and_of_checkpoints) {  // D-36
   TrainerConfig config;
   config.lbfgs_history = 3;
