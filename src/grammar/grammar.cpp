@@ -19,11 +19,6 @@ using grammar::Runner;
 
 namespace {
 
-// A quarter of the runner's bounds.
-bool is_nearly_full(const Runner& runner) {
-  return runner.num_states() > Runner::kMostStates / 4 || runner.total() > Runner::kMostTotal / 4;
-}
-
 using grammar::CharSet;
 using grammar::ExprId;
 
@@ -200,7 +195,7 @@ Result<bool> Grammar::matches(std::string_view text) const {
   Runner runner(*automaton_);
   LOOM_TRY(grammar::StateId state, runner.start());
   for (const char c : text) {
-    if (is_nearly_full(runner)) state = runner.clear(state);
+    if (runner.is_nearly_full()) state = runner.clear(state);
     runner.begin_work();
     LOOM_TRY(state, runner.next(state, static_cast<std::uint8_t>(c)));
     if (state == Runner::kDead) return false;

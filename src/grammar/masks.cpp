@@ -7,11 +7,6 @@ namespace {
 
 constexpr std::size_t kWordBits = 64;
 
-// A quarter of the runner's bounds: a walk over the vocabulary begins with room for what it may add.
-bool is_nearly_full(const Runner& runner) {
-  return runner.num_states() > Runner::kMostStates / 4 || runner.total() > Runner::kMostTotal / 4;
-}
-
 void copy(const Masks::Bits& from, Masks::Bits& to) {
   std::copy_n(from.begin(), std::min(from.size(), to.size()), to.begin());
 }
@@ -51,7 +46,7 @@ Result<std::span<const std::uint64_t>> Masks::at(const TokenTrie& trie, StateId&
   if (const auto found = kept_.find(state); found != kept_.end()) return std::span<const std::uint64_t>(found->second);
   const std::size_t bytes = std::max<std::size_t>(vocab_size_ / 8, 1);
   if (kept_.size() > kMostBytes / bytes) kept_.clear();
-  if (is_nearly_full(runner_)) {
+  if (runner_.is_nearly_full()) {
     kept_.clear();
     state = runner_.clear(state);
   }

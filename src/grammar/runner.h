@@ -62,6 +62,8 @@ class Runner {
   bool goes_on(StateId state) const { return !states_[static_cast<std::size_t>(state)].items.empty(); }
   std::size_t num_states() const { return states_.size(); }
   std::size_t total() const { return total_; }
+  // A quarter of its bounds: a walk over the vocabulary begins with room for what it may add.
+  bool is_nearly_full() const { return num_states() > kMostStates / 4 || total() > kMostTotal / 4; }
   // Bounds the work of what follows, up to the next call.
   void begin_work() { spent_ = 0; }
   // Forgets all states but one, whose new number it returns.
