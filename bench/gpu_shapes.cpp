@@ -2,7 +2,8 @@
 // shapes of a model with 7 billion of them, beside a kernel that copies, and products of f32 matrices. A line for each:
 //   name <tab> least us <tab> median us <tab> GB/s of weights, or GFLOP/s, of the median
 // All data is on the card; a time is that of many consecutive ops, divided, after the card's clock has risen.
-//   bench_gpu_shapes [DEVICE] [ROUNDS] [--precision strict|fast|both]      DEVICE: gpu (the standard), gpu:N
+//   bench_gpu_shapes [DEVICE] [ROUNDS] [--precision strict|fast|both] [--only TEXT]   DEVICE: gpu (the standard), gpu:N
+// --only: lines whose names contain it.
 // both: rounds of the exact device and of the fast one in turn, so that a clock that moves moves both; the line has the
 // three figures of each, strict first, and the median of fast over that of strict.
 
@@ -28,6 +29,11 @@
 
 namespace loom {
 namespace {
+
+struct Flags {
+  std::string device = "gpu", precision = "strict", only;
+  std::size_t rounds = 7;
+};
 
 // Timed work: `count` ops, which op(exec, i) records one after the other.
 struct Work {
@@ -96,10 +102,11 @@ class Card {
 };
 
 // Times the work of make(card) on each card, by interleaved rounds.
-Result<void> time(std::vector<Card>& cards, std::size_t rounds, const std::function<Result<Work>(Card&)>& make) {
+Result<void> time(std::vector<Card>& cards, const Flags& flags, const std::function<Result<Work>(Card&)>& make) {
   std::vector<Work> works;
   for (Card& card : cards) {
     LOOM_TRY(Work work, make(card));
+    if (work.name.find(flags.only) == work.name.npos) return card.clear(), Result<void>();
     works.push_back(std::move(work));
     LOOM_TRY_VOID(card.plan(works.back()));
   }
@@ -107,7 +114,7 @@ Result<void> time(std::vector<Card>& cards, std::size_t rounds, const std::funct
   constexpr double kWarmMs = 300;
   double warm_ms = 0;
   std::vector<std::vector<double>> times(cards.size());
-  for (std::size_t round = 0; times[0].size() < rounds; ++round) {
+  for (std::size_t round = 0; times[0].size() < flags.rounds; ++round) {
     const bool counts = round >= 2 && warm_ms >= kWarmMs;
     for (std::size_t i = 0; i < cards.size(); ++i) {
       const std::size_t c = (round + i) % cards.size();  // neither is always the first
@@ -165,6 +172,14 @@ std::vector<std::byte> some_weights(DType type, std::size_t count) {
     }
     return bytes;
   }
+  if (type == DType::float16) {
+    std::vector<std::byte> bytes(count * sizeof(std::uint16_t));
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto code = static_cast<std::uint16_t>(0x2000 | (random.below(i, 0x10000) & 0x8fff));  // 2^-7 and more
+      std::memcpy(bytes.data() + i * sizeof code, &code, sizeof code);
+    }
+    return bytes;
+  }
   constexpr std::size_t kBlockBytes = 18, kBlock = 32;
   constexpr std::uint16_t kScale = 0x2000;  // 2^-7 as a half
   std::vector<std::byte> bytes(count / kBlock * kBlockBytes);
@@ -176,7 +191,7 @@ std::vector<std::byte> some_weights(DType type, std::size_t count) {
 // Several matrices, one after another, more than any cache holds, by rows of a prompt: operations instead of bytes.
 Result<Work> products(Card& card, DType type, std::size_t outputs, std::size_t inputs, std::size_t rows) {
   const std::vector<std::byte> weights = some_weights(type, outputs * inputs);
-  const std::size_t count = type == DType::float32 ? 2 : 8;
+  const std::size_t count = type == DType::q4_0 ? 8 : 2;
   const auto matrices = std::make_shared<std::vector<Matrix>>();
   for (std::size_t i = 0; i < count; ++i) {
     LOOM_TRY(Matrix made, Matrix::from_source(type, weights, outputs, inputs));
@@ -207,11 +222,6 @@ Result<Work> matrices(Card& card, std::size_t m, std::size_t n, std::size_t k, b
               }};
 }
 
-struct Flags {
-  std::string device = "gpu", precision = "strict";
-  std::size_t rounds = 7;
-};
-
 Result<void> run(const Flags& flags) {
   std::vector<Card> cards;
   for (const std::string_view precision : {"strict", "fast"}) {
@@ -225,22 +235,22 @@ Result<void> run(const Flags& flags) {
     cards.push_back(std::move(card));
   }
   if (cards.empty()) return fail(Code::InvalidArgument, "--precision {}: strict, fast or both", flags.precision);
-  LOOM_TRY_VOID(time(cards, flags.rounds, copies));
+  LOOM_TRY_VOID(time(cards, flags, copies));
   constexpr std::pair<std::size_t, std::size_t> kOf7B[] = {{4096, 4096}, {14336, 4096}, {4096, 14336}};
   for (const auto& [outputs, inputs] : {kOf7B[0], kOf7B[1]})
-    LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return copies_like(card, outputs, inputs); }));
+    LOOM_TRY_VOID(time(cards, flags, [&](Card& card) { return copies_like(card, outputs, inputs); }));
   for (const auto& [outputs, inputs] : kOf7B)
-    for (const DType type : {DType::q4_0, DType::float32})
-      LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return products(card, type, outputs, inputs, 1); }));
+    for (const DType type : {DType::q4_0, DType::float16, DType::float32})
+      LOOM_TRY_VOID(time(cards, flags, [&](Card& card) { return products(card, type, outputs, inputs, 1); }));
   for (const auto& [outputs, inputs] : kOf7B)
-    for (const std::size_t rows : {32, 128, 512})
-      LOOM_TRY_VOID(
-          time(cards, flags.rounds, [&](Card& card) { return products(card, DType::q4_0, outputs, inputs, rows); }));
+    for (const DType type : {DType::q4_0, DType::float16})
+      for (const std::size_t rows : {32, 128, 512})
+        LOOM_TRY_VOID(time(cards, flags, [&](Card& card) { return products(card, type, outputs, inputs, rows); }));
   for (const std::size_t side : {512, 1024, 2048, 4096})
-    LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return matrices(card, side, side, side); }));
+    LOOM_TRY_VOID(time(cards, flags, [&](Card& card) { return matrices(card, side, side, side); }));
   for (const std::size_t width : {256, 1024}) {  // of a transformer with 4096 positions at once
-    LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return matrices(card, 4096, width, 256); }));
-    LOOM_TRY_VOID(time(cards, flags.rounds, [&](Card& card) { return matrices(card, width, 256, 4096, true); }));
+    LOOM_TRY_VOID(time(cards, flags, [&](Card& card) { return matrices(card, 4096, width, 256); }));
+    LOOM_TRY_VOID(time(cards, flags, [&](Card& card) { return matrices(card, width, 256, 4096, true); }));
   }
   return {};
 }
@@ -255,6 +265,8 @@ int main(int count, char** arguments) {
     const std::string argument = arguments[i];
     if (argument == "--precision" && i + 1 < count)
       flags.precision = arguments[++i];
+    else if (argument == "--only" && i + 1 < count)
+      flags.only = arguments[++i];
     else if (place++ == 0)
       flags.device = argument;
     else

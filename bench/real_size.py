@@ -95,7 +95,9 @@ class Sizes:
                     "-ngl",
                     "99" if row["device"] == "gpu" else "0",
                     *words,
-                ]
+                ],
+                # With -ngl 0 too, prompts are computed by a card that llama.cpp sees.
+                None if row["device"] == "gpu" else {**os.environ, "CUDA_VISIBLE_DEVICES": "", "GGML_VK_VISIBLE_DEVICES": ""},
             )
             if run.code != 0:
                 raise SystemExit(f"llama-bench ended with {run.code}: {run.error.strip()[-400:]}")

@@ -14,7 +14,8 @@ namespace {
 struct Kept {
   std::string name, body;
 };
-constexpr std::size_t kLongRow = 8192;  // from this length on workgroups share a row
+constexpr std::size_t kLongRow = 8192;  // from this length on workgroups share a row, by pieces where it divides
+constexpr std::size_t kPiece = 1024;
 constexpr std::size_t kManyElements = std::size_t{1} << 17;
 
 const Kept& kept(const std::string& name, bool by_rows, bool guarded, std::size_t numbers,
@@ -55,6 +56,8 @@ std::string param_text(std::size_t numbers) {
 void record_elements(const Exec& exec, const std::string& name, std::size_t rows, std::size_t cols,
                      std::span<const ElementOperand> operands, std::span<const float> numbers,
                      const std::function<void(recorder::Trace&)>& call, const void* unless) {
+  if (cols >= kLongRow && cols % kPiece == 0 && unless == nullptr)
+    return record_elements(exec, name, rows * (cols / kPiece), kPiece, operands, numbers, call);
   const bool by_rows = cols < kLongRow && unless == nullptr;
   const Kept& text = kept(name, by_rows, unless != nullptr, numbers.size(), [&] { return recorder::traced(call); });
   Kernel kernel(text.name, text.body, by_rows ? GpuDevice::kRowThreads : Kernel::kThreads);

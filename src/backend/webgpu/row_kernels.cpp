@@ -16,9 +16,11 @@ const std::byte* begin_of(const Kernel::Operand& operand) { return static_cast<c
 }  // namespace
 
 // Whether the first of rows_ can run at the head of each workgroup of the last. Each workgroup then keeps the rows that
-// they write, so none may be read from memory; rows larger than half of a workgroup's memory are not kept.
+// they write, so none may be read from memory; rows larger than half of a workgroup's memory are not kept, or than three
+// quarters of it by a few that share no processor.
 bool Recorder::can_lead(std::uint64_t workgroups) const {
   constexpr std::uint64_t kMostGroups = 512;  // that repeat the work; for more of them another dispatch is cheaper
+  constexpr std::uint64_t kFewGroups = 64;
   const Kernel& last = rows_.back();
   std::size_t operands = 0;
   for (const Kernel& kernel : rows_) operands += kernel.operands().size();
@@ -54,7 +56,8 @@ bool Recorder::can_lead(std::uint64_t workgroups) const {
     }
     if (!is_last) kept_words += written.operand->row;
   }
-  return kept_words * 4 <= connection_.adapter().limits.workgroup_bytes / 2;
+  const std::uint64_t most = connection_.adapter().limits.workgroup_bytes;
+  return kept_words * 4 <= (workgroups <= kFewGroups ? most - most / 4 : most / 2);
 }
 
 // Whether the device binds as many buffers as the operands are in.

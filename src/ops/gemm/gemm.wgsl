@@ -3,8 +3,8 @@
 // `tall` ones are twice as high, eight by four. `side` terms of both operands at a time lie in workgroup memory, while the
 // next ones are on their way. Runs of block() terms are one chain each, which is added to c and snapped; into: 0 store, 1
 // add, 2 a running total that is not snapped, 3 each 64 terms of a chain alone into their own c, for add_chunks.wgsl:
-// workgroups then share them, chunks_of_slice() each. b lies by its strides, or with panel_words in panels [k][16]; a bias
-// is added last. There may be many such products, one behind the other in groups; of `causal` ones row r has the terms 0 to
+// workgroups then share them, chunks_of_slice() each. b lies by its strides, or with panel_words in panels [k][16], of f32
+// or, by half_kind, of two numbers in a word: 2 f16, 3 bfloat16, as PanelKind counts; a bias is added last. There may be many such products, one behind the other in groups; of `causal` ones row r has the terms 0 to
 // r alone.
 const squares = 1u + tall;               // of a thread, one below the other, 4 side rows apart
 const a_pitch = squares * side + 1u;     // lest quads of neighbouring terms lie in the same banks
@@ -69,7 +69,22 @@ fn b_of(term: u32, col: u32, stop: u32) -> f32 {
 fn a_four(row: u32, term: u32, stop: u32) -> vec4<f32> {
   return vec4<f32>(a_of(row, term, stop), a_of(row + 1u, term, stop), a_of(row + 2u, term, stop), a_of(row + 3u, term, stop));
 }
+fn b_half(col: u32, half: u32) -> f32 {
+  if (col >= n()) { return 0.0; }
+  if (half_kind == 2u) { return half_to_float(half); }
+  return bfloat_to_float(half);
+}
+// Columns from a multiple of four on, in two words of a panel.
+fn b_four_halves(term: u32, col: u32, stop: u32) -> vec4<f32> {
+  if (col >= n() || term >= stop) { return vec4<f32>(0.0, 0.0, 0.0, 0.0); }
+  let at = col / 16u * panel_words + 8u * term + col % 16u / 2u;
+  let low = bits_b(at);
+  let high = bits_b(at + 1u);
+  return vec4<f32>(b_half(col, low & 0xffffu), b_half(col + 1u, low >> 16u), b_half(col + 2u, high & 0xffffu),
+                   b_half(col + 3u, high >> 16u));
+}
 fn b_four(term: u32, col: u32, stop: u32) -> vec4<f32> {
+  if (half_kind != 0u) { return b_four_halves(term, col, stop); }
   return vec4<f32>(b_of(term, col, stop), b_of(term, col + 1u, stop), b_of(term, col + 2u, stop), b_of(term, col + 3u, stop));
 }
 

@@ -22,6 +22,7 @@ struct Products {
   EachGemm each;
   Chunks chunks;
   std::size_t panel_words = 0;  // b is stored in panels
+  std::size_t half_kind = 0;    // of two numbers in a word (gemm.wgsl)
   const void* bias = nullptr;
 
   std::size_t tiles(const Tile& tile) const {
@@ -50,6 +51,7 @@ struct Products {
         .fixed("side", tile.side)
         .fixed("tall", tile.tall)
         .fixed("panel_words", panel_words)
+        .fixed("half_kind", half_kind)
         .fixed("has_bias", bias != nullptr)
         .fixed("causal", each.causal)
         .fixed("into", into);
@@ -125,10 +127,14 @@ void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, T
 
 void gemm_of_each(const Exec& exec, const EachGemm& products) { Products{products, {products.k, 0}}.record(exec); }
 
-void gemm_panels(const Exec& exec, ConstTensor x, const void* panels, std::size_t panel_words, const void* bias,
-                 Tensor y) {
-  Products{one_gemm(Operand::of(x), {panels, 0, 0}, x.cols, y, Into::Store), {x.cols, 0}, panel_words, bias}.record(
-      exec);
+void gemm_panels(const Exec& exec, ConstTensor x, const FloatPanels& w, const void* bias, Tensor y) {
+  LOOM_ASSERT(has_float_panels(w.kind));
+  Products{.each = one_gemm(Operand::of(x), {w.at, 0, 0}, x.cols, y, Into::Store),
+           .chunks = {x.cols, 0},
+           .panel_words = w.words,
+           .half_kind = w.kind == PanelKind::Float32 ? 0 : static_cast<std::size_t>(w.kind),
+           .bias = bias}
+      .record(exec);
 }
 
 void lay_out(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, float* rows) {

@@ -1,6 +1,7 @@
 #pragma once
 // Forms of gemm.h on graphics cards: each records the kernels of the function of its name.
 
+#include "dtypes/panel.h"
 #include "ops/gemm/gemm.h"
 
 namespace loom::gpu {
@@ -26,9 +27,17 @@ struct EachGemm {
 };
 void gemm_of_each(const Exec& exec, const EachGemm& products);
 void lay_out(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, float* rows);
-// y = x w (+ bias, unless it is null) with w in panels of f32, [k][16], `panel_words` from one to the next.
-void gemm_panels(const Exec& exec, ConstTensor x, const void* panels, std::size_t panel_words, const void* bias,
-                 Tensor y);
+// Panels [k][16] of f32, f16 or bfloat16, so many words of 32 bits from one to the next.
+struct FloatPanels {
+  const void* at;
+  std::size_t words;
+  PanelKind kind;
+};
+constexpr bool has_float_panels(PanelKind kind) {
+  return kind == PanelKind::Float32 || kind == PanelKind::Float16 || kind == PanelKind::BFloat16;
+}
+// y = x w (+ bias, unless it is null).
+void gemm_panels(const Exec& exec, ConstTensor x, const FloatPanels& w, const void* bias, Tensor y);
 void add_column_sums(const Exec& exec, ConstTensor x, std::size_t block, void* c);
 
 }  // namespace loom::gpu

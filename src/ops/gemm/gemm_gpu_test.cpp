@@ -46,16 +46,35 @@ TEST(Gpu, gemm_products_have_the_bits_of_the_cpu) {
 
 TEST(Gpu, products_of_many_rows_with_float_weights_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
-  for (const std::size_t outputs : {41, 1030})
-    for (const auto& [rows, cols] : {std::pair<std::size_t, std::size_t>{9, 203}, {300, 203}, {12, 700}}) {
-      SCOPED_TRACE(fmt::format("{} x {}, {} outputs", rows, cols, outputs));
-      const auto matrix = Matrix::from_floats(DType::float32, values<float>(outputs * cols, 5), outputs, cols).value();
-      const Values inputs[] = {{rows, cols, values<float>(rows * cols, 6, 2)}, {1, outputs, values<float>(outputs, 7)}};
-      expect_equal(*device, inputs, rows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {
-        const MatmulJob job{&matrix, y, in[1].as(), 0};
-        matmul(exec, in[0], {&job, 1});
-      });
-    }
+  for (const DType dtype : {DType::float32, DType::float16, DType::bfloat16})
+    for (const std::size_t outputs : {41, 1030})
+      for (const auto& [rows, cols] : {std::pair<std::size_t, std::size_t>{9, 203}, {300, 203}, {12, 700}}) {
+        SCOPED_TRACE(fmt::format("{} {} x {}, {} outputs", name(dtype), rows, cols, outputs));
+        const auto matrix = Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols).value();
+        const Values inputs[] = {{rows, cols, values<float>(rows * cols, 6, 2)},
+                                 {1, outputs, values<float>(outputs, 7)}};
+        expect_equal(*device, inputs, rows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {
+          const MatmulJob job{&matrix, y, in[1].as(), 0};
+          matmul(exec, in[0], {&job, 1});
+        });
+      }
+}
+
+// One row and a few, long enough for threads that take one step at a time and two.
+TEST(Gpu, products_of_few_rows_with_halves_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  for (const DType dtype : {DType::float16, DType::bfloat16})
+    for (const std::size_t cols : {40, 1003, 4100})
+      for (const std::size_t rows : {1, 5}) {
+        SCOPED_TRACE(fmt::format("{} {} x {}", name(dtype), rows, cols));
+        const std::size_t outputs = 41;
+        const auto matrix = Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols).value();
+        const Values x[] = {{rows, cols, values<float>(rows * cols, 6, 2)}};
+        expect_equal(*device, x, rows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {
+          const MatmulJob job{&matrix, y, nullptr, 0};
+          matmul(exec, in[0], {&job, 1});
+        });
+      }
 }
 
 // A pass of many rows is planned, in which no workgroups share a sum, and one of fewer runs, in which they do.

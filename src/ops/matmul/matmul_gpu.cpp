@@ -13,6 +13,7 @@
 #include "ops/matmul/matrix_gpu.h"
 #include "ops/matmul/nibbles_once.wgsl.h"
 #include "ops/matmul/outputs.wgsl.h"
+#include "ops/matmul/pairs_once.wgsl.h"
 #include "ops/matmul/rows_many.wgsl.h"
 #include "ops/matmul/rows_once.wgsl.h"
 #include "ops/matmul/rows_tile.wgsl.h"
@@ -48,20 +49,25 @@ struct Inputs {
     form.words = exec.arena.take<std::uint32_t>(x.rows * ceil_div(x.cols, kBlockCols) * kInputWords);
     form.scales = exec.arena.take<float>(x.rows);
     const std::size_t parts = parts_of_rows(exec, x, like), cols = x.cols / parts, blocks = ceil_div(cols, kBlockCols);
-    exec.gpu()->record_row(exec,
-                           Kernel("quantise_inputs", wgsl::inputs, GpuDevice::kRowThreads)
-                               .reads("x", x.data, cols)
-                               .writes("inputs", form.words, blocks * kInputWords)
-                               .writes("input_scales", form.scales, 1)
-                               .number("least", like.floor)
-                               .fixed("cols", cols)
-                               .fixed("blocks", blocks)
-                               .fixed("span", like.scale_cols)
-                               .fixed("digits", digits(like))
-                               .fixed("splits_scale", like.splits_scale),
-                           x.rows * parts);
+    // Kernels that wait with a workgroup for each row, such as a norm, run at the head of every part of theirs: of few
+    // rows, since each part repeats them.
+    const bool leads = parts > 1 && x.rows <= kFewRows && waiting_rows(exec) == x.rows;
+    const std::size_t parts_of_operand = leads ? parts : 1;
+    Kernel kernel("quantise_inputs", wgsl::inputs, GpuDevice::kRowThreads);
+    kernel.reads("x", x.data, cols * parts_of_operand)
+        .writes("inputs", form.words, blocks * kInputWords * parts_of_operand)
+        .writes("input_scales", form.scales, 1)
+        .number("least", like.floor)
+        .fixed("cols", cols)
+        .fixed("blocks", blocks)
+        .fixed("span", like.scale_cols)
+        .fixed("digits", digits(like))
+        .fixed("splits_scale", like.splits_scale);
+    leads ? exec.gpu()->record(exec, kernel.groups_of_row(parts), x.rows * parts)
+          : exec.gpu()->record_row(exec, kernel, x.rows * parts);
     return form;
   }
+  static std::size_t waiting_rows(const Exec& exec) { return exec.rehearsal() ? 0 : exec.gpu()->waiting_rows(); }
   // Pieces of a row that are rounded like rows: as many as the kernels made that wait, such as the heads of attention,
   // or as take a workgroup one round each where the row is long.
   static std::size_t parts_of_rows(const Exec& exec, ConstTensor x, const QuantizedRows& like) {
@@ -70,7 +76,7 @@ struct Inputs {
       return parts > 1 && like.scale_cols != 0 && !like.splits_scale &&
              x.cols % (parts * std::max(like.scale_cols, kBlockCols)) == 0;
     };
-    const std::size_t waiting = exec.rehearsal() ? 0 : exec.gpu()->waiting_rows();
+    const std::size_t waiting = waiting_rows(exec);
     if (waiting % x.rows == 0 && fits(waiting / x.rows)) return waiting / x.rows;
     std::size_t parts = x.cols < kLong ? 1 : x.cols / kRound;
     while (parts > 1 && !fits(parts)) --parts;
@@ -181,13 +187,14 @@ std::string jobs_text(std::size_t jobs) {
   return text + "  return panel;\n}\n";
 }
 
-enum class Rows : std::uint8_t { Few, Many, Tile, FewNibbles };  // how the rows of x are divided
-constexpr std::size_t kRowForms = 4;
+enum class Rows : std::uint8_t { Few, Many, Tile, FewNibbles, FewPairs };  // how the rows of x are divided
+constexpr std::size_t kRowForms = 5;
 
 std::string_view product_body(PanelText text, Rows rows, std::size_t jobs) {
   using Bodies = std::array<std::array<std::array<std::string, kMostJobs>, kRowForms>, 3>;
   static const Bodies bodies = [] {
-    constexpr std::string_view kRows[] = {wgsl::rows_once, wgsl::rows_many, wgsl::rows_tile, wgsl::nibbles_once};
+    constexpr std::string_view kRows[] = {wgsl::rows_once, wgsl::rows_many, wgsl::rows_tile, wgsl::nibbles_once,
+                                          wgsl::pairs_once};
     Bodies made;
     for (std::size_t n = 0; n < kMostJobs; ++n)
       for (std::size_t i = 0; i < kRowForms; ++i) {
@@ -230,7 +237,7 @@ bool same_layout(const Matrix& a, const Matrix& b) {
          x.scale_offset == y.scale_offset && x.own_input_scales == y.own_input_scales;
 }
 
-// Many rows, and weights whose panels are f32.
+// Many rows, and weights whose panels are floats of 32 or 16 bits.
 void multiply_floats(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   for (const MatmulJob& job : jobs) {
     const Matrix& m = *job.weight;
@@ -239,7 +246,7 @@ void multiply_floats(const Exec& exec, ConstTensor x, std::span<const MatmulJob>
       at = place_weight(exec, m, m.panel(0), m.panels() * m.panel_bytes());
       if (at == nullptr) return;
     }
-    gemm_panels(exec, x, at, m.panel_bytes() / 4, job.bias, job.y);
+    gemm_panels(exec, x, {at, m.panel_bytes() / 4, m.layout().kind}, job.bias, job.y);
   }
 }
 
@@ -252,13 +259,19 @@ bool is_small(ConstTensor x, std::span<const MatmulJob> jobs) {
 // Jobs of one layout, whose floors are the same.
 void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, Inputs& inputs) {
   const Matrix& first = *jobs[0].weight;
-  if (first.layout().kind == PanelKind::Float32 && x.rows > kFewRows && !is_small(x, jobs))
-    return multiply_floats(exec, x, jobs);
+  const PanelKind kind = first.layout().kind;
+  if (has_float_panels(kind) && x.rows > kFewRows && !is_small(x, jobs)) return multiply_floats(exec, x, jobs);
   const bool few = x.rows <= kFewRows, has_bias = jobs[0].bias != nullptr;
   const PanelText text = panel_text(first);
   const CodeTile* const tile = few || text != PanelText::Codes ? nullptr : code_tile(x.rows, jobs);
   const bool has_fours = few && text == PanelText::Codes && has_nibbles(first.layout()) && x.cols > kFewColumns;
-  const Rows rows = has_fours ? Rows::FewNibbles : few ? Rows::Few : tile == nullptr ? Rows::Many : Rows::Tile;
+  const bool has_pairs = few && (kind == PanelKind::Float16 || kind == PanelKind::BFloat16);
+  const bool takes_panels = has_fours || has_pairs;
+  const Rows rows = has_fours         ? Rows::FewNibbles
+                    : has_pairs       ? Rows::FewPairs
+                    : few             ? Rows::Few
+                    : tile == nullptr ? Rows::Many
+                                      : Rows::Tile;
   Kernel kernel("matmul", product_body(text, rows, jobs.size()),
                 tile == nullptr ? 256 : static_cast<std::uint32_t>(tile->threads()));
   add_layout(first, kernel);
@@ -291,7 +304,7 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
   }
   kernel.fixed("has_bias", has_bias).fixed("all_panels", panels).number("rows", x.rows);
   if (few) {
-    const std::size_t groups = has_fours ? panels : panels * kPanelRows / kFewOutputs;
+    const std::size_t groups = takes_panels ? panels : panels * kPanelRows / kFewOutputs;
     const bool is_long = has_fours ? x.cols > kManyColumns : x.cols >= kManyColumns;
     kernel.fixed("steps_of_lane", is_long ? 2 : 1);
     exec.gpu()->record(exec, kernel.groups_of_row(groups), groups * x.rows);
