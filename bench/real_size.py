@@ -97,7 +97,9 @@ class Sizes:
                     *words,
                 ],
                 # With -ngl 0 too, prompts are computed by a card that llama.cpp sees.
-                None if row["device"] == "gpu" else {**os.environ, "CUDA_VISIBLE_DEVICES": "", "GGML_VK_VISIBLE_DEVICES": ""},
+                None
+                if row["device"] == "gpu"
+                else {**os.environ, "CUDA_VISIBLE_DEVICES": "", "GGML_VK_VISIBLE_DEVICES": ""},
             )
             if run.code != 0:
                 raise SystemExit(f"llama-bench ended with {run.code}: {run.error.strip()[-400:]}")

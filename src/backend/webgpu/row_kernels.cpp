@@ -16,8 +16,8 @@ const std::byte* begin_of(const Kernel::Operand& operand) { return static_cast<c
 }  // namespace
 
 // Whether the first of rows_ can run at the head of each workgroup of the last. Each workgroup then keeps the rows that
-// they write, so none may be read from memory; rows larger than half of a workgroup's memory are not kept, or than three
-// quarters of it by a few that share no processor.
+// they write, so none may be read from memory. Rows larger than half of a workgroup's memory are not kept, or than
+// three quarters of it where there are so few workgroups that none share a processor.
 bool Recorder::can_lead(std::uint64_t workgroups) const {
   constexpr std::uint64_t kMostGroups = 512;  // that repeat the work; for more of them another dispatch is cheaper
   constexpr std::uint64_t kFewGroups = 64;
