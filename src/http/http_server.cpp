@@ -8,6 +8,7 @@
 // the first use of the network) ends at the `catch (` below.
 #define BOOST_ASIO_NO_DEPRECATED
 #define BOOST_ASIO_DISABLE_BOOST_REGEX
+#define BOOST_ASIO_HAS_STD_INVOKE_RESULT 1  // C++20 libraries lack std::result_of, which Asio uses otherwise
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>

@@ -15,9 +15,9 @@ EngineOptions fitted(const EngineOptions& options, const Session& session) {
   out.parallel = session.device() != nullptr ? 1 : std::min(options.parallel, session.sequences());
   out.batch_tokens = std::min(options.batch_tokens, session.chunk_rows());
   if (out.cache_tokens == 0) out.cache_tokens = out.parallel * round_up(session.context_tokens(), kCacheBlock);
-  constexpr std::size_t kMostCacheTokens = std::size_t{1} << 36;
-  out.cache_tokens = std::min(out.cache_tokens, kMostCacheTokens);
-  out.most_waiting = std::min(out.most_waiting, std::size_t{1} << 32);
+  constexpr std::uint64_t kMostCacheTokens = std::uint64_t{1} << 36, kMostWaiting = std::uint64_t{1} << 32;
+  out.cache_tokens = static_cast<std::size_t>(std::min<std::uint64_t>(out.cache_tokens, kMostCacheTokens));
+  out.most_waiting = static_cast<std::size_t>(std::min<std::uint64_t>(out.most_waiting, kMostWaiting));
   return out;
 }
 
