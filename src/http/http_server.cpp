@@ -174,6 +174,14 @@ HttpResponse handle(const HttpHandler& handler, Parser& parser, HttpErrorFormat 
 
 class BeastServer;
 
+// Orders connections by how readily they are closed when another one needs the place.
+enum class Stage : std::uint8_t {
+  Leaving,    // the response is sent; what the client still sends is thrown away
+  Waiting,    // for a request or the rest of a header
+  Receiving,  // a body
+  Answering,  // never closed for another one
+};
+
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Tcp::socket&& stream, BeastServer& server)
@@ -183,6 +191,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_header();
   // Ends a connection that waits for a request; the others end after their response.
   void stop();
+  // Closes at once, for another connection.
+  void drop();
+  Stage stage() const { return stage_; }
+  Clock::time_point since() const { return since_; }  // of the stage
 
  private:
   void on_header(const error_code& error);
@@ -202,6 +214,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close();
   void drain();
   void hold(std::size_t bytes);
+  void enter(Stage stage) { stage_ = stage, since_ = Clock::now(); }
 
   beast::tcp_stream stream_;
   BeastServer& server_;
@@ -210,10 +223,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   HttpResponse response_;
   std::optional<Message> message_;  // of response_
   std::size_t held_ = 0;            // bytes of the server's share for bodies
-  bool waits_ = false;              // for a request
-  std::string sending_;             // of a response that is written later; empty: nothing is being sent
-  bool is_sent_ = false;            // all of it
-  asio::steady_timer body_limit_;   // the time that a body has
+  Stage stage_ = Stage::Waiting;
+  Clock::time_point since_;
+  std::string sending_;            // of a response that is written later; empty: nothing is being sent
+  bool is_sent_ = false;           // all of it
+  asio::steady_timer body_limit_;  // the time that a body has
   bool body_is_read_ = false, is_late_ = false;
 };
 
@@ -263,10 +277,7 @@ class BeastServer final : public HttpServer {
     return {};
   }
 
-  void ended(Connection* connection) {
-    connections_.erase(connection);
-    if (!accepting_ && !stopping_) accept();
-  }
+  void ended(Connection* connection) { connections_.erase(connection); }
   // False where so many bytes would be too many.
   bool hold(std::size_t bytes) {
     if (bytes > options_.max_waiting - held_) return false;
@@ -283,11 +294,10 @@ class BeastServer final : public HttpServer {
 
  private:
   void accept() {
-    accepting_ = connections_.size() < options_.max_connections;
-    if (!accepting_) return;  // goes on when a connection has ended
+    if (connections_.size() >= options_.max_connections) return accept_by_making_room();
     acceptor_.async_accept([this](const error_code& error, Tcp::socket accepted) {
       if (error == asio::error::operation_aborted || stopping_) return;
-      if (error) return accept_later();
+      if (error) return accept_later(std::chrono::milliseconds(make_room() ? 0 : 100));  // without descriptors
       const auto connection = std::make_shared<Connection>(std::move(accepted), *this);
       connections_.insert(connection.get());
       connection->read_header();
@@ -295,9 +305,34 @@ class BeastServer final : public HttpServer {
     });
   }
 
-  // Descriptors may have run out: a moment later there may be some.
-  void accept_later() {
-    retry_.expires_after(std::chrono::milliseconds(100));
+  // Idle connections keep their places until another client comes.
+  void accept_by_making_room() {
+    acceptor_.async_wait(Tcp::acceptor::wait_read, [this](const error_code& error) {
+      if (error == asio::error::operation_aborted || stopping_) return;
+      if (make_room() || connections_.size() < options_.max_connections) return accept();
+      accept_later(std::chrono::milliseconds(10));
+    });
+  }
+
+  // Closes the connection that is idle for longest. False where each is being answered or has just come: a client has
+  // kGrace to send its request, or many that come together would close each other.
+  bool make_room() {
+    constexpr std::chrono::milliseconds kGrace(50);
+    const auto before = Clock::now() - kGrace;
+    const auto rank = [](const Connection* c) { return std::pair(c->stage(), c->since()); };
+    Connection* chosen = nullptr;
+    for (Connection* c : connections_) {
+      if (c->stage() == Stage::Answering || c->since() > before) continue;
+      if (chosen == nullptr || rank(c) < rank(chosen)) chosen = c;
+    }
+    if (chosen == nullptr) return false;
+    connections_.erase(chosen);
+    chosen->drop();
+    return true;
+  }
+
+  void accept_later(std::chrono::milliseconds pause) {
+    retry_.expires_after(pause);
     retry_.async_wait([this](const error_code& error) {
       if (!error && !stopping_) accept();
     });
@@ -328,7 +363,7 @@ class BeastServer final : public HttpServer {
   std::size_t held_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
   Clock::time_point stop_by_;
-  bool accepting_ = false, stopping_ = false;
+  bool stopping_ = false;
   std::set<Connection*> connections_;  // all that live
   // Destroyed before the members above, since its last handlers hold connections.
   asio::io_context io_{1};
@@ -352,19 +387,26 @@ void Connection::read_header() {
   hold(0);
   parser_.emplace();
   set_limits(*parser_, server_.options());
-  waits_ = true, body_is_read_ = false;
+  body_is_read_ = false;
+  enter(Stage::Waiting);
   stream_.expires_after(server_.options().header_timeout);
   http::async_read_header(stream_, buffer_, *parser_,
                           [self = shared_from_this()](const error_code& e, std::size_t) { self->on_header(e); });
 }
 
 void Connection::stop() {
-  if (waits_) close();
+  if (stage_ == Stage::Waiting) drop();
+}
+
+// What waits for the socket ends with an error.
+void Connection::drop() {
+  stage_ = Stage::Leaving;
+  stream_.close();
 }
 
 void Connection::on_header(const error_code& error) {
-  waits_ = false;
   if (error) return fail_with(error);
+  enter(Stage::Receiving);
   if (is_preflight(*parser_, server_.options())) return write(preflight_response(), false);
   if (const int status = refusal_of(*parser_, server_.options()); status != 0) return refuse(status);
   const auto length = parser_->content_length();
@@ -405,6 +447,7 @@ void Connection::on_body(const error_code& error) {
   body_is_read_ = true;
   body_limit_.cancel();
   if (error) return fail_with(error);
+  enter(Stage::Answering);
   dispatch();
 }
 
@@ -437,6 +480,7 @@ void Connection::limit_time(std::size_t bytes) {
 
 void Connection::write(HttpResponse response, bool keep_alive) {
   const bool has_header = parser_->is_header_done();
+  enter(Stage::Answering);
   response_ = with_origin(std::move(response), *parser_, server_.options());
   if (response_.later) return send_later();
   message_.emplace(
@@ -495,6 +539,7 @@ void Connection::watch() {
 // it sends is thrown away for a while.
 void Connection::close() {
   error_code ignored;
+  enter(Stage::Leaving);
   stream_.socket().shutdown(Tcp::socket::shutdown_send, ignored);
   parser_.reset();
   hold(0);

@@ -24,11 +24,12 @@ struct HttpServerOptions {
   };
   std::size_t max_body = std::size_t{64} << 20, max_header = std::size_t{16} << 10;
   std::size_t max_waiting = std::size_t{256} << 20;  // bytes of bodies, of all connections together
-  std::size_t max_connections = 64;                  // more wait in the system's queue
-  std::size_t workers = 2;                           // threads of handlers
-  std::chrono::milliseconds header_timeout{15000};   // for a whole header, and for the next request to begin
-  std::chrono::milliseconds body_timeout{60000};     // for a whole body, and for a response or a part of it to be taken
-  std::chrono::milliseconds stop_timeout{10000};     // for responses that are under way when the server stops
+  // A further one takes the place of the one that sends nothing for longest; while all are answered, it waits.
+  std::size_t max_connections = 64;
+  std::size_t workers = 2;                          // threads of handlers
+  std::chrono::milliseconds header_timeout{15000};  // for a whole header, and for the next request to begin
+  std::chrono::milliseconds body_timeout{60000};    // for a whole body, and for a response or a part of it to be taken
+  std::chrono::milliseconds stop_timeout{10000};    // for responses that are under way when the server stops
 };
 
 class HttpServer {

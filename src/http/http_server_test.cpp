@@ -186,11 +186,60 @@ TEST_F(Server, slow_clients_are_closed_and_hold_nobody_up) {  // F-71
   for (const auto& client : slow) EXPECT_EQ(client->read_until().find("[late]"), std::string::npos);
 }
 
-TEST_F(Server, more_connections_than_are_served_wait) {  // F-71
-  start({.max_connections = 2, .header_timeout = 500ms});
+TEST_F(Server, MoreRequestsThanAreServedWait) {  // F-71
+  start({.max_connections = 2, .workers = 2});
   Client first(server_->port()), second(server_->port()), third(server_->port());
+  for (Client* client : {&first, &second}) ASSERT_TRUE(client->send(request("GET /slow", "Connection: close\r\n")));
   ASSERT_TRUE(third.send(request("GET /third", "Connection: close\r\n")));
-  EXPECT_NE(third.read_until().find("<GET /third"), std::string::npos);  // once the silent ones are closed
+  EXPECT_NE(third.read_until().find("<GET /third"), std::string::npos);
+  // A request that is being answered is never given up for another one.
+  for (Client* client : {&first, &second}) EXPECT_NE(client->read_until().find("<GET /slow"), std::string::npos);
+}
+
+// Connections that send nothing, a part of a header or a part of a body, many times as many as are served.
+TEST_F(Server, IdleAndSlowConnectionsMakeRoomForRequests) {
+  start({.max_connections = 40});  // and the usual limits of time, 15 s and 60 s
+  const auto seconds_of = [&](std::string_view path) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_NE(ask_closing(fmt::format("GET {}", path)).find(fmt::format("<GET {}", path)), std::string::npos);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  const double alone = seconds_of("/alone");
+  Client streams(server_->port());
+  ASSERT_TRUE(streams.send(request("GET /stream")));
+  stream_->begin({200, "text/plain"});
+  ASSERT_TRUE(stream_->write("one"));
+  ASSERT_NE(streams.read_until("one").find("one"), std::string::npos);
+  std::vector<std::unique_ptr<Client>> others;
+  for (const std::string_view sent :
+       {"", "GET / HT", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\na"}) {
+    for (int i = 0; i < 200; ++i) {
+      others.push_back(std::make_unique<Client>(server_->port()));
+      ASSERT_TRUE(others.back()->send(sent)) << sent;
+    }
+    // A connection keeps its place for a tenth of a second, in which 40 of the 200 are taken.
+    EXPECT_LT(seconds_of("/beside"), 20 * alone + 2) << sent;
+    EXPECT_LT(seconds_of("/again"), 20 * alone + 2) << sent;
+  }
+  ASSERT_TRUE(stream_->write("two"));  // an answer that is under way stays
+  EXPECT_NE(streams.read_until("two").find("two"), std::string::npos);
+  stream_->finish();
+}
+
+// A client keeps its connection for the next request, unless others need the place.
+TEST_F(Server, AConnectionKeptForTheNextRequestIsClosedLast) {
+  start({.max_connections = 8});
+  std::vector<std::unique_ptr<Client>> idle;
+  for (int i = 0; i < 7; ++i) idle.push_back(std::make_unique<Client>(server_->port()));
+  std::this_thread::sleep_for(300ms);
+  Client kept(server_->port());
+  for (int i = 0; i < 7; ++i) {
+    ASSERT_TRUE(kept.send(request("GET /kept")));
+    ASSERT_NE(kept.read_until("/kept  0>").find("<GET /kept"), std::string::npos) << i;
+    idle.push_back(std::make_unique<Client>(server_->port()));  // takes the place of one that is idle for longer
+    ASSERT_TRUE(idle.back()->send("G"));
+    EXPECT_EQ(idle[static_cast<std::size_t>(i)]->read_until(), "");
+  }
 }
 
 TEST_F(Server, bodies_together_are_bounded) {  // F-71
@@ -235,10 +284,12 @@ TEST_F(Server, a_stop_ends_what_is_under_way_and_takes_nothing_new) {  // F-71
   Client idle(server_->port()), busy(server_->port());
   ASSERT_TRUE(busy.send(request("GET /slow")));
   std::this_thread::sleep_for(100ms);
+  const auto begin = std::chrono::steady_clock::now();
   stop_ = true;
   EXPECT_NE(busy.read_until().find("<GET /slow"), std::string::npos);
   EXPECT_EQ(idle.read_until(), "");
   stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);  // an idle client does not use up the 10 s of stop_timeout
   Client late(server_->port());
   EXPECT_FALSE(late.send("GET"));
 }

@@ -8,11 +8,14 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import urllib.parse
+import urllib.request
 
 try:
     import openai
@@ -277,6 +280,28 @@ class Client(unittest.TestCase):
                                                  extra_body={"ignore_eos": True}) as stream:
             next(iter(stream))
         self.assertEqual(self.ask().usage.completion_tokens, 16)  # in seconds, where 4000 tokens take a minute
+
+    def test_idle_connections_keep_no_request_waiting(self):
+        def times():
+            begin = time.monotonic()
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=60) as response:
+                self.assertEqual(response.status, 200)
+            middle = time.monotonic()
+            digest = client(self.said).chat.completions.create(model=self.name, messages=QUESTION, max_tokens=16).loom["hash"]
+            return middle - begin, time.monotonic() - middle, digest
+        port = urllib.parse.urlparse(self.said["url"]).port
+        health, chat, expected = times()
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]
+        try:
+            for number in range(0, 200, 4):  # some are slow, not idle
+                idle[number].sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{")
+            beside = times()
+            self.assertEqual(beside[2], expected)
+            self.assertLess(beside[0], 10 * health + 1)
+            self.assertLess(beside[1], 2 * chat + 1)
+        finally:
+            for each in idle:
+                each.close()
 
     def test_errors_are_those_of_the_package(self):
         for kind, more in [(openai.NotFoundError, {"model": "gpt"}), (openai.BadRequestError, {"n": 0}),
