@@ -101,7 +101,9 @@ Run bridge_command(CLI::App& app) {
   app.add_option("--bind", o->server.address, "Address; one that other computers reach needs --token")
       ->check(not_empty())
       ->capture_default_str();
-  app.add_option("--port", o->server.port, "Port; 0 takes one that is free and prints it")->capture_default_str();
+  app.add_option("--port", o->server.port, "Port; 0 takes one that is free and prints it")
+      ->capture_default_str()
+      ->check(port_number());
   app.add_option("--token", o->server.token, "Requests must have the header Authorization: Bearer TOKEN")
       ->check(token_text())
       ->envname("LOOM_BRIDGE_TOKEN");

@@ -159,6 +159,17 @@ CLI::Validator whole_number(std::uint64_t least) {
   return CLI::Validator(check, "", "whole number");
 }
 
+CLI::Validator port_number() {
+  const auto check = [](std::string& text) -> std::string {
+    constexpr std::size_t kDigits = 5;
+    constexpr unsigned long kLargest = 65535;
+    const bool is_digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+    if (is_digits && text.size() <= kDigits && std::strtoul(text.c_str(), nullptr, 10) <= kLargest) return {};
+    return fmt::format("{} is no port, expected a whole number from 0 to {}", text, kLargest);
+  };
+  return CLI::Validator(check, "", "port");
+}
+
 CLI::Validator number_within(double low, double high) {
   const auto check = [low, high](std::string& text) -> std::string {
     double value = 0;

@@ -66,6 +66,7 @@ CLI::Option* add_path(CLI::App& app, const std::string& names, T& path, const st
 
 // Digits alone, from `least` to 2^64 - 1: CLI11 wraps negative numbers of unsigned options and clips large ones.
 CLI::Validator whole_number(std::uint64_t least = 0);
+CLI::Validator port_number();  // 0 to 65535
 // Neither NaN nor outside low to high.
 CLI::Validator number_within(double low, double high);
 

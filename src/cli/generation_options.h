@@ -22,7 +22,8 @@ struct GenerationFlags {
         ->capture_default_str()
         ->check(whole_number());
     app.add_option("--temp,--temperature", sampling.temperature, "0 picks the best token; higher is more varied")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->check(number_within(0, std::numeric_limits<float>::max()));
     app.add_option("--top-k", sampling.top_k, "Draw from the k best tokens (0: off)")->capture_default_str();
     app.add_option("--top-p", sampling.top_p, "Draw from the best tokens that hold this share of the probability")
         ->capture_default_str();

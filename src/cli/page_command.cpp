@@ -110,7 +110,9 @@ Run page_command(CLI::App& app) {
       "loom page serves a page that runs models in this computer's browser, until Ctrl-C. With MODEL the page "
       "opens it, and shows for each answer whether this program gives the same hash");
   add_path(app, "MODEL", o->model, "GGUF file or .entity of a language model");
-  app.add_option("--port", o->server.port, "Port; 0 takes one that is free and prints it")->capture_default_str();
+  app.add_option("--port", o->server.port, "Port; 0 takes one that is free and prints it")
+      ->capture_default_str()
+      ->check(port_number());
   add_path(app, "--web", o->web, "Folder of the page; found beside the program otherwise")->envname("LOOM_WEB");
   app.add_flag("--json", o->common.json, "Print the address and the model as one JSON object");
   add_common(app, o->common, true);

@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "host/prompt.h"
+#include "http/http_access.h"
 #include "http/http_server.h"
 #include "server/api.h"
 #include "server/model_card.h"
@@ -105,9 +106,23 @@ Result<void> check_encoder_flags(const ServerFlags& o) {
   return {};
 }
 
+// Before the model is loaded, by the names of the flags.
+Result<void> check_access(const ServerFlags& o) {
+  if (!o.http.token.empty()) return {};
+  if (!is_loopback(without_brackets(o.http.address)))
+    return fail(Code::InvalidArgument,
+                "--host {}: other computers reach this address: expected --api-key or --api-key-file, or 127.0.0.1",
+                o.http.address);
+  if (std::ranges::find(o.http.origins, "*") != o.http.origins.end())
+    return fail(Code::InvalidArgument,
+                "--cors-origin *: pages of every site may ask: expected --api-key or --api-key-file beside it");
+  return {};
+}
+
 Result<int> run_serve(ServerFlags& o) {
   watch_interrupts();
   LOOM_TRY_VOID(read_key(o));
+  LOOM_TRY_VOID(check_access(o));
   const bool is_encoder = server::is_encoder(o.model);
   if (is_encoder) LOOM_TRY_VOID(check_encoder_flags(o));
   const std::string name = o.name.empty() ? name_of(o.model) : o.name;
@@ -153,7 +168,9 @@ Run serve_command(CLI::App& app) {
   add_path(app, "--chat-template", o->chat_template,
            "In place of the model's own: a file, or a name as loom generate --chat-template takes it")
       ->type_name("FILE|NAME");
-  app.add_option("--port", o->http.port, "Port; 0 takes one that is free and prints it")->capture_default_str();
+  app.add_option("--port", o->http.port, "Port; 0 takes one that is free and prints it")
+      ->capture_default_str()
+      ->check(port_number());
   app.add_option("--host", o->http.address, "Address to listen on; one that other computers reach needs --api-key")
       ->capture_default_str()
       ->check(not_empty());

@@ -33,6 +33,18 @@ SamplingOptions without_ends(const std::vector<std::int32_t>& ends, SamplingOpti
   return options;
 }
 
+// A choice is written as a whole: a stop text inside of one would end it early.
+Result<void> check_choices(const GenerationOptions& options) {
+  if (!options.grammar || options.grammar->source().kind != "choices") return {};
+  for (const std::string& choice : options.grammar->source().texts)
+    for (const std::string& stop : options.stop)
+      if (choice.find(stop) != choice.npos)
+        return fail(Code::InvalidArgument,
+                    "stop: \"{}\" is a part of the choice \"{}\", which would end early: expected texts of no choice",
+                    printable(stop), printable(choice));
+  return {};
+}
+
 }  // namespace
 
 Digest generation_hash(std::span<const std::int32_t> ids, std::span<const float> logits) {
@@ -89,6 +101,7 @@ Result<Generator> Generator::create(Session& session, const LanguageModel& model
   LOOM_TRY_VOID(check(options.sampling, vocab_of(model)));
   if (std::ranges::find(options.stop, "") != options.stop.end())
     return fail(Code::InvalidArgument, "stop: an empty text, expected the text before which the answer ends");
+  LOOM_TRY_VOID(check_choices(options));
   for (const std::int32_t id : options.stop_ids)
     if (id < 0 || static_cast<std::size_t>(id) >= vocab_of(model))
       return fail(Code::InvalidArgument, "stop_ids has {}: expected ids of the vocabulary, 0 to {}", id,
@@ -308,8 +321,8 @@ Result<std::int32_t> Generator::choose_by_grammar() {
   LOOM_TRY(const std::int32_t id,
            sampler().choose(logits_, session_->tokens(sequence_), options_.sampling_session, allowed));
   if (id == Sampler::kNoToken && !grammar_->is_complete())
-    return fail(Code::InvalidState, "no token of the vocabulary continues the text by the grammar after {} tokens",
-                result_.ids.size());
+    return fail(Code::InvalidState, "no token of the vocabulary continues the text by the grammar after {} tokens{}",
+                result_.ids.size(), options_.sampling.logit_bias.empty() ? "" : ", with this logit_bias");
   return id;
 }
 

@@ -33,9 +33,12 @@ Result<void> check(const SamplingOptions& o, std::size_t vocab_size) {
     if (done && !field.takes(static_cast<double>(value))) done = bad(field.name, value, field.expected);
   });
   if (!done) return done;
-  for (const auto& [id, bias] : o.logit_bias)
-    if (id < 0 || static_cast<std::size_t>(id) >= vocab_size || std::isnan(bias) || bias == INFINITY)
-      return bad("logit_bias id", id, "an id of the vocabulary with a number below infinity");
+  for (const auto& [id, bias] : o.logit_bias) {
+    if (id < 0 || static_cast<std::size_t>(id) >= vocab_size)
+      return bad("logit_bias id", id, fmt::format("an id of the vocabulary, 0 to {}", vocab_size - 1));
+    if (std::isnan(bias) || bias == INFINITY)
+      return bad(fmt::format("logit_bias of token {}", id), bias, "a finite number, or -inf to ban the token");
+  }
   for (const std::int32_t id : o.banned)
     if (id < 0 || static_cast<std::size_t>(id) >= vocab_size) return bad("banned id", id, "an id of the vocabulary");
   return {};
@@ -92,7 +95,12 @@ Result<std::int32_t> Sampler::choose(std::span<const float> logits, std::span<co
   logits_.assign(logits.begin(), logits.end());
   penalise(history);
   if (!allowed.empty() && !keep_allowed(allowed)) return kNoToken;
-  return greedy ? argmax(logits_) : draw(history.size(), session);
+  const std::int32_t id = greedy ? argmax(logits_) : draw(history.size(), session);
+  if (logits_[static_cast<std::size_t>(id)] == -INFINITY)
+    return fail(Code::InvalidArgument,
+                "no token can be drawn at position {}: logit_bias, penalties and bans leave none of {}", history.size(),
+                logits_.size());
+  return id;
 }
 
 // In f64, so that neither a tiny temperature nor a huge penalty turns a difference into infinity or NaN.

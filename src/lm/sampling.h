@@ -39,7 +39,7 @@ struct SamplingField {
 // what passes check(), or less.
 void visit_sampling(auto& options, auto&& visit) {
   constexpr double kMost = std::numeric_limits<float>::max(), kMostTokens = std::numeric_limits<int>::max();
-  visit(SamplingField{"temperature", 0, kMost, "a number >= 0"}, options.temperature);
+  visit(SamplingField{"temperature", 0, kMost, "a finite number >= 0"}, options.temperature);
   visit(SamplingField{"top_k", 0, kMostTokens, "0 (off) or more"}, options.top_k);
   visit(SamplingField{"top_p", 0, 1, "a number in (0, 1]", true}, options.top_p);
   visit(SamplingField{"min_p", 0, 1, "a number in [0, 1]"}, options.min_p);
@@ -66,7 +66,8 @@ class Sampler {
 
   // `history` is every token so far, the prompt included; its length is the position that is drawn for. Tokens that
   // `allowed` leaves out (a bit for each, GrammarState::mask()) are banned; an empty one allows all. kNoToken where
-  // every allowed token is banned or has the logit -inf by its bias; NonFinite when a logit is.
+  // every token of an `allowed` that is given is banned or has the logit -inf by its bias, InvalidArgument where every
+  // token of the vocabulary has; NonFinite when a logit is.
   Result<std::int32_t> choose(std::span<const float> logits, std::span<const std::int32_t> history,
                               std::uint32_t session = 0, std::span<const std::uint64_t> allowed = {});
   static constexpr std::int32_t kNoToken = -1;

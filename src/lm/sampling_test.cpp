@@ -181,6 +181,25 @@ TEST(Sampling, penalties_over_the_window) {  // X-21
     }
 }
 
+TEST(Sampling, NoTokenLeftIsAnErrorThatSaysWhy) {
+  const std::vector<float> logits = random_logits(3);
+  const std::int32_t history[] = {1, 2};
+  SamplingOptions options;
+  for (std::size_t id = 0; id < kVocab; ++id) options.logit_bias.emplace_back(static_cast<std::int32_t>(id), -kInf);
+  for (const float temperature : {0.0f, 1.0f}) {
+    options.temperature = temperature;
+    const auto none = Sampler(options, kVocab).choose(logits, history);
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code, Code::InvalidArgument);
+    EXPECT_NE(none.error().message.find("logit_bias, penalties and bans leave none of 24"), std::string::npos);
+    const std::uint64_t allowed[] = {~std::uint64_t{0}};
+    EXPECT_EQ(Sampler(options, kVocab).choose(logits, history, 0, allowed), Sampler::kNoToken);
+    SamplingOptions one = options;
+    one.logit_bias.pop_back();
+    EXPECT_EQ(Sampler(one, kVocab).choose(logits, history), static_cast<std::int32_t>(kVocab - 1));
+  }
+}
+
 // Rows longer than the blocks that argmax() walks, few sizes so that many are equal, infinities and NaN anywhere.
 TEST(Sampling, greedy_agrees_with_a_plain_loop) {
   const RandomStream random{.seed = 20};

@@ -111,5 +111,24 @@ TEST_F(Structured, NoTokenLeftIsAnError) {
   EXPECT_NE(made.error().message.find("no token of the vocabulary"), std::string::npos);
 }
 
+TEST_F(Structured, AStopTextInsideOfAChoiceIsRefused) {
+  GenerationOptions options;
+  options.grammar = Grammar::from_choices(std::vector<std::string>{"yes", "no, never"}).value();
+  const std::int32_t prompt[] = {5, 6};
+  const auto session = Session::create(model_.decoder, {.threads = 1, .context_tokens = 32});
+  ASSERT_TRUE(session);
+  for (const char* const stop : {"es", "no, never", ", "}) {
+    options.stop = {"\n", stop};
+    const auto made = generate(**session, model_, prompt, options);
+    ASSERT_FALSE(made) << stop;
+    EXPECT_EQ(made.error().code, Code::InvalidArgument);
+    EXPECT_NE(made.error().message.find(fmt::format("stop: \"{}\" is a part of the choice", stop)), std::string::npos);
+  }
+  options.stop = {"\n", "yes!"};  // no choice has them
+  const auto made = generate(**session, model_, prompt, options);
+  ASSERT_TRUE(made) << made.error().text();
+  EXPECT_TRUE(made->text == "yes" || made->text == "no, never") << made->text;
+}
+
 }  // namespace
 }  // namespace loom::structured_test

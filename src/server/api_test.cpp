@@ -250,6 +250,17 @@ TEST_F(ApiTest, WrongRequestsAreAnsweredByOpenAisErrorObject) {
   error(post("[]"), 400, "invalid_value", "messages");
   error(post("{}"), 400, "invalid_value", "/messages: is missing");
   error(post(R"({"messages":[{"role":"king","content":"x"}]})"), 400, "invalid_value", "role");
+  error(post(R"({"messages":[]})"), 400, "invalid_value", "/messages: expected a list of at least one message, got []");
+  error(post(R"({"messages":{"messages":[]}})"), 400, "invalid_value", "/messages: expected a list");
+  error(post(R"({"messages":"Hi"})"), 400, "invalid_value", "/messages: expected a list");
+  for (const std::string role : {"user", "system", "tool"})
+    error(post(R"({"messages":[{"role":")" + role + R"(","content":null}]})"), 400, "invalid_value",
+          "/messages/0/content: expected a text or a list of parts, got null");
+  error(ask(api, question({{"temperature", 1e300}})), 400, "invalid_value", "/temperature");
+  for (const Json& seed : {Json(18446744073709551616.0), Json(1.5), Json(""), Json("-1"), Json("18446744073709551616")})
+    error(ask(api, question({{"seed", seed}})), 400, "invalid_value", "/seed: expected an integer from 0 to");
+  error(ask(api, question({{"guided_choice", {"yes", "no"}}, {"stop", "e"}})), 400, "invalid_value",
+        R"(stop: "e" is a part of the choice "yes")");
   error(ask(api, question({{"temprature", 1}})), 400, "unknown_parameter", "temperature");
   error(ask(api, question({{"temperature", 3}})), 400, "invalid_value", "/temperature");
   error(ask(api, question({{"temperature", "warm"}})), 400, "invalid_value", "/temperature");
@@ -281,6 +292,27 @@ TEST_F(ApiTest, WrongRequestsAreAnsweredByOpenAisErrorObject) {
   error(api.handle({"GET", "/v1/models/large", "", ""}), 404, "model_not_found", "small");
   error(api.handle({"GET", "/v2", "", ""}), 404, "not_found", "/v1/chat/completions");
   EXPECT_EQ(answer(api, question())["choices"].size(), 1u);  // it goes on
+}
+
+TEST_F(ApiTest, SeedsHave64Bits) {
+  Api api(engine(), "small");
+  const LanguageModel loaded = model();
+  const auto alone = session(loaded);
+  const Prompt prompt =
+      make_prompt(loaded, PromptRequest{.messages = question()["messages"], .form = PromptForm::Chat}).value();
+  GenerationOptions options;
+  options.max_tokens = 12, options.sampling.temperature = 1.5f;
+  std::set<std::string> hashes;
+  for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+    options.sampling.seed = seed;
+    ASSERT_TRUE(alone->truncate(0));
+    const std::string expected = to_hex(generate(*alone, loaded, prompt.ids, options).value().hash);
+    for (const Json& given : {Json(seed), Json(fmt::format("{}", seed))})
+      EXPECT_EQ(hash(answer(api, question({{"temperature", 1.5}, {"seed", given}}))), expected) << given;
+    hashes.insert(expected);
+  }
+  EXPECT_EQ(hashes.size(), 3u);
+  EXPECT_TRUE(hashes.contains(hash(answer(api, question({{"temperature", 1.5}, {"seed", -1}})))));  // 2^64 - 1
 }
 
 TEST_F(ApiTest, ModelsAndHealth) {

@@ -43,6 +43,14 @@ Result<void> settle(const CompletionFields& fields, ChatRequest& to) {
 }  // namespace
 
 Result<void> read_conversation_members(const Json& messages, Tools tools, ChatRequest& to) {
+  if (!messages.is_array() || messages.empty())
+    return fail(Code::InvalidConfig, "/messages: {}", expected("a list of at least one message", messages));
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const Json *const role = find(messages[i], "role"), *const content = find(messages[i], "content");
+    // An assistant's message may consist of calls.
+    if (role != nullptr && *role != "assistant" && content != nullptr && content->is_null())
+      return fail(Code::InvalidConfig, "/messages/{}/content: {}", i, expected("a text or a list of parts", *content));
+  }
   LOOM_TRY(to.messages, conversation_from_json(messages));
   LOOM_TRY_VOID(check_calls(to.messages));
   to.tools = std::move(tools);

@@ -85,13 +85,22 @@ Result<void> read_stop(const Json& stop, std::vector<std::string>& to) {
   return {};
 }
 
-// The seed's 64 bits: clients send negative ones too.
+// The seed's 64 bits: clients send negative ones too, and digits where their numbers have 53 bits.
 Result<void> read_seed(const Json& seed, std::uint64_t& to) {
   if (seed.is_null()) return {};
-  const auto number = as_int(seed);
-  if (!number) return fail(Code::InvalidConfig, "/seed: {}", expected("an integer", seed));
-  to = static_cast<std::uint64_t>(*number);
-  return {};
+  if (const auto* whole = seed.get_ptr<const Json::number_unsigned_t*>()) {
+    to = *whole;
+    return {};
+  }
+  if (const std::string* text = as_string(seed)) {
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), to);
+    if (error == std::errc{} && end == text->data() + text->size()) return {};
+  } else if (const auto number = as_int(seed)) {
+    to = static_cast<std::uint64_t>(*number);
+    return {};
+  }
+  return fail(Code::InvalidConfig, "/seed: {}",
+              expected("an integer from 0 to 18446744073709551615, or its digits as a text", seed));
 }
 
 Result<void> read_answer_members(const AnswerFields& fields, GenerationOptions& options) {

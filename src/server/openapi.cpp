@@ -10,7 +10,8 @@ namespace {
 struct Detail {
   std::string_view path, member, schema;
 };
-constexpr std::string_view kNumber = R"({"type":"integer"})";
+constexpr std::string_view kSeed =
+    R"({"anyOf":[{"type":"integer","minimum":-9223372036854775808,"maximum":18446744073709551615},{"type":"string","pattern":"^[0-9]{1,19}$"}]})";
 constexpr std::string_view kTexts =
     R"({"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":2048}]})";
 constexpr std::string_view kList = R"({"type":"array","items":{"type":"object"}})";
@@ -29,7 +30,7 @@ constexpr Detail kDetails[] = {
     {"", "content", R"({"type":"string"})"},
     {"", "stop",
      R"({"anyOf":[{"type":"string","minLength":1},{"type":"array","maxItems":16,"items":{"type":"string","minLength":1}}]})"},
-    {"", "seed", kNumber},
+    {"", "seed", kSeed},
     {"", "num_predict", R"({"type":"integer","minimum":-2})"},
     {"", "repeat_last_n", R"({"type":"integer","minimum":-1})"},
     {"", "logit_bias", R"({"type":"object","additionalProperties":{"type":"number","minimum":-100,"maximum":100}})"},
