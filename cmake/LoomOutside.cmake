@@ -50,7 +50,8 @@ endif()
 
 # The page of `loom page` in browsers. Skipped without node, the browser, the npm packages of tools/npm_packages.sh page, or
 # the module that the preset wasm builds.
-foreach(script IN ITEMS page page_firefox)
+# clients: loom serve by npm's openai and the AI SDK.
+foreach(script IN ITEMS page page_firefox clients)
   add_test(NAME outside_${script} COMMAND sh -c "command -v node >/dev/null || { echo 'skipped: node is not installed'; exit 77; }; exec node '${PROJECT_SOURCE_DIR}/tests/outside/${script}.mjs' '$<TARGET_FILE:loom>'")
   set_tests_properties(outside_${script} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 COST 90)
 endforeach()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what tests of JavaScript need, by name, where LOOM_NPM says (the user's cache otherwise), and prints that folder.
-# usage: npm_packages.sh [SET]    gpu (the default): Dawn; package: the compilers and checkers of js/; bundlers: those of js/test/bundlers.test.mjs; nextjs: Next.js for the same; page: browsers for tests/outside/page*.mjs
+# usage: npm_packages.sh [SET]    gpu (the default): Dawn; package: the compilers and checkers of js/; bundlers: those of js/test/bundlers.test.mjs; nextjs: Next.js for the same; page: browsers for tests/outside/page*.mjs; clients: those of tests/outside/clients.mjs
 set -eu
 folder=${LOOM_NPM:-${XDG_CACHE_HOME:-$HOME/.cache}/loom/npm}
 case ${1:-gpu} in
@@ -21,8 +21,12 @@ case ${1:-gpu} in
     folder=$folder/page
     wanted="playwright-core@1.65.1 axe-core@4.14.1 puppeteer-core@25.16.0"
     ;;
+  clients)
+    folder=$folder/clients
+    wanted="openai@6.49.0 ai@6.0.326 @ai-sdk/openai-compatible@2.0.92 zod@4.6.7"
+    ;;
   *)
-    echo "npm_packages.sh: there is no set $1: expected gpu, package, bundlers, nextjs or page" >&2
+    echo "npm_packages.sh: there is no set $1: expected gpu, package, bundlers, nextjs, page or clients" >&2
     exit 2
     ;;
 esac

@@ -141,6 +141,13 @@ TEST(Schema, BoundsOfIntegers) {
   }
   expect_texts(schema(R"({"type":"integer","exclusiveMinimum":41})"), {"42", "100", "99999"}, {"41", "5", "-42"});
   expect_texts(schema(R"({"type":"integer","maximum":-7.5})"), {"-8", "-10", "-70"}, {"-7", "0", "8"});
+  // zod writes these bounds for each integer.
+  expect_texts(
+      schema(R"({"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991})"),
+      {"0", "7", "-1", "9007199254740991", "-9007199254740991", "8999999999999999", "9000000000000000", "123456"},
+      {"9007199254740992", "-9007199254740992", "10000000000000000", "-0", "00", "1.5", ""});
+  expect_texts(schema(R"({"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807})"),
+               {"9223372036854775807", "-9223372036854775808"}, {"9223372036854775808", "-9223372036854775809"});
   expect_texts(schema(R"({"type":"number","minimum":0})"), {"0.5", "3"}, {"-1"});
   expect_refused(schema(R"({"type":"number","maximum":3})"), Code::InvalidArgument, {"/maximum"});
 }

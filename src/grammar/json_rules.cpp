@@ -132,12 +132,14 @@ ExprId JsonRules::number(bool is_negative_allowed) {
                           rules_.optional(fraction), rules_.optional(exponent)});
 }
 
-// Numbers of as many digits as both ends have.
+// Numbers of as many digits as both ends have. Linear in their number, since one way alone has two ends.
 ExprId JsonRules::between(std::string_view low, std::string_view high) {
   const auto d = [](char c) { return static_cast<std::uint32_t>(c); };
   if (low == high) return text(low);
   if (low.size() == 1) return chars({{d(low[0]), d(high[0])}});
   const auto rest = static_cast<std::uint32_t>(low.size() - 1);
+  if (low.find_first_not_of('0', 1) == low.npos && high.find_first_not_of('9', 1) == high.npos)
+    return rules_.sequence({chars({{d(low[0]), d(high[0])}}), digits(rest, rest)});
   if (low[0] == high[0]) return rules_.sequence({text(low.substr(0, 1)), between(low.substr(1), high.substr(1))});
   const std::string zeros(rest, '0'), nines(rest, '9');
   std::vector<ExprId> ways{rules_.sequence({text(low.substr(0, 1)), between(low.substr(1), nines)}),

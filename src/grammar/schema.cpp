@@ -532,9 +532,10 @@ class SchemaCompiler {
       if (value == nullptr) continue;
       const std::optional<double> bound = as_number(*value);
       if (!bound) return bad(schema, keyword, "expected a number");
-      if (std::abs(*bound) > kMost) return bad(schema, keyword, "{} is too large, expected at most {}", *bound, kMost);
       const bool is_exclusive = name.starts_with("exclusive"), is_least = name.ends_with("inimum");
       const std::optional<std::int64_t> whole = as_int(*value);
+      if (std::abs(*bound) > kMost && (!whole || is_exclusive))
+        return bad(schema, keyword, "{} is too large, expected at most {}", *bound, kMost);
       if (is_least) {
         std::int64_t least = whole ? *whole : static_cast<std::int64_t>(std::ceil(*bound));
         if (is_exclusive && (whole || std::ceil(*bound) == *bound)) ++least;
