@@ -287,6 +287,7 @@ TEST_F(ApiTest, WrongRequestsAreAnsweredByOpenAisErrorObject) {
   for (int i = 0; i < 300; ++i) words += "word ";
   longer["messages"][0]["content"] = words;
   error(ask(api, longer), 400, "context_length_exceeded", "256");
+  error(ask(api, longer), 400, "context_length_exceeded", "this model's maximum context length is exceeded");
   error(api.handle({"GET", "/v1/chat/completions", "", ""}), 405, "method_not_allowed", "POST");
   error(api.handle({"POST", "/v1/models", "", ""}), 405, "method_not_allowed", "GET");
   error(api.handle({"GET", "/v1/models/large", "", ""}), 404, "model_not_found", "small");
@@ -341,7 +342,8 @@ TEST_F(ApiTest, ATextIsContinuedAsByTheLibrary) {
   EXPECT_FALSE(json["choices"][0].contains("message"));
   EXPECT_EQ(hash(json), to_hex(expected.hash));
   EXPECT_EQ(json["usage"]["prompt_tokens"], prompt.ids.size());
-  EXPECT_EQ(hash(parse_json(complete({{"prompt", prompt.ids}}).body).value()), hash(json));
+  for (const Json& same : {Json(prompt.ids), Json::array({"Gravity is"}), Json::array({Json(prompt.ids)})})
+    EXPECT_EQ(hash(parse_json(complete({{"prompt", same}}).body).value()), hash(json)) << same;
   std::string joined;
   for (const Json& event : events_of(complete({{"prompt", "Gravity is"}, {"stream", true}}).body)) {
     EXPECT_EQ(event["object"], "text_completion");
@@ -358,6 +360,8 @@ TEST_F(ApiTest, ATextIsContinuedAsByTheLibrary) {
   error({{"prompt", Json::array()}}, "/prompt");
   error({{"prompt", {1, "x"}}}, "/prompt/1");
   error({{"prompt", {49152}}}, "49152");
+  error({{"prompt", {"a", "b"}}}, "/prompt: one prompt is continued per request, got a list of 2");
+  error({{"prompt", Json::array({Json::array({Json::array()})})}}, "/prompt/0");
   error({{"prompt", "x"}, {"messages", "x"}}, "messages");
   error({{"prompt", "x"}, {"echo", true}}, "echo");
   error({{"prompt", "x"}, {"best_of", 2}}, "best_of");

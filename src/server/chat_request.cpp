@@ -15,13 +15,17 @@ Result<void> read_stream_options(const Json& options, ChatRequest& to) {
   return read_config(options, [&](ConfigVisitor& v) { v("include_usage", to.include_usage); }, {"stream_options"});
 }
 
-Result<void> read_prompt(const Json& prompt, ChatRequest& to) {
+Result<void> read_prompt(const Json& given, ChatRequest& to) {
+  const bool is_list_of_prompts = given.is_array() && !given.empty() && (given[0].is_string() || given[0].is_array());
+  if (is_list_of_prompts && given.size() > 1)
+    return fail(Code::Unsupported, "/prompt: one prompt is continued per request, got a list of {}", given.size());
+  const Json& prompt = is_list_of_prompts ? given[0] : given;
   if (prompt.is_null()) return fail(Code::InvalidConfig, "/prompt: is missing");
   if (const std::string* text = as_string(prompt)) {
     to.text = *text;
     return {};
   }
-  if (!prompt.is_array()) return fail(Code::InvalidConfig, "/prompt: {}", expected("a text or a list of ids", prompt));
+  if (!prompt.is_array()) return fail(Code::InvalidConfig, "/prompt: {}", expected("a text, a list of ids, or a list of one of them", prompt));
   for (std::size_t i = 0; i < prompt.size(); ++i) {
     const auto id = as_int(prompt[i]);
     if (!id || *id < 0 || *id > std::numeric_limits<std::int32_t>::max())

@@ -6,7 +6,8 @@
 namespace loom::server {
 namespace {
 
-constexpr std::string_view kRequest = "invalid_request_error", kServer = "server_error";
+constexpr std::string_view kRequest = "invalid_request_error", kServer = "server_error",
+                           kContextLength = "context_length_exceeded";
 
 struct ErrorKind {
   int status;
@@ -15,7 +16,7 @@ struct ErrorKind {
 
 ErrorKind kind_of(Code code) {
   switch (code) {
-    case Code::ContextFull: return {400, kRequest, "context_length_exceeded"};
+    case Code::ContextFull: return {400, kRequest, kContextLength};
     case Code::UnknownKey: return {400, kRequest, "unknown_parameter"};
     case Code::Unsupported: return {400, kRequest, "unsupported_value"};
     case Code::NotFound: return {404, kRequest, "model_not_found"};
@@ -30,6 +31,10 @@ ErrorKind kind_of(Code code) {
 }
 
 HttpResponse response_of(const ErrorKind& kind, std::string_view message, ErrorStyle style) {
+  // litellm, langchain and others know this error by the words of OpenAI's message alone.
+  if (style == ErrorStyle::OpenAi && kind.code == kContextLength)
+    return openai_error(kind.status, kind.type, kind.code,
+                        fmt::format("{} (this model's maximum context length is exceeded)", message));
   if (style == ErrorStyle::OpenAi) return openai_error(kind.status, kind.type, kind.code, message);
   return {kind.status, "application/json", dump_json(Json{{"error", message}}) + "\n"};
 }
