@@ -2,14 +2,15 @@
 """Structured output: the time of a token mask beside XGrammar and llguidance, and decoding by a schema beside free decoding.
 
 usage: structured.py masks TOKENIZER.json [--rounds 3] [--json FILE]
-       structured.py decode MODEL [--pairs 5] [--tokens 128]
+       structured.py decode MODEL [--pairs 5] [--tokens 128] [--temperature 0]
 
 `masks` follows the same documents, of the same tokens, with each engine: a new matcher for every document, a mask before every token. It
 counts processor time of the one thread, so other programs on the machine delay it and do not count; rounds of the engines are interleaved,
 and the median of the rounds is printed. XGrammar and llguidance come from PyPI (pip install xgrammar==0.2.9 llguidance==1.9.1 tokenizers);
 an engine that is not installed is left out. XGrammar imports PyTorch, of which it needs nothing here, since its masks may be arrays of
 NumPy: without PyTorch a stand-in of a few names takes its place.
-`decode` alternates answers with a schema and without, and compares the processor time of a token with one thread.
+`decode` alternates answers with a schema and without, and compares the processor time of a token with one thread. Above temperature 0 an
+answer without a schema draws from the whole vocabulary and one with a schema from the tokens that it allows.
 """
 import argparse
 import json
@@ -260,7 +261,7 @@ def decode(args):
 
     def seconds(prompt, schema):
         """Processor time of a token after the first one: that of a whole answer without that of its first token."""
-        options = {"temperature": 0.8, "seed": 3, **({"schema": schema} if schema else {"ignore_eos": True})}
+        options = {"temperature": args.temperature, "seed": 3, **({"schema": schema} if schema else {"ignore_eos": True})}
         begin = time.process_time()
         lm.generate(prompt, max_tokens=1, **options)
         middle = time.process_time()
@@ -290,6 +291,7 @@ def main():
     parser.add_argument("--documents", type=int, default=20)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--temperature", type=float, default=0)
     parser.add_argument("--json", help="file for all rounds")
     args = parser.parse_args()
     (masks if args.what == "masks" else decode)(args)

@@ -24,7 +24,9 @@ add_test(NAME outside_ollama COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\"
 add_test(NAME outside_schemas COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/outside/schema_walks.py' '$<TARGET_FILE:grammar_test>' --suite \"\$LOOM_DATA/json/schema-suite\"")
 # huggingface_hub of that interpreter reads what loom pull fetched.
 add_test(NAME outside_pull_interop COMMAND sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/outside/pull_interop.py' '$<TARGET_FILE:loom>'")
-set_tests_properties(outside_openai outside_ollama outside_pull_interop PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+# Other clients, of the interpreter that LOOM_CLIENTS_PYTHON names (tools/requirements-clients.txt).
+add_test(NAME outside_python_clients COMMAND sh -c "\"\${LOOM_CLIENTS_PYTHON:-\${LOOM_PYTHON:-${LOOM_PYTHON3}}}\" -B '${PROJECT_SOURCE_DIR}/tests/outside/python_clients.py' '$<TARGET_FILE:loom>'")
+set_tests_properties(outside_openai outside_ollama outside_python_clients outside_pull_interop PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 execute_process(COMMAND ${LOOM_PYTHON3} -B -c "from formats import Formats; print(*Formats.names(), sep=';', end='')"
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/tests/outside OUTPUT_VARIABLE formats COMMAND_ERROR_IS_FATAL ANY)
 foreach(format IN LISTS formats)

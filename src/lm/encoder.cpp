@@ -305,15 +305,27 @@ Result<void> TextEncoder::run_batch(std::span<const std::vector<std::int32_t>* c
 
 Result<std::vector<TextEmbedding>> TextEncoder::embed(std::span<const std::string> texts,
                                                       const std::atomic<bool>* cancel) {
-  std::vector<std::vector<std::int32_t>> ids(texts.size());
-  std::vector<TextEmbedding> results(texts.size());
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    LOOM_TRY_VOID(tokenizer_->encode(prompt_.value_or("") + texts[i], {}, ids[i]).map([](const text::Encoded&) {}));
+  std::vector<EncoderInput> inputs;
+  inputs.reserve(texts.size());
+  for (const std::string& text : texts) inputs.push_back({text});
+  return embed(inputs, cancel);
+}
+
+Result<std::vector<TextEmbedding>> TextEncoder::embed(std::span<const EncoderInput> inputs,
+                                                      const std::atomic<bool>* cancel) {
+  std::vector<std::vector<std::int32_t>> ids(inputs.size());
+  std::vector<TextEmbedding> results(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    ids[i] = inputs[i].ids;
+    if (ids[i].empty()) {
+      const std::string text = prompt_.value_or("") + inputs[i].text;
+      LOOM_TRY_VOID(tokenizer_->encode(text, {}, ids[i]).map([](const text::Encoded&) {}));
+    }
     if (ids[i].empty()) return fail(Code::InvalidArgument, "text {}: no tokens", i);
-    const std::int32_t most = *std::ranges::max_element(ids[i]);
-    if (static_cast<std::size_t>(most) >= config_.vocab_size)
-      return fail(Code::OutOfRange, "text {}: the tokenizer gives the id {}, vocab_size is {}", i, most,
-                  config_.vocab_size);
+    const auto [least, most] = std::ranges::minmax(ids[i]);
+    if (least < 0 || static_cast<std::size_t>(most) >= config_.vocab_size)
+      return fail(Code::OutOfRange, "text {}: the id {} is none of the vocabulary, whose ids are 0 to {}", i,
+                  least < 0 ? least : most, config_.vocab_size - 1);
     if (ids[i].size() > max_tokens_) {  // the last token ends every text
       const std::int32_t end = ids[i].back();
       ids[i].resize(max_tokens_);
@@ -321,7 +333,7 @@ Result<std::vector<TextEmbedding>> TextEncoder::embed(std::span<const std::strin
     }
     results[i].tokens = ids[i].size();
   }
-  std::vector<std::size_t> order(texts.size());
+  std::vector<std::size_t> order(ids.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return ids[i].size(); });
   for (std::size_t first = 0; first < order.size();) {
@@ -336,6 +348,16 @@ Result<std::vector<TextEmbedding>> TextEncoder::embed(std::span<const std::strin
     LOOM_TRY_VOID(run_batch(batch, cancel, to));
   }
   return results;
+}
+
+void shorten(std::vector<float>& vector, std::size_t dimensions) {
+  if (dimensions >= vector.size()) return;
+  vector.resize(dimensions);
+  double squares = 0;
+  for (const float v : vector) squares += static_cast<double>(v) * static_cast<double>(v);
+  if (squares == 0) return;
+  const double length = std::sqrt(squares);
+  for (float& v : vector) v = static_cast<float>(static_cast<double>(v) / length);
 }
 
 double cosine_of(std::span<const float> a, std::span<const float> b) {

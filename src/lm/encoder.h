@@ -67,6 +67,12 @@ struct TextEmbedding {
   bool is_truncated = false;  // the text has more
 };
 
+// A text, or the tokens that are read in place of one: nothing is added to them.
+struct EncoderInput {
+  std::string text;
+  std::vector<std::int32_t> ids{};  // empty: of the text
+};
+
 class TextEncoder {
  public:
   // `folder` holds config.json, model.safetensors (or shards), tokenizer.json and, as sentence-transformers write them,
@@ -95,6 +101,9 @@ class TextEncoder {
   // One vector per text, in their order. Errors of Tokenizer::encode(); Cancelled once `*cancel` is set.
   Result<std::vector<TextEmbedding>> embed(std::span<const std::string> texts,
                                            const std::atomic<bool>* cancel = nullptr);
+  // OutOfRange for an id that the model lacks.
+  Result<std::vector<TextEmbedding>> embed(std::span<const EncoderInput> inputs,
+                                           const std::atomic<bool>* cancel = nullptr);
 
  private:
   TextEncoder() = default;
@@ -122,6 +131,10 @@ class TextEncoder {
   std::unique_ptr<NetworkSession> session_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
 };
+
+// Keeps the first `dimensions` numbers and divides them by their length, as OpenAI's interface does; a vector that has no
+// more stays as it is.
+void shorten(std::vector<float>& vector, std::size_t dimensions);
 
 // The cosine of the angle between two vectors of one length; 0 where one of them is 0.
 double cosine_of(std::span<const float> a, std::span<const float> b);

@@ -25,6 +25,13 @@ Result<CallForm> form_of(const LanguageModel& model, const AnswerOptions& option
   return call_form_of(*request.chat_template, texts);
 }
 
+std::string template_source_of(const LanguageModel& model, const AnswerOptions& options) {
+  PromptRequest request;
+  request.chat_template = options.chat_template;
+  if (!request.chat_template && (!has_template(model) || !choose_template(model, request))) return {};
+  return request.chat_template ? request.chat_template->source() : std::string();
+}
+
 bool has_calls(const Json& messages) {
   return std::ranges::any_of(
       messages, [](const Json& message) { return message.contains("tool_calls") || message["role"] == "tool"; });
@@ -49,7 +56,10 @@ std::optional<CallReader> Prepared::reader() const {
 }
 
 Answers::Answers(std::shared_ptr<Engine> engine, AnswerOptions options)
-    : engine_(std::move(engine)), options_(std::move(options)), form_(form_of(engine_->model(), options_)) {}
+    : engine_(std::move(engine)),
+      options_(std::move(options)),
+      form_(form_of(engine_->model(), options_)),
+      template_source_(template_source_of(engine_->model(), options_)) {}
 
 bool Answers::is_served(std::string_view model) const {
   if (model.ends_with(":latest") && !options_.name.ends_with(":latest")) model.remove_suffix(7);
@@ -118,12 +128,35 @@ Result<Prompt> Answers::prompt_of(ChatRequest& request, bool add_generation_prom
   return make_prompt(model, std::move(wanted));
 }
 
+// A variable that the template never reads would change nothing.
+Result<void> Answers::check_variables(const ChatRequest& request) const {
+  if (request.wants_thoughts && !thinks())
+    return fail(Code::Unsupported, "/think: the chat template of this model writes no thoughts; expected false");
+  for (const auto& [name, value] : request.variables.items())
+    if (request.are_variables_checked && template_source_.find(name) == std::string::npos)
+      return fail(Code::Unsupported, "/chat_template_kwargs/{}: the chat template of this model reads no such variable",
+                  name);
+  return {};
+}
+
+// A form of the answer leaves no room for thoughts.
+void Answers::separate_thoughts(const Prompt& prompt, ChatRequest& request, Prepared& to) const {
+  if (!thinks() || request.messages.is_null() || request.generation.grammar) return;
+  to.thoughts.emplace(trimmed(prompt.text).ends_with(ThoughtReader::kOpen));
+  const text::Tokenizer& tokenizer = *engine_->model().tokenizer;
+  for (const std::string_view mark : {ThoughtReader::kOpen, ThoughtReader::kClose})
+    if (const auto id = tokenizer.id_of(mark); id && tokenizer.is_special(*id))
+      request.generation.visible_ids.push_back(*id);
+}
+
 Result<Prepared> Answers::prepare(ChatRequest request) const {
   LOOM_TRY_VOID(check_model(request.model));
   LOOM_TRY_VOID(limit(request));
+  LOOM_TRY_VOID(check_variables(request));
   Prepared out;
   LOOM_TRY_VOID(offer_tools(request, out.form));
   LOOM_TRY(Prompt prompt, prompt_of(request));
+  separate_thoughts(prompt, request, out);
   out.prompt = std::move(prompt.ids), out.described = std::move(prompt.described);
   if (request.most_context != 0) {
     if (out.prompt.size() >= request.most_context)

@@ -14,6 +14,7 @@
 #include "server/chat_request.h"
 #include "server/engine.h"
 #include "server/notary.h"
+#include "server/thought_reader.h"
 #include "text/template/chat_template.h"
 
 namespace loom::server {
@@ -40,9 +41,10 @@ struct AnswerOptions {
 struct Prepared {
   ChatRequest request;
   std::vector<std::int32_t> prompt;
-  Receipt::Prompt described;     // for a receipt
-  std::optional<CallForm> form;  // absent: no function can be called
-  std::string id_seed;           // of the prompt and the draws: for ids of calls
+  Receipt::Prompt described;                // for a receipt
+  std::optional<CallForm> form;             // absent: no function can be called
+  std::string id_seed;                      // of the prompt and the draws: for ids of calls
+  std::optional<ThoughtReader> thoughts{};  // for each choice; absent where the answer has none
 
   // Finds the calls of one choice; absent where there can be none.
   std::optional<CallReader> reader() const;
@@ -66,8 +68,12 @@ class Answers {
   const AnswerOptions& options() const { return options_; }
   // The form of calls of the template that describes tools.
   const Result<CallForm>& form() const { return form_; }
+  // Whether the chat template is one of a model that writes thoughts in front of its answers.
+  bool thinks() const { return template_source_.find(ThoughtReader::kClose) != std::string::npos; }
 
  private:
+  Result<void> check_variables(const ChatRequest& request) const;
+  void separate_thoughts(const Prompt& prompt, ChatRequest& request, Prepared& to) const;
   Result<void> limit(ChatRequest& request) const;
   Result<void> offer_tools(ChatRequest& request, std::optional<CallForm>& form) const;
   // Lets a request end with a receipt of its answer.
@@ -76,6 +82,7 @@ class Answers {
   const std::shared_ptr<Engine> engine_;
   const AnswerOptions options_;
   Result<CallForm> form_;
+  const std::string template_source_;  // empty: none
   const std::shared_ptr<Notary> notary_ = std::make_shared<Notary>();
 };
 

@@ -51,7 +51,7 @@ ChatReply::ChatReply(std::shared_ptr<HttpReply> to, std::shared_ptr<const text::
       id_seed_(prepared.id_seed),
       choices_(prepared.request.choices),
       missing_(prepared.request.choices) {
-  for (Choice& choice : choices_) choice.reader = prepared.reader();
+  for (Choice& choice : choices_) choice.thinking = prepared.thoughts, choice.reader = prepared.reader();
 }
 
 Json ChatReply::object(const char* kind) const {
@@ -106,8 +106,32 @@ bool ChatReply::on_text(std::size_t choice, std::string_view text) {
   if (!streams_ || has_failed_) return is_wanted();
   const std::scoped_lock lock(mutex_);
   begin();
-  auto& reader = choices_[choice].reader;
-  return reader ? take(choice, reader->push(text)) : chunk(choice, piece(text));
+  return read(choice, text, false);
+}
+
+// Passes a piece of an answer, or the whole one, on to thoughts, text and calls. `is_last`: nothing comes after it.
+bool ChatReply::read(std::size_t choice, std::string_view text, bool is_last) {
+  Choice& to = choices_[choice];
+  std::string rest(text);
+  bool is_open = is_wanted();
+  if (to.thinking) {
+    ThoughtReader::Found found = to.thinking->push(text);
+    if (is_last) {
+      const ThoughtReader::Found end = to.thinking->finish();
+      found.thoughts += end.thoughts, found.text += end.text;
+    }
+    is_open = take_thoughts(choice, found.thoughts);
+    rest = std::move(found.text);
+  }
+  if (!to.reader) return rest.empty() ? is_open : take(choice, {std::move(rest), {}});
+  is_open = take(choice, to.reader->push(rest));
+  return is_last ? take(choice, to.reader->finish()) : is_open;
+}
+
+bool ChatReply::take_thoughts(std::size_t choice, const std::string& thoughts) {
+  choices_[choice].thoughts += thoughts;
+  if (streams_ && !thoughts.empty()) chunk(choice, Json{{"reasoning_content", thoughts}});
+  return is_wanted();
 }
 
 // Keeps, and in a stream sends, what was found in an answer. A call is sent whole, its arguments as a piece of its own.
@@ -141,6 +165,7 @@ Json ChatReply::piece(std::string_view text) const {
 Json ChatReply::message_of(std::size_t index) const {
   const Choice& choice = choices_[index];
   Json message{{"role", "assistant"}, {"content", choice.text}};
+  if (!choice.thoughts.empty()) message["reasoning_content"] = choice.thoughts;
   if (choice.calls.empty()) return message;
   if (choice.text.empty()) message["content"] = nullptr;
   message["tool_calls"] = choice.calls;
@@ -162,12 +187,7 @@ void ChatReply::on_end(std::size_t choice, Result<Answer> answer) {
   Choice& ended = choices_[choice];
   const bool is_last = --missing_ == 0;
   if (streams_) begin();
-  if (ended.reader) {
-    if (!streams_) take(choice, ended.reader->push(answer->generation.text));
-    take(choice, ended.reader->finish());
-  } else if (!streams_) {
-    ended.text = answer->generation.text;
-  }
+  read(choice, streams_ ? std::string_view() : std::string_view(answer->generation.text), true);
   ended.answer = *std::move(answer);
   const Json own{{"hash", is_last ? to_hex(choices_[0].answer->generation.hash) : ""}};
   if (streams_) {

@@ -39,8 +39,10 @@ class ChatReply final : public AnswerReceiver {
 
  private:
   struct Choice {
+    std::optional<ThoughtReader> thinking;
     std::optional<CallReader> reader;
-    std::string text;  // beside the calls; of whole answers
+    std::string thoughts;  // of whole answers
+    std::string text;      // beside the calls; of whole answers
     Json calls = Json::array();
     std::optional<Answer> answer;  // absent until it ends
   };
@@ -50,6 +52,8 @@ class ChatReply final : public AnswerReceiver {
   Json message_of(std::size_t choice) const;
   bool event(const Json& data);
   bool chunk(std::size_t choice, Json content);
+  bool read(std::size_t choice, std::string_view text, bool is_last);
+  bool take_thoughts(std::size_t choice, const std::string& thoughts);
   bool take(std::size_t choice, const CallReader::Found& found);
   const char* chunk_kind() const { return is_chat_ ? "chat.completion.chunk" : "text_completion"; }
   Json usage() const;

@@ -25,7 +25,9 @@ Result<void> read_prompt(const Json& given, ChatRequest& to) {
     to.text = *text;
     return {};
   }
-  if (!prompt.is_array()) return fail(Code::InvalidConfig, "/prompt: {}", expected("a text, a list of ids, or a list of one of them", prompt));
+  if (!prompt.is_array())
+    return fail(Code::InvalidConfig, "/prompt: {}",
+                expected("a text, a list of ids, or a list of one of them", prompt));
   for (std::size_t i = 0; i < prompt.size(); ++i) {
     const auto id = as_int(prompt[i]);
     if (!id || *id < 0 || *id > std::numeric_limits<std::int32_t>::max())
@@ -76,6 +78,11 @@ Result<ChatRequest> read_chat_request(std::string_view body) {
   request.generation.logprobs = fields.logprobs ? std::max<std::size_t>(fields.top_logprobs, 1) : 0;
   request.lists_others = fields.top_logprobs != 0;
   LOOM_TRY(request.generation.grammar, read_grammar(fields, "response_format", fields.response_format));
+  if (!fields.chat_template_kwargs.is_null()) {
+    if (!fields.chat_template_kwargs.is_object())
+      return fail(Code::InvalidConfig, "/chat_template_kwargs: {}", expected("an object", fields.chat_template_kwargs));
+    request.variables = fields.chat_template_kwargs, request.are_variables_checked = true;
+  }
   LOOM_TRY(Tools tools, read_tools(fields.tools, fields.tool_choice, ToolFamily::Nested));
   tools.is_parallel = fields.parallel_tool_calls;
   LOOM_TRY_VOID(read_conversation_members(fields.messages, std::move(tools), request));

@@ -19,8 +19,10 @@ struct ChatRequest {
   std::string text;   // that is continued, unless there are ids
   std::vector<std::int32_t> ids;
   GenerationOptions generation;
-  Tools tools;                      // that the messages may use
-  Json variables = Json::object();  // of the chat template
+  Tools tools;                         // that the messages may use
+  Json variables = Json::object();     // of the chat template
+  bool are_variables_checked = false;  // those that the template never reads are refused
+  bool wants_thoughts = false;         // refused where the model writes none
   // answers, which draw from one seed as sessions 0, 1... (GenerationOptions::sampling_session)
   std::size_t choices = 1;
   std::size_t most_context = 0;  // tokens of prompt and answer; 0: as the session has them

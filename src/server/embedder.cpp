@@ -44,7 +44,7 @@ void Embedder::run() {
       is_running_ = true;
     }
     if (work.is_wanted())
-      work.on_end(encoder_.embed(work.texts, &is_stopped_));
+      work.on_end(encoder_.embed(work.inputs, &is_stopped_));
     else
       work.on_end(fail(Code::Cancelled, "the client has left"));
   }

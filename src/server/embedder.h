@@ -26,7 +26,7 @@ class Embedder {
 
   // `on_end` is called once, by the thread of the embedder.
   struct Work {
-    std::vector<std::string> texts;
+    std::vector<EncoderInput> inputs;
     std::function<bool()> is_wanted;
     std::function<void(Result<std::vector<TextEmbedding>>)> on_end;
   };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/base64.h"
 #include "core/json.h"
 #include "core/little_endian.h"
@@ -61,6 +63,48 @@ TEST_F(Embeddings, AreThoseOfTheLibraryInBothEncodings) {
   EXPECT_EQ(one["data"][0]["embedding"], json["data"][0]["embedding"]);
 }
 
+TEST_F(Embeddings, TokenIdsAreReadAsTheyAre) {
+  TextEncoder encoder = TextEncoder::load(folder()).value();
+  std::vector<std::int32_t> one, two;
+  ASSERT_TRUE(encoder.tokenizer()->encode("a b", {}, one));
+  ASSERT_TRUE(encoder.tokenizer()->encode("b a c", {}, two));
+  Api api = Embeddings::api();
+  const Json expected = read(post(api, "/v1/embeddings", {{"input", {"a b", "b a c"}}}));
+  const Json both = read(post(api, "/v1/embeddings", {{"input", Json::array({Json(one), Json(two)})}}));
+  EXPECT_EQ(both["data"], expected["data"]);
+  EXPECT_EQ(both["usage"], expected["usage"]);
+  EXPECT_EQ(both["loom"]["hash"], expected["loom"]["hash"]);
+  const Json alone = read(post(api, "/v1/embeddings", {{"input", one}}));
+  EXPECT_EQ(alone["data"][0]["embedding"], expected["data"][0]["embedding"]);
+  one.pop_back();  // the token that ends a text is not added
+  EXPECT_NE(read(post(api, "/v1/embeddings", {{"input", one}}))["data"][0]["embedding"],
+            expected["data"][0]["embedding"]);
+  const std::vector<std::int32_t> many(encoder.max_tokens() + 1, one[0]);
+  EXPECT_EQ(read(post(api, "/v1/embeddings", {{"input", many}}), 400)["error"]["code"], "context_length_exceeded");
+}
+
+TEST_F(Embeddings, FewerDimensionsAreTheFirstOnesAtALengthOfOne) {
+  Api api = Embeddings::api();
+  const Json whole = read(post(api, "/v1/embeddings", {{"input", "a b"}}));
+  const Json& values = whole["data"][0]["embedding"];
+  for (const std::size_t count : {std::size_t{1}, std::size_t{7}, values.size()}) {
+    const Json cut = read(post(api, "/v1/embeddings", {{"input", "a b"}, {"dimensions", count}}));
+    const Json& few = cut["data"][0]["embedding"];
+    ASSERT_EQ(few.size(), count);
+    double squares = 0, expected = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      squares += *as_number(few[i]) * *as_number(few[i]);
+      expected += *as_number(values[i]) * *as_number(values[i]);
+    }
+    EXPECT_NEAR(squares, 1, 1e-6);
+    for (std::size_t i = 0; i < count; ++i)
+      EXPECT_NEAR(*as_number(few[i]), *as_number(values[i]) / std::sqrt(expected), 1e-6);
+    const Json ollama = read(post(api, "/api/embed", {{"model", "dense"}, {"input", "a b"}, {"dimensions", count}}));
+    EXPECT_EQ(ollama["embeddings"][0], few);
+    EXPECT_EQ(ollama["loom"]["hash"], cut["loom"]["hash"]);
+  }
+}
+
 TEST_F(Embeddings, OllamasPathsGiveTheSameVectors) {
   Api api = Embeddings::api();
   const Json expected = read(post(api, "/v1/embeddings", {{"input", {"a b", "c"}}}));
@@ -105,11 +149,15 @@ TEST_F(Embeddings, WrongRequestsAreNamed) {
   error("/v1/embeddings", Json::object(), 400, "/input: is missing");
   error("/v1/embeddings", {{"input", ""}}, 400, "/input/0");
   error("/v1/embeddings", {{"input", Json::array()}}, 400, "/input");
-  error("/v1/embeddings", {{"input", {"a", 1}}}, 400, "/input/1: token ids");
-  error("/v1/embeddings", {{"input", {{1, 2}}}}, 400, "token ids");
+  error("/v1/embeddings", {{"input", {"a", 1}}}, 400, "/input/1: expected a text");
+  error("/v1/embeddings", {{"input", {1, "a"}}}, 400, "/input/1: expected a token id from 0 to");
+  error("/v1/embeddings", {{"input", {1, -1}}}, 400, "/input/1: expected a token id from 0 to");
+  error("/v1/embeddings", {{"input", Json::array({{1, 99999999}})}}, 400, "/input/0/1: expected a token id from 0 to");
+  error("/v1/embeddings", {{"input", Json::array({{1}, "a"})}}, 400, "/input/1: expected a list of token ids");
+  error("/v1/embeddings", {{"input", Json::array({Json::array()})}}, 400, "/input/0: expected at least one token id");
   error("/v1/embeddings", {{"input", true}}, 400, "/input");
   error("/v1/embeddings", {{"input", "a"}, {"encoding_format", "base32"}}, 400, "encoding_format");
-  error("/v1/embeddings", {{"input", "a"}, {"dimensions", 7}}, 400, "/dimensions");
+  error("/v1/embeddings", {{"input", "a"}, {"dimensions", 7000}}, 400, "/dimensions");
   error("/v1/embeddings", {{"input", "a"}, {"pooling", "max"}}, 400, "pooling");
   error("/v1/embeddings", {{"input", "a"}, {"model", "other"}}, 404, "dense");
   error("/v1/rerank", {{"query", "a"}}, 400, "/documents: is missing");

@@ -68,21 +68,20 @@ class OllamaReply final : public AnswerReceiver {
         model_(std::move(model)),
         is_chat_(is_chat),
         streams_(prepared.request.stream),
+        thinking_(prepared.thoughts),
         reader_(prepared.reader()) {}
 
   bool on_text(std::size_t, std::string_view text) override {
     if (!first_) first_ = Clock::now();
     if (!streams_ || has_failed_) return is_wanted();
-    take(reader_ ? reader_->push(text) : CallReader::Found{std::string(text), {}});
+    read(text, false);
     return is_wanted();
   }
   bool is_wanted() const override { return !has_failed_ && to_->is_open(); }
   void on_end(std::size_t, Result<Answer> answer) override {
     if (!answer) return fail_with(answer.error());
-    if (!streams_)
-      take(reader_ ? reader_->push(answer->generation.text) : CallReader::Found{answer->generation.text, {}});
-    if (reader_) take(reader_->finish());
-    Json last = object(streams_ ? std::string_view() : std::string_view(text_), streams_ ? Json::array() : calls_);
+    read(streams_ ? std::string_view() : std::string_view(answer->generation.text), true);
+    Json last = streams_ ? object({}, Json::array(), {}) : object(text_, calls_, thoughts_);
     last["done"] = true;
     last["done_reason"] = std::string_view(finish_reason(answer->generation.stop_reason, false));
     const auto end = Clock::now(), middle = first_.value_or(end);
@@ -100,7 +99,7 @@ class OllamaReply final : public AnswerReceiver {
   }
 
  private:
-  Json object(std::string_view text, const Json& calls) const {
+  Json object(std::string_view text, const Json& calls, std::string_view thoughts) const {
     Json json{{"model", model_}, {"created_at", now_text()}};
     if (!is_chat_) {
       json["response"] = text;
@@ -108,8 +107,25 @@ class OllamaReply final : public AnswerReceiver {
       json["message"] = Json{{"role", "assistant"}, {"content", text}};
       if (!calls.empty()) json["message"]["tool_calls"] = calls;
     }
+    if (!thoughts.empty()) (is_chat_ ? json["message"] : json)["thinking"] = thoughts;
     json["done"] = false;
     return json;
+  }
+  // Passes a piece of the answer, or the whole one, on to thoughts, text and calls. `is_last`: nothing comes after it.
+  void read(std::string_view text, bool is_last) {
+    std::string rest(text);
+    if (thinking_) {
+      ThoughtReader::Found found = thinking_->push(text);
+      if (is_last) {
+        const ThoughtReader::Found end = thinking_->finish();
+        found.thoughts += end.thoughts, found.text += end.text;
+      }
+      thoughts_ += found.thoughts;
+      if (streams_ && !found.thoughts.empty()) line(object({}, Json::array(), found.thoughts));
+      rest = std::move(found.text);
+    }
+    take(reader_ ? reader_->push(rest) : CallReader::Found{std::move(rest), {}});
+    if (reader_ && is_last) take(reader_->finish());
   }
   void line(const Json& json) {
     if (!std::exchange(has_begun_, true)) to_->begin({200, "application/x-ndjson"});
@@ -123,7 +139,7 @@ class OllamaReply final : public AnswerReceiver {
       calls.push_back({{"function", {{"name", call.name}, {"arguments", arguments ? *arguments : Json::object()}}}});
       calls_.push_back(calls.back());
     }
-    if (streams_ && (!found.text.empty() || !calls.empty())) line(object(found.text, calls));
+    if (streams_ && (!found.text.empty() || !calls.empty())) line(object(found.text, calls, {}));
   }
   void fail_with(const Error& error) {
     if (std::exchange(has_failed_, true)) return;
@@ -136,8 +152,9 @@ class OllamaReply final : public AnswerReceiver {
   const std::shared_ptr<HttpReply> to_;
   const std::string model_;
   const bool is_chat_, streams_;
+  std::optional<ThoughtReader> thinking_;
   std::optional<CallReader> reader_;
-  std::string text_;
+  std::string thoughts_, text_;
   Json calls_ = Json::array();
   const Clock::time_point begin_ = Clock::now();
   std::optional<Clock::time_point> first_;
@@ -197,6 +214,7 @@ Result<Json> ollama_show(std::span<const ModelCard> cards, const Answers* answer
   Json capabilities = Json::array();
   if (card->answers) capabilities.push_back("completion");
   if (card->has_tools) capabilities.push_back("tools");
+  if (card->answers && answers != nullptr && answers->thinks()) capabilities.push_back("thinking");
   if (card->embeds) capabilities.push_back("embedding");
   std::string source;
   if (card->answers && answers != nullptr) {

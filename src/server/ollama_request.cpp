@@ -59,10 +59,9 @@ Result<void> read_common(const OllamaFields& fields, ChatRequest& to) {
   LOOM_TRY_VOID(read_options(fields.options, to));
   LOOM_TRY(to.generation.grammar, read_format(fields.format));
   if (fields.think.is_null()) return {};
-  if (fields.think != false)
-    return fail(Code::Unsupported, "/think: thoughts are not separated from answers; expected false, got {}",
-                shown(fields.think));
-  to.variables["enable_thinking"] = false;
+  const auto think = as_bool(fields.think);
+  if (!think) return fail(Code::Unsupported, "/think: {}", expected("true or false", fields.think));
+  to.variables["enable_thinking"] = *think, to.wants_thoughts = *think;
   return {};
 }
 

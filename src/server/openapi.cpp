@@ -18,7 +18,8 @@ constexpr std::string_view kList = R"({"type":"array","items":{"type":"object"}}
 constexpr Detail kDetails[] = {
     {"/v1/responses", "input",
      R"({"anyOf":[{"type":"string"},{"type":"array","items":{"type":"object"},"minItems":1}]})"},
-    {"/v1/embeddings", "input", kTexts},
+    {"/v1/embeddings", "input",
+     R"({"anyOf":[{"type":"string","minLength":1},{"type":"array","items":{"type":"string","minLength":1},"minItems":1,"maxItems":2048},{"type":"array","items":{"type":"integer","minimum":0},"minItems":1},{"type":"array","items":{"type":"array","items":{"type":"integer","minimum":0},"minItems":1},"minItems":1,"maxItems":2048}]})"},
     {"/api/embed", "input", kTexts},
     {"/v1/completions", "prompt",
      R"({"anyOf":[{"type":"string"},{"type":"array","items":{"type":"integer","minimum":0},"minItems":1},{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":1}]})"},
@@ -48,7 +49,8 @@ constexpr Detail kDetails[] = {
     {"", "tool_choice",
      R"({"anyOf":[{"enum":["none","auto","required"]},{"type":"object","required":["type"],"properties":{"type":{"const":"function"}}}]})"},
     {"", "format", R"({"anyOf":[{"enum":["","json"]},{"type":"object"}]})"},
-    {"", "think", R"({"const":false})"},
+    {"", "think", R"({"type":"boolean"})"},
+    {"", "chat_template_kwargs", R"({"type":"object"})"},
     {"", "keep_alive", R"({"type":["string","number"]})"},
 };
 

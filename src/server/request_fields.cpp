@@ -45,6 +45,7 @@ void ChatFields::visit(ConfigVisitor& v) {
   v("logprobs", logprobs);
   v("top_logprobs", top_logprobs, {0, kMostLogprobs});
   v.json("response_format", response_format);
+  v.json("chat_template_kwargs", chat_template_kwargs);
   v.json("tools", tools);
   v.json("tool_choice", tool_choice);
   v("parallel_tool_calls", parallel_tool_calls);

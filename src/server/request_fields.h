@@ -44,6 +44,7 @@ struct CompletionFields : AnswerFields {
 
 struct ChatFields : CompletionFields {
   Json messages, response_format, tools, tool_choice;
+  Json chat_template_kwargs;  // as vLLM and llama.cpp call the template's variables
   bool parallel_tool_calls = true, logprobs = false;
   std::size_t top_logprobs = 0;
 

@@ -222,9 +222,10 @@ class Client(unittest.TestCase):
         run = subprocess.run([LOOM, "embed", ENCODER, "--json", "-q", *texts], capture_output=True, text=True, check=True)
         self.assertEqual(made.loom["hash"], json.loads(run.stdout)["hash"])
         with self.assertRaises(openai.BadRequestError):
-            self.client.embeddings.create(model="minilm", input=texts, dimensions=7)
-        with self.assertRaises(openai.BadRequestError):
-            self.client.embeddings.create(model="minilm", input=[[1, 2]])
+            self.client.embeddings.create(model="minilm", input=texts, dimensions=7000)
+        self.assertEqual(len(self.client.embeddings.create(model="minilm", input=texts, dimensions=7).data[0].embedding), 7)
+        ids = [[101, 1037, 4937, 25126, 1012, 102]]  # of the first text
+        self.assertEqual(self.client.embeddings.create(model="minilm", input=ids).data[0].embedding, made.data[0].embedding)
 
     def test_responses(self):
         chat = self.ask()
