@@ -52,7 +52,10 @@ std::optional<CallReader> Prepared::reader() const {
   std::vector<std::string> names;
   names.reserve(request.tools.functions.size());
   for (const Function& function : request.tools.functions) names.push_back(function.name);
-  return CallReader(*form, std::move(names), request.tools.is_parallel ? static_cast<std::size_t>(-1) : 1);
+  CallReader out(*form, std::move(names), request.tools.is_parallel ? static_cast<std::size_t>(-1) : 1);
+  if (form->kind == CallForm::Kind::Tagged)
+    for (const Function& function : request.tools.functions) out.describe(function.name, function.parameters);
+  return out;
 }
 
 Answers::Answers(std::shared_ptr<Engine> engine, AnswerOptions options)

@@ -1,6 +1,7 @@
 // Tools over the API: forced calls, streams, conversations with results, wrong requests.
 
 #include "support/api_fixture.h"
+#include "support/files.h"
 
 namespace loom::server_api_tools_test {
 namespace {
@@ -59,6 +60,22 @@ TEST_F(ApiTools, AForcedFunctionIsCalledWithArgumentsThatFit) {
   Json other = forced("get_weather", {{"parallel_tool_calls", false}});
   other["messages"][0]["content"] = "And light?";
   EXPECT_NE(answer(api, other)["choices"][0]["message"]["tool_calls"][0]["id"], message["tool_calls"][0]["id"]);
+}
+
+// Qwen3-Coder's calls have no JSON: the model may write them, and no grammar forces them.
+TEST_F(ApiTools, ArgumentsInTagsCannotBeForced) {
+  const std::string source = test::read_all(test::data_path("vocabs/templates/Qwen3-Coder.jinja"));
+  Api api(server::ApiModels{.engine = engine(),
+                            .answers = {.name = "small", .chat_template = ChatTemplate::parse(source).value()}});
+  EXPECT_EQ(answer(api, question({{"tools", tools()}, {"max_tokens", 4}}))["choices"].size(), 1u);
+  Json strict = tools();
+  strict[0]["function"]["strict"] = true;
+  for (const Json& more : {Json{{"tools", tools()}, {"tool_choice", "required"}}, Json{{"tools", strict}}}) {
+    const HttpResponse refused = ask(api, question(more));
+    EXPECT_EQ(refused.status, 400) << refused.body;
+    EXPECT_NE(refused.body.find("/tools: the chat template of this model writes arguments in tags"), std::string::npos)
+        << refused.body;
+  }
 }
 
 TEST_F(ApiTools, AFunctionWithoutParametersIsCalledWithNone) {

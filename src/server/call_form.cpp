@@ -13,10 +13,10 @@ namespace {
 
 // Question, answer and names of the probes: words that no template writes by itself.
 constexpr std::string_view kQuestion = "loomquestion", kAnswer = "~loomanswer", kName = "loomtool",
-                           kOtherName = "loomother", kKey = "loomkey", kId = "loomid001", kOtherId = "loomid002";
+                           kOtherName = "loomother", kKey = "loomkey", kNextKey = "loomnext", kId = "loomid001",
+                           kOtherId = "loomid002";
 
-Json call_of(std::string_view name, std::string_view id) {
-  const Json arguments{{kKey, 7}};
+Json call_of(std::string_view name, std::string_view id, const Json& arguments = Json{{kKey, 7}}) {
   return Json{{"id", id}, {"type", "function"}, {"function", {{"name", name}, {"arguments", arguments}}}};
 }
 
@@ -96,6 +96,64 @@ CallForm own_form() {
   return form;
 }
 
+// Where `word` begins and ends in a text; nothing where it is absent.
+std::optional<std::pair<std::size_t, std::size_t>> place_of(std::string_view text, std::string_view word,
+                                                            std::size_t from) {
+  const std::size_t at = text.find(word, from);
+  if (at == text.npos) return std::nullopt;
+  return std::pair(at, at + word.size());
+}
+
+std::vector<std::string> parts_of(std::string_view text) {
+  std::vector<std::string> out;
+  for (text = trimmed(text); !text.empty(); text = trimmed(text)) {
+    const std::size_t end = std::min(text.find_first_of(" \n\r\t"), text.size());
+    out.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return out;
+}
+
+// Reads the tags from the text of a call with two arguments, which begins at `open`. `said`: a plain answer.
+std::optional<CallForm> tagged_form(std::string_view text, std::size_t open, std::string_view said,
+                                    const CallFormTexts& texts) {
+  const auto name = place_of(text, kName, open);
+  const auto key = name ? place_of(text, kKey, name->second) : std::nullopt;
+  const auto value = key ? place_of(text, "7", key->second) : std::nullopt;
+  const auto next = value ? place_of(text, kNextKey, value->second) : std::nullopt;
+  const auto last = next ? place_of(text, "8", next->second) : std::nullopt;
+  if (!last) return std::nullopt;
+  const auto between = [&](std::size_t from, std::size_t to) { return text.substr(from, to - from); };
+  const std::string_view before = between(name->second, key->first), inside = between(key->second, value->first),
+                         after = between(value->second, next->first);
+  const std::string rest = without_end(std::string(text.substr(last->second)), said, texts);
+  std::size_t same = 0;  // with what both arguments begin
+  while (same < std::min(before.size(), after.size()) &&
+         before[before.size() - 1 - same] == after[after.size() - 1 - same])
+    ++same;
+  const std::string_view tail = before.substr(before.size() - same);
+  const std::size_t tag = tail.rfind('<');
+  if (tag == tail.npos) return std::nullopt;
+  CallForm form{.kind = CallForm::Kind::Tagged};
+  TaggedArguments& tagged = form.tagged;
+  tagged.open = tail.substr(tag);
+  form.middle = trimmed(before.substr(0, before.size() - tagged.open.size()));
+  tagged.middle = parts_of(inside), tagged.on_lines = inside.ends_with('\n');
+  tagged.close = trimmed(after.substr(0, after.size() - tagged.open.size()));
+  std::string_view close = trimmed(rest);
+  if (tagged.middle.empty() || tagged.close.empty() || !close.starts_with(tagged.close)) return std::nullopt;
+  close = trimmed(close.substr(tagged.close.size()));
+  const std::size_t end = close.find('>');
+  if (end == close.npos) return std::nullopt;
+  tagged.end = close.substr(0, end + 1);
+  form.ending = trimmed(close.substr(end + 1)), form.close = close;
+  form.open = trimmed(between(open, name->first));
+  const std::size_t line = form.open.find('\n');
+  form.marker = trimmed(std::string_view(form.open).substr(0, line));
+  if (line != form.open.npos) tagged.prefix = trimmed(std::string_view(form.open).substr(line));
+  return form.marker.empty() ? std::nullopt : std::optional(std::move(form));
+}
+
 // Sets what depends on the kind.
 Result<CallForm> classified(CallForm form) {
   constexpr std::string_view kMember = R"({"name": ")";
@@ -138,8 +196,17 @@ Result<CallForm> call_form_of(const ChatTemplate& chat_template, const CallFormT
            rendered_answer(chat_template, texts, one, message("assistant", std::string(kAnswer))));
   LOOM_TRY(const std::string text, rendered_answer(chat_template, texts, one, answer));
   const std::optional<Found> call = find_call(text, kName, 0);
-  if (!call) return fail(Code::Unsupported, "the chat template writes no calls whose arguments are a JSON object");
   const std::size_t begin = static_cast<std::size_t>(std::ranges::mismatch(text, said).in1 - text.begin());
+  if (!call) {
+    const auto with = [&](const Json& value) {
+      answer["tool_calls"] = Json::array({call_of(kName, kId, Json{{kKey, value}, {kNextKey, 8}})});
+      return rendered_answer(chat_template, texts, one, answer);
+    };
+    const auto tags = with(7), of_text = with("7");  // tags that name the type of a value are not read
+    if (tags && of_text && *tags == *of_text && tags->starts_with(text.substr(0, begin)))
+      if (auto form = tagged_form(*tags, begin, said, texts)) return *std::move(form);
+    return fail(Code::Unsupported, "the chat template writes calls neither with JSON nor with a tag for each argument");
+  }
   if (begin > call->name) return fail(Code::Unsupported, "the chat template writes calls in a form that is not read");
   CallForm form;
   form.open = text.substr(begin, call->name - begin);
@@ -161,7 +228,8 @@ Result<CallForm> call_form_of(const ChatTemplate& chat_template, const CallFormT
 std::vector<std::int32_t> visible_ids(const CallForm& form, const text::Tokenizer& tokenizer) {
   std::vector<std::int32_t> out;
   if (form.kind == CallForm::Kind::Own) return out;
-  const std::string all = form.open + form.middle + form.between + form.close;
+  std::string all = form.open + form.middle + form.between + form.close + form.tagged.open + form.tagged.close;
+  for (const std::string& part : form.tagged.middle) all += part;
   for (const std::string& text : tokenizer.control_tokens(all)) {
     const auto id = tokenizer.id_of(text);
     if (id && tokenizer.is_special(*id) && all.find(text) != all.npos) out.push_back(*id);
@@ -171,6 +239,11 @@ std::vector<std::int32_t> visible_ids(const CallForm& form, const text::Tokenize
 
 Result<std::shared_ptr<const Grammar>> call_grammar(const CallForm& form, std::span<const Function> functions,
                                                     bool most_one, bool is_optional) {
+  if (form.kind == CallForm::Kind::Tagged)
+    return fail(
+        Code::Unsupported,
+        "/tools: the chat template of this model writes arguments in tags, which a schema cannot hold: expected "
+        "no \"strict\", and the tool_choice auto or none");
   std::vector<CallGrammar> calls;
   for (const Function& function : functions) calls.push_back({function.name + form.middle, &function.parameters});
   const CallSyntax syntax{.open = form.open,

@@ -49,7 +49,7 @@ TEST(CallForm, IsReadFromPublishedTemplates) {
     EXPECT_EQ(form->close, row.close) << row.file;
     EXPECT_EQ(form->several, *row.between != '\0') << row.file;
   }
-  for (const char* file : {"Qwen3-Coder", "GLM-4.6", "MiniMax-M2", "openbmb-MiniCPM5-1B"}) {
+  for (const char* file : {"deepseek-ai-DeepSeek-V3.2", "google-gemma-4-31B-it", "LFM2-8B-A1B", "MiniMax-M3"}) {
     const auto form = form_of(file);
     ASSERT_FALSE(form) << file << ": " << form->open;
     EXPECT_EQ(form.error().code, Code::Unsupported) << file;
@@ -58,6 +58,75 @@ TEST(CallForm, IsReadFromPublishedTemplates) {
     const auto form = form_of(file);
     ASSERT_TRUE(form) << file << ": " << form.error().text();
     EXPECT_EQ(form->kind, CallForm::Kind::Own) << file;
+  }
+}
+
+TEST(CallForm, TagsOfArgumentsAreReadFromPublishedTemplates) {
+  struct Tags {
+    const char *file, *marker, *prefix, *middle, *open;
+    std::vector<std::string> inside;
+    const char *close, *end, *ending;
+    bool on_lines = false;
+  };
+  const Tags rows[] = {
+      {"Qwen3-Coder",
+       "<tool_call>",
+       "<function=",
+       ">",
+       "<parameter=",
+       {">"},
+       "</parameter>",
+       "</function>",
+       "</tool_call>",
+       true},
+      {"GLM-4.6",
+       "<tool_call>",
+       "",
+       "",
+       "<arg_key>",
+       {"</arg_key>", "<arg_value>"},
+       "</arg_value>",
+       "</tool_call>",
+       ""},
+      {"MiniMax-M2",
+       "<minimax:tool_call>",
+       "<invoke name=\"",
+       "\">",
+       "<parameter name=\"",
+       {"\">"},
+       "</parameter>",
+       "</invoke>",
+       "</minimax:tool_call>"},
+      {"NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+       "<tool_call>",
+       "<function=",
+       ">",
+       "<parameter=",
+       {">"},
+       "</parameter>",
+       "</function>",
+       "</tool_call>",
+       true},
+      {"openbmb-MiniCPM5-1B", "<function name=\"", "", "\">", "<param name=\"", {"\">"}, "</param>", "</function>", ""},
+  };
+  for (const Tags& row : rows) {
+    const auto form = form_of(row.file);
+    ASSERT_TRUE(form) << row.file << ": " << form.error().text();
+    EXPECT_EQ(form->kind, CallForm::Kind::Tagged) << row.file;
+    EXPECT_EQ(form->marker, row.marker) << row.file;
+    EXPECT_EQ(form->middle, row.middle) << row.file;
+    EXPECT_EQ(form->ending, row.ending) << row.file;
+    EXPECT_EQ(form->tagged.prefix, row.prefix) << row.file;
+    EXPECT_EQ(form->tagged.open, row.open) << row.file;
+    EXPECT_EQ(form->tagged.middle, row.inside) << row.file;
+    EXPECT_EQ(form->tagged.close, row.close) << row.file;
+    EXPECT_EQ(form->tagged.end, row.end) << row.file;
+    EXPECT_EQ(form->tagged.on_lines, row.on_lines) << row.file;
+    // Arguments in tags cannot be forced.
+    const std::vector<Function> none = {{.name = "go", .description = {}, .parameters = Json::object()}};
+    const auto forced = call_grammar(*form, none, false, false);
+    ASSERT_FALSE(forced) << row.file;
+    EXPECT_EQ(forced.error().code, Code::Unsupported);
   }
 }
 

@@ -74,7 +74,9 @@ std::size_t CallReader::skip(std::size_t at, std::string_view bytes) const {
   return next == held_.npos ? held_.size() : next;
 }
 
-void CallReader::begin_call(std::size_t cursor) { state_ = State::Call, cursor_ = cursor, has_object_ = false; }
+void CallReader::begin_call(std::size_t cursor) {
+  state_ = State::Call, cursor_ = cursor, scanned_ = 0, has_object_ = false;
+}
 
 // Without a marker, calls are the whole answer.
 bool CallReader::read_start(Found& found, bool is_last) {
@@ -172,9 +174,66 @@ CallReader::Reading CallReader::read_named(ToolCall& call) {
   return Reading::Done;
 }
 
+// Texts stand in tags as they are, also those that look like JSON.
+Json CallReader::value_of(const std::string& function, const std::string& key, std::string_view text) const {
+  if (form_.tagged.on_lines) {  // the line breaks around it belong to the tags
+    if (text.starts_with('\n')) text.remove_prefix(1);
+    if (text.ends_with('\n')) text.remove_suffix(1);
+  }
+  const auto schema = schemas_.find(function);
+  const Json* const properties = schema == schemas_.end() ? nullptr : find(schema->second, "properties");
+  const Json* const property = properties == nullptr ? nullptr : find(*properties, key);
+  const Json* const type = property == nullptr ? nullptr : find(*property, "type");
+  if (type != nullptr && *type == "string") return std::string(text);
+  auto json = parse_json(trimmed(text));
+  return json ? *std::move(json) : Json(std::string(text));
+}
+
+// A call is read when a tag that may end it has come.
+CallReader::Reading CallReader::read_tagged(ToolCall& call) {
+  const TaggedArguments& tags = form_.tagged;
+  const std::size_t last = held_.find(tags.end, std::max(scanned_, cursor_));
+  if (last == held_.npos) {
+    scanned_ = held_.size() - std::min(held_.size(), tags.end.size());
+    return Reading::More;
+  }
+  scanned_ = last + 1;
+  std::size_t at = cursor_;
+  const auto take = [&](std::string_view word) {
+    at = skip(at, kBlanks);
+    if (!std::string_view(held_).substr(at).starts_with(word)) return false;
+    at += word.size();
+    return true;
+  };
+  if (!take(tags.prefix)) return Reading::Bad;
+  const std::size_t name_begin = skip(at, kBlanks);
+  at = std::min(held_.find_first_of(" \n\r\t<>\"'", name_begin), held_.size());
+  call.name = held_.substr(name_begin, at - name_begin);
+  if (!is_offered(call.name) || !take(form_.middle)) return Reading::Bad;
+  Json arguments = Json::object();
+  while (!take(tags.end)) {
+    if (at == held_.size()) return Reading::More;  // the end was a part of a value
+    if (!take(tags.open)) return Reading::Bad;
+    const std::size_t key_end = held_.find(tags.middle[0], at);
+    if (key_end == held_.npos) return Reading::Bad;
+    const std::string key(trimmed(std::string_view(held_).substr(at, key_end - at)));
+    at = key_end;
+    for (const std::string& part : tags.middle)
+      if (!take(part)) return Reading::Bad;
+    const std::size_t value_end = held_.find(tags.close, at);
+    if (value_end == held_.npos) return Reading::More;
+    arguments[key] = value_of(call.name, key, std::string_view(held_).substr(at, value_end - at));
+    at = value_end + tags.close.size();
+  }
+  call.arguments = dump_json(arguments);
+  end_ = at;
+  return Reading::Done;
+}
+
 bool CallReader::read_call(Found& found) {
   ToolCall call;
-  const Reading reading = form_.is_json() ? read_json(call) : read_named(call);
+  const bool is_tagged = form_.kind == CallForm::Kind::Tagged;
+  const Reading reading = is_tagged ? read_tagged(call) : form_.is_json() ? read_json(call) : read_named(call);
   if (reading == Reading::More) return false;
   if (reading == Reading::Bad) {
     give_up(found);
@@ -199,12 +258,14 @@ bool CallReader::read_after(bool is_last) {
     begin_call(form_.marker.size());
     return true;
   }
-  if (form_.is_json() && rest.starts_with('{')) {
+  const std::string& prefix = form_.tagged.prefix;
+  if ((form_.is_json() && rest.starts_with('{')) || (!prefix.empty() && rest.starts_with(prefix))) {
     held_.erase(0, at);
     begin_call(0);
     return true;
   }
-  const bool may_go_on = rest.empty() || form_.ending.starts_with(rest) || form_.marker.starts_with(rest);
+  const bool may_go_on =
+      rest.empty() || form_.ending.starts_with(rest) || form_.marker.starts_with(rest) || prefix.starts_with(rest);
   if (!may_go_on) {
     state_ = form_.marker.empty() ? State::Plain : State::Text;
     held_.erase(0, at);

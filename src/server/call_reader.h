@@ -2,10 +2,12 @@
 // Finds calls of functions in the text of an answer, piece by piece.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/json.h"
 #include "server/call_form.h"
 
 namespace loom::server {
@@ -19,6 +21,8 @@ class CallReader {
  public:
   // `most`: later calls are left out.
   CallReader(CallForm form, std::vector<std::string> names, std::size_t most = static_cast<std::size_t>(-1));
+  // Gives the schema of a function's arguments, which says what a value in tags is.
+  void describe(std::string name, Json parameters) { schemas_[std::move(name)] = std::move(parameters); }
 
   struct Found {
     std::string text;  // in front of the calls, mostly
@@ -38,6 +42,8 @@ class CallReader {
   Reading take_object(std::size_t begin);
   Reading read_json(ToolCall& call);
   Reading read_named(ToolCall& call);
+  Reading read_tagged(ToolCall& call);
+  Json value_of(const std::string& function, const std::string& key, std::string_view text) const;
   void begin_call(std::size_t cursor);
   void give_up(Found& found);
   bool is_offered(std::string_view name) const;
@@ -45,6 +51,7 @@ class CallReader {
 
   CallForm form_;
   std::vector<std::string> names_;
+  std::map<std::string, Json> schemas_;  // of functions
   std::size_t most_;
   std::size_t count_ = 0;
   State state_;

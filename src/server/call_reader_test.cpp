@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/json.h"
+#include "support/files.h"
 
 namespace loom::server_call_reader_test {
 namespace {
@@ -120,6 +121,50 @@ TEST(CallReader, ReadsListsAndNamesInFront) {
   expect(named(), "[TOOL_CALLS]other[ARGS]{}", {"[TOOL_CALLS]other[ARGS]{}", ""});
   expect(named(), "[TOOL_CALLS]a name that is much too long to be one[ARGS]{}",
          {"[TOOL_CALLS]a name that is much too long to be one[ARGS]{}", ""});
+}
+
+CallForm tagged(const std::string& file) {
+  const std::string source = test::read_all(test::data_path("vocabs/templates/" + file + ".jinja"));
+  return server::call_form_of(ChatTemplate::parse(source).value(), {.bos_token = "<s>", .eos_token = "</s>"}).value();
+}
+
+TEST(CallReader, ReadsArgumentsInTags) {
+  const auto qwen = tagged("Qwen3-Coder");
+  expect(qwen,
+         "I look.\n<tool_call>\n<function=add>\n<parameter=a>\n1\n</parameter>\n<parameter=b>\n[\"x\"]\n</parameter>\n"
+         "</function>\n</tool_call>\n<tool_call>\n<function=get_weather>\n</function>\n</tool_call>",
+         {"I look.\n", R"(add {"a":1,"b":["x"]};get_weather {};)"});
+  expect(qwen,
+         "<tool_call>\n<function=add>\n<parameter=code>\nif a < b:\n  return "
+         "\"</function>\"\n\n</parameter>\n</function>\n"
+         "</tool_call> Done.",
+         {"Done.", R"(add {"code":"if a < b:\n  return \"</function>\"\n"};)"});
+  expect(tagged("GLM-4.6"),
+         "<tool_call>add\n<arg_key>a</arg_key>\n<arg_value>Oslo, 7</arg_value>\n<arg_key>b</arg_key><arg_value>true"
+         "</arg_value>\n</tool_call>\n<tool_call>add\n</tool_call>",
+         {"", R"(add {"a":"Oslo, 7","b":true};add {};)"});
+  expect(tagged("MiniMax-M2"),
+         "<minimax:tool_call>\n<invoke name=\"add\">\n<parameter name=\"a\">1</parameter>\n</invoke>\n<invoke "
+         "name=\"get_weather\">\n</invoke>\n</minimax:tool_call>",
+         {"", R"(add {"a":1};get_weather {};)"});
+  expect(tagged("openbmb-MiniCPM5-1B"),
+         R"(<function name="add"><param name="a">x</param></function><function name="add"></function>)",
+         {"", R"(add {"a":"x"};add {};)"});
+  for (const std::string text :
+       {"<tool_call>", "<tool_call>\n<function=other>\n</function>\n</tool_call>", "<tool_call>\n<function=add>\n",
+        "<tool_call>\n<function=add>\n<parameter=a>\n1\n</function>\n</tool_call>",
+        "<tool_call>\n<function=add>\n1\n</function>\n</tool_call>"})
+    expect(qwen, text, {text, ""});
+}
+
+TEST(CallReader, TheSchemaSaysWhichValuesInTagsAreTexts) {
+  CallReader reader(tagged("GLM-4.6"), kNames);
+  reader.describe("add", parse_json(R"({"properties":{"a":{"type":"string"},"b":{"type":"integer"}}})").value());
+  const auto found = reader.push(
+      "<tool_call>add\n<arg_key>a</arg_key>\n<arg_value>7</arg_value>\n<arg_key>b</arg_key>\n<arg_value>7</arg_value>\n"
+      "<arg_key>c</arg_key>\n<arg_value>[1</arg_value>\n</tool_call>");
+  ASSERT_EQ(found.calls.size(), 1u);
+  EXPECT_EQ(found.calls[0].arguments, R"({"a":"7","b":7,"c":"[1"})");
 }
 
 TEST(CallReader, LeavesOutCallsBeyondTheMost) {
