@@ -398,7 +398,7 @@ void Connection::stop() {
   if (stage_ == Stage::Waiting) drop();
 }
 
-// What waits for the socket ends with an error.
+// Operations that wait for the socket end with an error.
 void Connection::drop() {
   stage_ = Stage::Leaving;
   stream_.close();

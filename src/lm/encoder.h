@@ -132,8 +132,8 @@ class TextEncoder {
   std::shared_ptr<const text::Tokenizer> tokenizer_;
 };
 
-// Keeps the first `dimensions` numbers and divides them by their length, as OpenAI's interface does; a vector that has no
-// more stays as it is.
+// Keeps the first `dimensions` numbers and divides them by their length, as OpenAI's interface does; a vector that has
+// no more stays as it is.
 void shorten(std::vector<float>& vector, std::size_t dimensions);
 
 // The cosine of the angle between two vectors of one length; 0 where one of them is 0.

@@ -14,8 +14,8 @@
 
 namespace loom::server {
 
-// How arguments are written in tags, each as `open` KEY `middle` VALUE `close` (Qwen3-Coder, GLM-4.5, MiniMax-M2). Texts
-// stand as they are, other values as JSON.
+// How arguments are written in tags, each as `open` KEY `middle` VALUE `close` (Qwen3-Coder, GLM-4.5, MiniMax-M2).
+// Texts are written as they are, other values as JSON.
 struct TaggedArguments {
   std::string prefix{};               // between the marker and the name
   std::string open{}, close{};        // without blanks around them

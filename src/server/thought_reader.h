@@ -15,7 +15,7 @@ class ThoughtReader {
   // `is_open`: the prompt ends with kOpen, so the answer begins with thoughts.
   explicit ThoughtReader(bool is_open) : state_(is_open ? State::Thoughts : State::Start) {}
 
-  // What can no longer change, without the marks and the blanks around them.
+  // Holds text that can no longer change, without the marks and the blanks around them.
   struct Found {
     std::string thoughts, text;
   };
