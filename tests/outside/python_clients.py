@@ -251,7 +251,8 @@ class Schemathesis(unittest.TestCase):
                    "--checks", "not_a_server_error,negative_data_rejection,content_type_conformance,"
                    "status_code_conformance,unsupported_method,ignored_auth",
                    "--phases", "examples,coverage,fuzzing", "--no-color", "--continue-on-failure"]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=1500)
+        with tempfile.TemporaryDirectory() as folder:  # where it keeps a cache
+            run = subprocess.run(command, capture_output=True, text=True, timeout=1500, cwd=folder)
         self.assertEqual(run.returncode, 0, run.stdout[-6000:] + run.stderr[-1000:])
         print("schemathesis:", *re.findall(r"\d+ generated.*", run.stdout))
 
