@@ -83,6 +83,10 @@ class Sampler {
   void penalise(std::span<const std::int32_t> history);
   // Returns whether a token remains.
   bool keep_allowed(std::span<const std::uint64_t> allowed);
+  static bool is_better(const Candidate& a, const Candidate& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  }
+  void sort_candidates();
   // Weights of the candidates relative to the best one, in their order; returns the sum.
   double weigh();
   void keep_typical(double total);
@@ -91,7 +95,7 @@ class Sampler {
   SamplingOptions options_;
   std::vector<float> logits_;
   std::vector<std::uint32_t> counts_;
-  std::vector<Candidate> candidates_;
+  std::vector<Candidate> candidates_, sorted_;
   std::vector<double> weights_;
 };
 

@@ -7,8 +7,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
 
 #include "core/philox.h"
+#include "simd/math64.h"
 
 namespace loom {
 namespace {
@@ -179,6 +181,38 @@ TEST(Sampling, penalties_over_the_window) {  // X-21
       options.temperature = 0;  // and the best of them without a draw
       EXPECT_EQ(*Sampler(options, kVocab).choose(logits, history), static_cast<std::int32_t>(best_first(p)[0]));
     }
+}
+
+// Many candidates are sorted by their bits, not by comparisons: many ties, both zeros and both signs among them.
+TEST(Sampling, LargeVocabulariesAreDrawnFromInTheOrderOfComparisons) {
+  constexpr std::size_t kMany = 5000;
+  const RandomStream random{.seed = 21};
+  std::vector<float> logits(kMany);
+  for (std::size_t i = 0; i < kMany; ++i) {
+    logits[i] = std::floor(random.uniform(i) * 64) / 4 - 8;
+    if (logits[i] == 0 && i % 2 == 0) logits[i] = -0.0f;
+  }
+  std::vector<std::size_t> order(kMany);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return logits[i]; });
+  SamplingOptions options;
+  options.temperature = 3;
+  std::vector<double> sums;  // of weights, in this order
+  for (double total = 0; const std::size_t i : order) {
+    total += exp64((static_cast<double>(logits[i]) - static_cast<double>(logits[order[0]])) / 3.0);
+    sums.push_back(total);
+  }
+  const std::int32_t history[] = {1, 2};
+  std::set<std::int32_t> drawn;
+  for (options.seed = 0; options.seed < 500; ++options.seed) {
+    const RandomStream stream{options.seed, RandomDomain::Sample, 2, 0};
+    const double threshold = static_cast<double>(stream.uniform(0)) * sums.back();
+    const auto at = std::ranges::upper_bound(sums, threshold) - sums.begin();
+    const std::int32_t id = Sampler(options, kMany).choose(logits, history).value();
+    EXPECT_EQ(id, static_cast<std::int32_t>(order[static_cast<std::size_t>(at)])) << options.seed;
+    drawn.insert(id);
+  }
+  EXPECT_GT(drawn.size(), 300u);
 }
 
 TEST(Sampling, NoTokenLeftIsAnErrorThatSaysWhy) {
