@@ -138,7 +138,8 @@ void ConfigReader::operator()(Key key, std::optional<std::int64_t>& value) {
 void ConfigReader::whole(Key key, std::uint64_t& value, SizeRange range) {
   const Json* given = take(key);
   if (given == nullptr) {
-    if (value < range.min) complain(Code::InvalidConfig, key, "is missing");
+    // by its last alias, the name that guides and printed specs use
+    if (value < range.min) complain(Code::InvalidConfig, split_names(key.names).back(), "is missing");
     return;
   }
   if (const auto n = size_in(*given, range))

@@ -144,6 +144,19 @@ TEST(Config, a_required_key_has_no_default) {
   std::size_t size = 0;
   const auto fields = [&](ConfigVisitor& visit) { visit({"size", "At least 1"}, size, {1, 9}); };
   EXPECT_EQ(read_config(parse_json("{}").value(), fields).error().text(), "/size: is missing");
+  // Every one of several complaints gets the place of the object.
+  const auto two = [](ConfigVisitor& visit) {
+    std::size_t a = 0, b = 0;
+    visit({"a"}, a, kOneOrMore), visit({"b"}, b, kOneOrMore);
+  };
+  Error both = read_config(parse_json("{}").value(), two).error();
+  EXPECT_EQ(both.under({"network", "0"}).text(), "/network/0/a: is missing; /network/0/b: is missing");
+  EXPECT_EQ(both.in_source("c.json").text(), "c.json: /network/0/a: is missing; /network/0/b: is missing");
+  const auto aliased = [](ConfigVisitor& visit) {
+    std::size_t width = 0;
+    visit({"input_height|input_size|in_features"}, width, kOneOrMore);
+  };
+  EXPECT_EQ(read_config(parse_json("{}").value(), aliased).error().text(), "/in_features: is missing");
   EXPECT_EQ(key_rows(object_schema(fields))[0].standard, "-");
   size = 2;
   EXPECT_EQ(key_rows(object_schema(fields))[0].standard, "2");

@@ -110,8 +110,21 @@ Error& Error::in_source(std::string_view outer) {
   return *this;
 }
 
+namespace {
+
+// A reader joins several complaints: the message of the first goes on with "; /layers/3: ..." of the others
+// (core/config_reader.h), whose pointers begin at the same document.
+void put_under(std::string& message, const std::string& outer) {
+  constexpr std::string_view kJoint = "; /";
+  for (std::size_t at = message.find(kJoint); at != message.npos; at = message.find(kJoint, at + outer.size() + 3))
+    message.insert(at + 2, outer);
+}
+
+}  // namespace
+
 Error& Error::under(Steps outer) {
   if (outer.empty()) return *this;
+  if (place.source().empty()) put_under(message, pointer_text(outer));
   // a document that this place of the outer one names
   if (!place.source().empty()) return in_source(shortened_place(pointer_text(outer)));
   for (const std::string& step : place.steps()) outer.push_back(step);
