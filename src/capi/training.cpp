@@ -89,6 +89,7 @@ loom_status loom_trainer_step(loom_trainer trainer, const loom_batch* batch, loo
     LOOM_TRY(const Samples samples, samples_of(batch));
     LOOM_TRY(const CancelOf stop, CancelOf::handle(cancel));
     LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
+    LOOM_TRY_VOID(t->trainer->check_targets(samples));
     LOOM_TRY(StepReport report, t->trainer->step(samples, stop.flag()));
     t->values = ++t->network->values;
     if (t->device != nullptr) t->network->ahead = t->device;
@@ -109,6 +110,7 @@ loom_status loom_trainer_evaluate(loom_trainer trainer, const loom_batch* batch,
     LOOM_TRY(const std::uint32_t room, room_in(output));
     LOOM_TRY(const Samples samples, samples_of(batch));
     LOOM_TRY(const TakenTrainer t, take_trainer(trainer));
+    LOOM_TRY_VOID(t->trainer->check_targets(samples));
     LOOM_TRY(const Trainer::Evaluation found, t->trainer->evaluate(samples));
     *loss = found.loss.value;
     write_struct(tensor_of_view(found.output, t->output_shape), output, room);

@@ -72,6 +72,18 @@ bool Loss::by_element() const { return row_->by_element; }
 bool Loss::takes_classes() const { return row_->takes_classes; }
 bool Loss::across_samples() const { return row_->across_samples; }
 
+Result<void> Loss::check_values(const ConstView& values) const {
+  if ((kind() != LossKind::Bce && kind() != LossKind::BceLogits) || values.data == nullptr) return {};
+  const auto check = [&]<class T>(const T* given) -> Result<void> {
+    for (std::size_t i = 0; i < values.shape.elements(); ++i)
+      if (given[i] < 0 || given[i] > 1)
+        return fail(Code::OutOfRange, "{}: target {} is {}, expected a number from 0 to 1", name(), i, given[i]);
+    return {};
+  };
+  return values.element == Element::f64 ? check(static_cast<const double*>(values.data))
+                                        : check(static_cast<const float*>(values.data));
+}
+
 Result<void> Loss::check_call(const LossCall& call) const {
   const Shape& shape = call.output.shape;
   const std::size_t samples = shape.rank() > 1 ? shape[0] : 1, heads = config_.heads.size();

@@ -115,6 +115,9 @@ class Loss {
   // ShapeMismatch for class targets or class weights of another number than the output asks for; IndexOutOfRange for a
   // class that it has not.
   Result<void> check_classes(const LossCall& call) const;
+  // For values that a user gives, in host memory: OutOfRange for one outside 0 to 1 of bce and bce_logits, whose loss
+  // has no least value then. Values that are not finite are left to the step.
+  Result<void> check_values(const ConstView& values) const;
   // The divisor of evaluate() when joint_count is 0: a function of the output's shape and the targets, not of values.
   double count(const LossCall& call) const;
   // Returns whether targets may be classes.

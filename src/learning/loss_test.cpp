@@ -407,6 +407,22 @@ TEST(Loss, settings_of_other_losses_are_errors) {  // T-10
   }
 }
 
+TEST(Loss, targets_of_binary_losses_are_probabilities) {  // T-10
+  const std::vector<float> good = {0, 1, 0.5F, std::numeric_limits<float>::quiet_NaN()}, over = {0, 1.5F};
+  const std::vector<double> below = {1, -0.25};
+  const ConstView fits{good.data(), Shape::of({2, 2}), Element::f32},
+      high{over.data(), Shape::of({1, 2}), Element::f32}, low{below.data(), Shape::of({1, 2}), Element::f64};
+  for (const LossKind kind : {LossKind::Bce, LossKind::BceLogits}) {
+    const Loss loss = Loss::create({.kind = kind}).value();
+    EXPECT_TRUE(loss.check_values(fits));
+    EXPECT_TRUE(loss.check_values({}));
+    EXPECT_EQ(loss.check_values(high).error().text(),
+              std::string(name(kind)) + ": target 1 is 1.5, expected a number from 0 to 1");
+    EXPECT_EQ(loss.check_values(low).error().code, Code::OutOfRange);
+  }
+  EXPECT_TRUE(Loss::create({}).value().check_values(high));
+}
+
 TEST(Loss, hostile_settings_are_errors) {  // J-23
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<LossConfig> bad = {{.kind = LossKind::Huber, .delta = 0},

@@ -104,7 +104,10 @@ Result<void> Optimizer::prepare(std::vector<Parameter> parameters, Device* devic
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     const Parameter& parameter = parameters[p];
     if (parameter.elements == 0) return fail(Code::EmptyTensor, "optimizer: weight {} has no elements", parameter.path);
-    LOOM_TRY_VOID(check_range(parameter.path, "learning_rate_scale", parameter.rate_scale, 0, 1e12));
+    if (!(parameter.rate_scale >= 0 && parameter.rate_scale <= 1e12))
+      return fail(Code::InvalidConfig,
+                  "{}: the learning_rate_scale of its layer and those around it is {}, expected 0 to 1e12",
+                  parameter.path, parameter.rate_scale);
     LOOM_TRY(const std::size_t bytes, checked_mul(parameter.elements, bytes_of(parameter.element)));
     for (std::size_t s = 0; s < count; ++s) {
       auto made = Memory::create(device, bytes);

@@ -68,9 +68,12 @@ Result<std::unique_ptr<BatchGradients>> BatchGradients::create(Network& network,
 
 Result<void> BatchGradients::create_workers(const std::shared_ptr<const ForwardPlan>& plan) {
   const std::size_t shards = config_->shards, workers = config_->workers;
-  if (shards == 0 || shards > 4096 || workers == 0 || workers > shards)
-    return fail(Code::InvalidConfig, "{} shards on {} workers: 1 to 4096, and at most as many workers, expected",
-                shards, workers);
+  if (shards == 0 || shards > 4096)
+    return fail_at({"shards"}, Code::InvalidConfig, "expected an integer from 1 to 4096, got {}", shards);
+  if (workers == 0 || workers > shards)
+    return fail_at({"workers"}, Code::InvalidConfig,
+                   "expected an integer from 1 to {}, since each worker computes one or more of the {} shards, got {}",
+                   shards, shards, workers);
   NetworkSessionOptions options = config_->session;
   options.backward = true;
   options.input_gradient = false;

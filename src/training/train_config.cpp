@@ -11,11 +11,14 @@
 namespace loom {
 namespace {
 
+// As Schedule::create() takes it, said at the key.
+constexpr NumberRange kRates{0, 1e12};
+
 void train_optimizer_fields(ConfigVisitor& visit, TrainerConfig& trainer) {
   OptimizerConfig& o = trainer.optimizer;
   visit({"name", "One of those"}, o.name);
   std::optional<double> rate;
-  visit({"learning_rate", "In place of the top one"}, rate, kNotNegative);
+  visit({"learning_rate", "In place of the top one"}, rate, kRates);
   trainer.schedule.learning_rate = rate.value_or(trainer.schedule.learning_rate);
   const bool is_lbfgs = folded_name(o.name) == "lbfgs";
   if (!is_lbfgs || visit.describes()) optimizer_fields(visit, o);
@@ -126,7 +129,7 @@ void train_fields(ConfigVisitor& visit, TrainConfig& c, GivenJson& given) {
       given.tween);
   visit({"shuffle", "A new order every epoch, from the seed"}, c.shuffle);
   visit({"drop_last", "Leave out a last batch that is short"}, c.drop_last);
-  visit({"learning_rate", "Unless the optimiser names its own"}, t.schedule.learning_rate, kNotNegative);
+  visit({"learning_rate", "Unless the optimiser names its own"}, t.schedule.learning_rate, kRates);
   visit.object(
       {"loss", "A name, or an object. Default `mse`"}, [&](ConfigVisitor& inner) { loss_fields(inner, t.loss); },
       "name");
@@ -180,6 +183,8 @@ Result<void> check(const TrainConfig& c) {
   if (auto loss = Loss::create(c.trainer.loss); !loss) return within("loss", std::move(loss).error());
   if (auto optimizer = Optimizer::create(c.trainer.optimizer); !optimizer)
     return within("optimizer", std::move(optimizer).error());
+  if (const auto total = static_cast<std::int64_t>(c.trainer.schedule.total); c.schedule_total_given && total < 1)
+    return fail_at({"schedule", "total"}, Code::InvalidConfig, "expected an integer of at least 1, got {}", total);
   const auto schedule = Schedule::create(c.trainer.schedule);
   if (!schedule) return within("schedule", schedule.error());
   if (c.schedule_total_given && !schedule->has_total())

@@ -73,6 +73,8 @@ class Trainer {
     ConstView output;
     LossValue loss;
   };
+  // OutOfRange for values that the loss cannot have as targets; for batches that users give. step() does not ask.
+  Result<void> check_targets(const Samples& batch) const { return loss_.check_values(batch.values); }
   Result<Evaluation> evaluate(const Samples& batch, const std::atomic<bool>* cancel = nullptr);
   // measure() evaluates batches that come after one another, the first from states of 0; training state is restored
   // afterwards.

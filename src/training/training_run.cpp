@@ -330,6 +330,8 @@ Result<Samples> TrainingRun::samples_of(const Batch& batch) {
   else
     samples.values = {batch.values.data(), Network::with_batch(data_.training->info().target, batch.size),
                       Element::f32};
+  if (auto fits = trainer_->check_targets(samples); !fits)
+    return at(data_.training->info().source, std::move(fits).error());
   return samples;
 }
 

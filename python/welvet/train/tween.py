@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 class Tween(_native.Owner):
     """Training of a network by targets instead of gradients.
 
-    step() does a whole step after forward(). backward(), budgets() and apply() do it in three parts.
+    step() does a whole step after forward(). backward(), budgets() and apply() do it in three parts. The targets are
+    values in the shape of the output, and the loss is the mean square error. Trainer(network, shape, tween={...}) does
+    the same with classes, with other losses and with schedules.
 
     Args:
         network: The network, which learns in place.
@@ -36,6 +38,18 @@ class Tween(_native.Owner):
 
     Raises:
         ValueError: If an option is unknown or out of range, or the shape does not fit.
+
+    >>> from welvet import Network
+    >>> net = Network({"layers": [{"type": "dense", "in_features": 2, "out_features": 1}]})
+    >>> tween = Tween(net, (4, 2), mode="layerwise", momentum=0)
+    >>> inputs, targets = [[0, 0], [0, 1], [1, 0], [1, 1]], [[0], [1], [1], [2]]
+    >>> gaps = []
+    >>> for _ in range(50):
+    ...     output = tween.forward(inputs)
+    ...     tween.step(targets, learning_rate=0.1)
+    ...     gaps.append(tween.info["output_gap"])
+    >>> gaps[-1] < gaps[0]
+    True
     """
 
     def __init__(

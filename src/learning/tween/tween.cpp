@@ -11,29 +11,6 @@
 #include "ops/elementwise/elementwise.h"
 
 namespace loom {
-namespace {
-
-Result<void> check(const TweenConfig& c) {
-  constexpr double kMost = 1e30;
-  const struct {
-    std::string_view key;
-    double value, low, high;
-  } ranges[] = {{"gradient_scale", c.gradient_scale, 0, kMost},
-                {"depth_scale_factor", c.depth_scale_factor, 0, kMost},
-                {"momentum", c.momentum, 0, 1},
-                {"activation_clamp", c.activation_clamp, 0, kMost},
-                {"budget_threshold", c.budget_threshold, 0, 1},
-                {"weight_threshold", c.weight_threshold, 0, kMost},
-                {"slope_step", c.slope_step, 0, kMost},
-                {"feedback_noise", c.feedback_noise.value_or(0), 0, kMost},
-                {"feedback_learning_rate", c.feedback_learning_rate.value_or(0), 0, kMost},
-                {"output_step", c.output_step, 0, kMost}};
-  for (const auto& range : ranges) LOOM_TRY_VOID(check_range("tween", range.key, range.value, range.low, range.high));
-  return {};
-}
-
-}  // namespace
-
 class TweenSession::Watch final : public LayerWatch {
  public:
   explicit Watch(TweenSession& session) : session_(session) {}
@@ -60,7 +37,7 @@ Exec TweenSession::work(Arena& arena) {
 Gradients& TweenSession::collected() { return mesh_ != nullptr ? mesh_gradients_ : session_->gradients(); }
 
 Result<void> TweenSession::set_rules() {
-  LOOM_TRY_VOID(check(config_));
+  LOOM_TRY_VOID(check_tween(config_));
   mode_ = mode_of(config_);
   rules_ = {config_.slope == TweenSlope::Secant,
             config_.slope_step,

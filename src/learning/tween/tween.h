@@ -94,6 +94,8 @@ std::string_view name(TweenMode mode);
 // Keys as above; absent ones keep their defaults. UnknownKey; UnknownName for a mode, slope, estimate or scale;
 // InvalidConfig for a value of the wrong type (ranges: TweenSession::create).
 Result<TweenConfig> tween_config_from_json(const Json& json);
+// InvalidConfig with the key of a number outside its range (docs/guide/tween.md).
+Result<void> check_tween(const TweenConfig& config);
 
 // Target of the output: a tensor of its shape, or the target that a loss asks for (W-10): y - (N / 2) dL/dy for losses
 // per element (mse: the tensor itself), y - rows dL/dy for losses per row (softmax_crossentropy: logits moved by

@@ -39,6 +39,34 @@ Result<void> check_effect(const Json& json, const TweenConfig& c) {
 
 }  // namespace
 
+Result<void> check_tween(const TweenConfig& c) {
+  constexpr double kMost = 1e30;
+  // below which the feedback weights do not diverge (docs/guide/tween.md)
+  const double rates = mode_of(c) == TweenMode::Dtp ? 0.5 : 2;
+  enum Ends : std::uint8_t { Closed, OpenAbove, OpenBelow };
+  const struct {
+    const char* key;
+    double value, low, high;
+    Ends ends = Closed;
+  } ranges[] = {{"gradient_scale", c.gradient_scale, 0, kMost},
+                {"depth_scale_factor", c.depth_scale_factor, 0, kMost},
+                {"momentum", c.momentum, 0, 1, OpenAbove},
+                {"activation_clamp", c.activation_clamp, 0, kMost},
+                {"budget_threshold", c.budget_threshold, 0, 1},
+                {"weight_threshold", c.weight_threshold, 0, kMost},
+                {"slope_step", c.slope_step, 0, kMost},
+                {"feedback_noise", c.feedback_noise.value_or(0), 0, kMost},
+                {"feedback_learning_rate", c.feedback_learning_rate.value_or(0), 0, rates, OpenAbove},
+                {"output_step", c.output_step, 0, kMost, OpenBelow}};
+  for (const auto& [key, value, low, high, ends] : ranges) {
+    const bool is_inside = value >= low && value <= high;  // NaN never is
+    if (is_inside && !(ends == OpenAbove && value == high) && !(ends == OpenBelow && value == low)) continue;
+    return fail_at({key}, Code::InvalidConfig, "expected a number {} {} {} {}, got {}",
+                   ends == OpenBelow ? "above" : "from", low, ends == OpenAbove ? "to below" : "to", high, value);
+  }
+  return {};
+}
+
 TweenMode mode_of(const TweenConfig& config) {
   if (config.mode != TweenMode::ByChainRule) return config.mode;
   return config.use_chain_rule ? TweenMode::Chain : TweenMode::Layerwise;
@@ -61,6 +89,7 @@ Result<TweenConfig> tween_config_from_json(const Json& json) {
     return fail_at({std::string(key)}, Code::InvalidConfig, "not read in mode {}, only in {}", mode, readers);
   }
   LOOM_TRY_VOID(check_effect(json, config));
+  LOOM_TRY_VOID(check_tween(config));
   return config;
 }
 

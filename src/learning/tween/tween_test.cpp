@@ -114,6 +114,24 @@ TEST(Tween, settings_from_json) {  // W-01
     EXPECT_EQ(tween_config_from_json(parse_json(bad).value()).error().code, Code::InvalidConfig) << bad;
 }
 
+TEST(Tween, numbers_that_move_nothing_or_diverge_are_refused_by_name) {  // W-01
+  const auto refusal = [](const char* json) {
+    const auto config = tween_config_from_json(parse_json(json).value());
+    return config ? std::string("accepted") : config.error().text();
+  };
+  EXPECT_EQ(refusal(R"({"momentum":1})"), "/momentum: expected a number from 0 to below 1, got 1");
+  EXPECT_EQ(refusal(R"({"momentum":5})"), "/momentum: expected a number from 0 to below 1, got 5");
+  EXPECT_EQ(refusal(R"({"mode":"mirror","output_step":0})"), "/output_step: expected a number above 0 to 1e+30, got 0");
+  EXPECT_EQ(refusal(R"({"mode":"mirror","feedback_learning_rate":2})"),
+            "/feedback_learning_rate: expected a number from 0 to below 2, got 2");
+  EXPECT_EQ(refusal(R"({"mode":"dtp","feedback_learning_rate":0.5})"),
+            "/feedback_learning_rate: expected a number from 0 to below 0.5, got 0.5");
+  EXPECT_EQ(refusal(R"({"budget_threshold":1.5})"), "/budget_threshold: expected a number from 0 to 1, got 1.5");
+  for (const char* fits : {R"({"momentum":0.999})", R"({"mode":"mirror","feedback_learning_rate":1.9})",
+                           R"({"mode":"dtp","feedback_learning_rate":0.49})", R"({"mode":"dtp","output_step":1e-9})"})
+    EXPECT_EQ(refusal(fits), "accepted") << fits;
+}
+
 // W[o, i] += lr (0.5 + 0.5 budget) (1 - momentum) mean_r x e, with x, e and the budget by hand.
 TEST(Tween, update_of_a_dense_cell_by_hand) {  // G-71, L-21
   TestNetwork network = network_of({dense(3, 5, "linear", false)}, {2, 3});

@@ -22,7 +22,8 @@ void visit_common(ConfigVisitor& visit, CommonSettings& c) {
   visit({"name", "A name for reports and pictures, without effect"}, c.name);
   visit({"is_disabled", "Does not run: the input passes through; links to the layer still run it"}, c.is_disabled);
   visit({"trainable", "Whether training moves its weights and those of layers inside it"}, c.trainable);
-  visit({"learning_rate_scale", "Factor of the learning rate, for layers inside it too"}, c.learning_rate_scale);
+  visit({"learning_rate_scale", "Factor of the learning rate, for layers inside it too"}, c.learning_rate_scale,
+        {0, 1e12});
   visit_dtype(visit, {"dtype", "Type of the weights (biases are f32); without it the network's `default_dtype`"},
               c.encoding.dtype);
   visit.choice(
