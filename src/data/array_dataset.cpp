@@ -26,6 +26,13 @@ std::optional<std::int64_t> integer_at(const RawArray& array, std::size_t i) {
   return static_cast<std::int64_t>(bits << unused) >> unused;
 }
 
+double double_at(const RawArray& array, std::size_t i) {
+  std::array<std::byte, sizeof(double)> bytes;
+  std::memcpy(bytes.data(), array.bytes.data() + i * sizeof(double), sizeof(double));
+  if (array.big_endian) std::ranges::reverse(bytes);
+  return load_le<double>(bytes.data());
+}
+
 class ArrayDataset final : public Dataset {
  public:
   ArrayDataset(DatasetInfo info, RawArray inputs, RawArray targets)
@@ -34,10 +41,12 @@ class ArrayDataset final : public Dataset {
  private:
   static Result<void> finite(const RawArray& array, std::size_t sample, std::span<float> to) {
     read_elements(array, sample * to.size(), to);
-    for (std::size_t i = 0; i < to.size(); ++i)
-      if (!std::isfinite(to[i]))
-        return fail(Code::NonFinite, "{}: sample {}, element {}: {}, expected a finite number", array.name, sample, i,
-                    to[i]);
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      if (std::isfinite(to[i])) continue;
+      const double given = array.dtype == DType::float64 ? double_at(array, sample * to.size() + i) : to[i];
+      return fail(Code::NonFinite, "{}: sample {}, element {}: {}{}", array.name, sample, i, given,
+                  std::isfinite(given) ? " is beyond float32" : ", expected a finite number");
+    }
     return {};
   }
   Result<void> read_sample(std::size_t sample, const SampleBuffers& to) const override {

@@ -117,6 +117,13 @@ TEST(Arrays, errors_name_file_sample_and_what_was_expected) {  // T-42
   EXPECT_TRUE(read_samples(**set, {0}));
   expect_error(read_samples(**set, {1}), Code::NonFinite, {"x: sample 1, element 0"});
   expect_error(read_samples(**set, {2}), Code::IndexOutOfRange, {"sample 2", "there are 2"});
+  const double wide[] = {1, 1e300, std::numeric_limits<double>::infinity(), 4};
+  RawArray w{"w",    DType::float64, std::endian::native == std::endian::big, {2, 2}, std::as_bytes(std::span(wide)),
+             nullptr};
+  const auto wider = dataset_of(w, w, Digest{});
+  ASSERT_TRUE(wider);
+  expect_error(read_samples(**wider, {0}), Code::NonFinite, {"w: sample 0, element 1: 1e+300 is beyond float32"});
+  expect_error(read_samples(**wider, {1}), Code::NonFinite, {"element 0: inf, expected a finite number"});
 }
 
 TEST(Numpy, npy_and_npz_give_what_numpy_wrote) {  // F-01
