@@ -114,6 +114,13 @@ TEST(Choices, TakeOneOfTheTexts) {
   const std::vector<std::string> texts = {"red", "red wine", "gr\xC3\xBCn"};
   expect_texts(Grammar::from_choices(texts), {"red", "red wine", "gr\xC3\xBCn"}, {"", "re", "red w", "blue"});
   expect_refused(Grammar::from_choices({}), Code::InvalidArgument, {"no choices"});
+  std::vector<std::string> many, nested;
+  for (int i = 0; i < 20'000; ++i) many.push_back(fmt::format("item {}", i * 7919 % 20'000));
+  for (std::size_t i = 1; i <= 200; ++i) nested.emplace_back(i, 'a');
+  expect_texts(Grammar::from_choices(many), {"item 0", "item 4500", "item 19999"}, {"item", "item ", "item 20000"});
+  expect_texts(Grammar::from_choices(nested), {"a", nested[63], nested[64], nested[199]}, {"", nested[199] + "a"});
+  many.push_back(many.front());  // twice, which is no other choice
+  expect_texts(Grammar::from_choices(many), {many.front()}, {"item"});
   const std::vector<std::string> empty = {"a", ""};
   expect_refused(Grammar::from_choices(empty), Code::InvalidArgument, {"choice 1 is empty"});
 }
