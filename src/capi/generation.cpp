@@ -70,6 +70,27 @@ Result<std::shared_ptr<const Grammar>> grammar_of(const loom_generation_options&
   return Grammar::from_choices(choices);
 }
 
+// Settings that nothing reads: what only draws look at where the best token is taken, and the window of penalties that
+// are off. Numbers out of range are left to check() of lm/sampling.h.
+Result<void> check_effects(const SamplingOptions& s) {
+  const SamplingOptions standard;
+  if (s.repetition_window != standard.repetition_window && s.repetition_penalty == 1 && s.frequency_penalty == 0 &&
+      s.presence_penalty == 0)
+    return fail(Code::InvalidArgument,
+                "repetition_window has no effect without repetition_penalty, frequency_penalty or presence_penalty");
+  if (s.temperature != 0) return {};
+  const auto unread = [](std::string_view name) {
+    return fail(Code::InvalidArgument,
+                "{} has no effect at temperature 0, where the best token is taken; a temperature of 0.7 draws", name);
+  };
+  if (s.top_k > 0) return unread("top_k");
+  if (s.top_p > 0 && s.top_p < 1) return unread("top_p");
+  if (s.min_p > 0 && s.min_p <= 1) return unread("min_p");
+  if (s.typical_p > 0 && s.typical_p < 1) return unread("typical_p");
+  if (s.seed != 0) return unread("seed");
+  return {};
+}
+
 }  // namespace
 
 Result<GenerationOptions> generation_options_of(const loom_generation_options& given, const SessionObject& session) {
@@ -84,7 +105,10 @@ Result<GenerationOptions> generation_options_of(const loom_generation_options& g
   take_over(given.typical_p, s.typical_p);
   take_over(given.repetition_penalty, s.repetition_penalty);
   take_over(given.repetition_window, s.repetition_window);
+  LOOM_TRY_VOID(check_effects(s));
   LOOM_TRY(const auto stops, need_array(given.stop, given.stop_count, "stop"));
+  if (!stops.empty() && given.choices_count != 0)
+    return fail(Code::InvalidArgument, "stop has no sense beside choices: the answer is one of them, whole");
   for (const char* const stop : stops) {
     LOOM_TRY(const std::string_view text, need_text(stop, "a stop string"));
     if (text.empty()) return fail(Code::InvalidArgument, "a stop string is empty");

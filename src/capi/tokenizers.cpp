@@ -57,6 +57,10 @@ loom_status loom_tokenizer_decode(loom_tokenizer tokenizer, const int32_t* ids, 
     LOOM_TRY_VOID(need_results(text));
     LOOM_TRY(const auto given, need_array(ids, ids_count, "ids"));
     LOOM_TRY(const auto use, Use<TokenizerObject>::of(tokenizer));
+    for (std::size_t i = 0; i < given.size(); ++i)
+      if (given[i] < 0 || static_cast<std::size_t>(given[i]) >= use->tokenizer->vocab_size())
+        return fail(Code::IndexOutOfRange, "ids[{}] is {}, outside the vocabulary of {}", i, given[i],
+                    use->tokenizer->vocab_size());
     LOOM_TRY(*text, make_blob(use->tokenizer->decode(given, {.skip_special_tokens = skip_special_tokens != 0})));
     return {};
   });

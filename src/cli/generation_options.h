@@ -66,6 +66,9 @@ struct GenerationFlags {
       return fail(
           Code::InvalidArgument,
           "--repeat-last-n has no effect without --repetition-penalty, --frequency-penalty or --presence-penalty");
+    if (!choices.empty() && !stop.empty())
+      return fail(Code::InvalidArgument,
+                  "--stop has no sense beside --choice: the answer is one of the choices, whole");
     if (sampling.temperature != 0) return {};
     for (const char* name : {"--top-k", "--top-p", "--min-p", "--typical-p", "--seed"})
       if (app.get_option(name)->count() > 0)

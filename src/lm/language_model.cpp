@@ -436,8 +436,10 @@ Result<ModelFormat> model_format(const std::string& given) {
   LOOM_TRY(const std::string path, find_model(given));
   if (is_directory(path)) {
     LOOM_TRY(const Identified folder, identify(path));
-    if (folder.kind == FileKind::ModelFolder || folder.kind == FileKind::EncoderFolder)
-      return ModelFormat::HuggingFace;  // whose reader refuses an encoder by its type
+    if (folder.kind == FileKind::EncoderFolder)
+      return fail(Code::Unsupported, "{}: a text encoder, which writes no text; loom embed and welvet.Encoder read it",
+                  path);
+    if (folder.kind == FileKind::ModelFolder) return ModelFormat::HuggingFace;
     const std::string meant = models_below(path);
     if (!meant.empty()) return fail(Code::Unsupported, "{}: a folder without config.json{}", path, meant);
     return fail(Code::Unsupported, "{}: a folder without config.json; Loom reads {}", path, kModelsRead);

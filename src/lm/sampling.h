@@ -44,7 +44,7 @@ void visit_sampling(auto& options, auto&& visit) {
   visit(SamplingField{"top_p", 0, 1, "a number in (0, 1]", true}, options.top_p);
   visit(SamplingField{"min_p", 0, 1, "a number in [0, 1]"}, options.min_p);
   visit(SamplingField{"typical_p", 0, 1, "a number in (0, 1]", true}, options.typical_p);
-  visit(SamplingField{"repetition_penalty", 0, kMost, "a number > 0", true}, options.repetition_penalty);
+  visit(SamplingField{"repetition_penalty", 0, kMost, "a finite number > 0", true}, options.repetition_penalty);
   visit(SamplingField{"repetition_window", -1, kMostTokens, "-1 (all tokens), 0 (none) or more"},
         options.repetition_window);
   visit(SamplingField{"frequency_penalty", -kMost, kMost, "a finite number"}, options.frequency_penalty);

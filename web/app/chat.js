@@ -268,10 +268,11 @@ export class Chat {
 
   options() {
     const number = (id) => byId(id).valueAsNumber || 0;
+    const temperature = Math.max(0, number('temperature'));
     return {
       maxTokens: Math.min(4096, Math.max(1, Math.floor(number('max-tokens')))),
-      temperature: Math.max(0, number('temperature')),
-      seed: Math.max(0, Math.floor(number('seed'))),
+      temperature,
+      seed: temperature > 0 ? Math.max(0, Math.floor(number('seed'))) : 0, // nothing is drawn at temperature 0
     };
   }
 

@@ -93,6 +93,7 @@ def generation_options(
     grammar: str | None = None,
     regex: str | None = None,
     choices: Sequence[str] | None = None,
+    **unknown: object,
 ) -> tuple[_abi.GenerationOptions, object]:
     """Converts the options of an answer to the structure of the C library.
 
@@ -132,14 +133,22 @@ def generation_options(
         regex: A regular expression that matches the whole answer.
         choices: A list of texts, of which the answer is one.
 
+        **unknown: Refused by name.
+
     Returns:
         The structure, and the objects that its pointers need alive.
 
     Raises:
-        TypeError: If an option has another type; the message names the type that it takes.
-        ValueError: If an option is out of range, and if a schema, grammar or regular expression has a mistake or
+        TypeError: If an option is unknown, or has another type; the message names the type that it takes.
+        ValueError: If an option is out of range or has no effect beside the others, and if a schema, grammar or regular expression has a mistake or
             something that is not supported; the message names it and its place.
     """
+    if "system" in unknown:
+        raise TypeError(
+            "system is an option of chat(); in a prompt it is a message: {'role': 'system', 'content': ...}"
+        )
+    if unknown:
+        raise TypeError(f"{next(iter(unknown))} is no option of an answer; see welvet.LM.generate")
     stops = [
         _native.utf8(s, "stop")
         for s in ([stop] if isinstance(stop, str) else _native.items(stop or (), "stop", "a text or a list of texts"))
