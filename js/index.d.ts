@@ -451,8 +451,9 @@ export class Network extends Remote {
   weights(): Promise<Weight[]>;
   get(name: string): Promise<Tensor<Float32Array | Float64Array>>;
   set(name: string, values: Numbers): Promise<void>;
-  /** Writes an .entity, or a checkpoint for a name that ends with .json. */
-  save(path: string | URL, options?: { keepMaster?: boolean }): Promise<void>;
+  /** Writes an .entity, or a checkpoint for a name that ends with .json. Refuses endings of other formats, and a file
+   * that exists and holds no network unless `overwrite` is true. */
+  save(path: string | URL, options?: { keepMaster?: boolean; overwrite?: boolean }): Promise<void>;
   toBytes(options?: { format?: 'entity' | 'json'; keepMaster?: boolean }): Promise<Uint8Array>;
   clone(): Promise<Network>;
   spec(): Promise<{ [key: string]: Json }>;

@@ -4,7 +4,7 @@
 usage: check_lists.py     every fault on a line of its own, and 1 if there is one
 
 - docs/reference/formats.md, the first table: each folder of src/io and src/data that reads or writes a format is named by a row, each output of the program
-  (OutputKind in src/cli/output_file.h) has a row that says how it is written, and opsets are those of the code
+  (OutputKind in src/io/output_file.h) has a row that says how it is written, and opsets are those of the code
 - docs/reference/models.md: types of GGUF and safetensors files (kDTypes), model families (kFamilies), instruction sets (targets.inc), kinds of layers
 - counts in words and figures, as "12 losses", in PAGES: the number of entries of the code's table
 - docs/internals/adding.md, the first table: the files that a complete addition takes are as many as its rows list, and those without a placeholder exist
@@ -87,7 +87,7 @@ def wrong_formats(rows):
         for name in sorted(os.listdir(os.path.join(ROOT, folder))):
             if os.path.isdir(os.path.join(ROOT, folder, name)) and name not in NO_FORMAT and not re.search(rf"`{folder}/{name}\b", code):
                 yield f"{FORMATS}: no row names {folder}/{name}"
-    kinds = [kind.strip() for kind in body("src/cli/output_file.h", r"enum class OutputKind \{", r"\}").split(",")]
+    kinds = [kind.strip() for kind in body("src/io/output_file.h", r"enum class OutputKind \{", r"\}").split(",")]
     for kind in kinds:
         row = next((row for row in rows if kind in OUTPUTS and row[0].startswith(OUTPUTS[kind])), None)
         if row is None:

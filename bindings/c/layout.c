@@ -229,13 +229,14 @@ AT(loom_tick_options, capture, 16, 16);
 AT(loom_tick_options, training, 20, 20);
 AT(loom_tick_options, cancel, 24, 24);
 
-SIZE(loom_file_convert_options, 24, 48);
+SIZE(loom_file_convert_options, 28, 56);
 AT(loom_file_convert_options, struct_size, 0, 0);
 AT(loom_file_convert_options, compute, 4, 8);
 AT(loom_file_convert_options, dtype, 8, 16);
 AT(loom_file_convert_options, adapter, 12, 24);
 AT(loom_file_convert_options, progress, 16, 32);
 AT(loom_file_convert_options, user, 20, 40);
+AT(loom_file_convert_options, overwrite, 24, 48);
 
 SIZE(loom_step, 40, 48);
 AT(loom_step, struct_size, 0, 0);
@@ -282,7 +283,7 @@ AT(loom_file_open_options, user, 28, 40);
 AT(loom_file_open_options, dtype, 32, 48);
 AT(loom_file_open_options, lenient, 36, 56);
 
-SIZE(loom_file_export_options, 40, 72);
+SIZE(loom_file_export_options, 48, 80);
 AT(loom_file_export_options, struct_size, 0, 0);
 AT(loom_file_export_options, input_shape, 4, 8);
 AT(loom_file_export_options, input_shape_count, 8, 16);
@@ -292,6 +293,7 @@ AT(loom_file_export_options, dtype, 20, 40);
 AT(loom_file_export_options, cancel, 24, 48);
 AT(loom_file_export_options, progress, 32, 56);
 AT(loom_file_export_options, user, 36, 64);
+AT(loom_file_export_options, overwrite, 40, 72);
 
 #ifdef LOOM_PRINT_LAYOUT
 #include <stdio.h>
@@ -510,6 +512,7 @@ int main(void) {
   SHOW(loom_file_convert_options, adapter);
   SHOW(loom_file_convert_options, progress);
   SHOW(loom_file_convert_options, user);
+  SHOW(loom_file_convert_options, overwrite);
   printf("loom_step %lu\n", (unsigned long)sizeof(loom_step));
   SHOW(loom_step, struct_size);
   SHOW(loom_step, text);
@@ -560,6 +563,7 @@ int main(void) {
   SHOW(loom_file_export_options, cancel);
   SHOW(loom_file_export_options, progress);
   SHOW(loom_file_export_options, user);
+  SHOW(loom_file_export_options, overwrite);
   return 0;
 }
 #endif

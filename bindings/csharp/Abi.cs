@@ -663,6 +663,8 @@ namespace Welvet.Interop
         public IntPtr Progress;
         /// <summary>first argument of progress</summary>
         public void* User;
+        /// <summary>replaces a file of another kind than the one that is written, too</summary>
+        public int Overwrite;
 
         public static FileConvertOptions Create()
         {
@@ -813,6 +815,8 @@ namespace Welvet.Interop
         public IntPtr Progress;
         /// <summary>first argument of progress</summary>
         public void* User;
+        /// <summary>replaces a file of another kind than the one that is written, too</summary>
+        public int Overwrite;
 
         public static FileExportOptions Create()
         {
@@ -1811,7 +1815,8 @@ namespace Welvet.Interop
 #endif
             int ChatEdit(ulong chat, ulong index, void* text, UIntPtr textSize);
 
-        /// <summary>Writes the conversation into a file, whole or not at all.</summary>
+        /// <summary>Writes the conversation into a file, whole or not at all. INVALID_ARGUMENT for a file that exists
+        /// and holds no conversation.</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_chat_save")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]
@@ -1903,8 +1908,9 @@ namespace Welvet.Interop
 #endif
             int NetworkGraft(ulong* networks, UIntPtr networksCount, byte* combineMode, int share, ulong* grafted);
 
-        /// <summary>Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master:
-        /// exact masters beside packed weights, for further training)</summary>
+        /// <summary>Writes a file, whole or not at all: .json a checkpoint, everything else .entity. INVALID_ARGUMENT
+        /// for the ending of another format, and for a file that exists and holds no network. (keep_master: exact
+        /// masters beside packed weights, for further training)</summary>
 #if NET7_0_OR_GREATER
         [LibraryImport(Library, EntryPoint = "loom_network_save")]
         [UnmanagedCallConv(CallConvs = new[] { typeof(CallConvCdecl) })]

@@ -612,6 +612,7 @@ struct loom_file_convert_options {
   const char* adapter; /* folder of an adapter to merge into the weights */
   loom_on_progress progress; /* NULL: none */
   void* user; /* first argument of progress */
+  int32_t overwrite; /* replaces a file of another kind than the one that is written, too */
 }; /* loom_file_convert_options */
 
 /* Result of one call of loom_generator_next(). */
@@ -693,6 +694,7 @@ struct loom_file_export_options {
   loom_cancel cancel; /* ends the call with CANCELLED */
   loom_on_progress progress; /* of a language model; NULL: none */
   void* user; /* first argument of progress */
+  int32_t overwrite; /* replaces a file of another kind than the one that is written, too */
 }; /* loom_file_export_options */
 
 /* ---- library ---- */
@@ -969,7 +971,8 @@ LOOM_API loom_status loom_chat_rewind(loom_chat chat, uint64_t count);
 /* Gives a message another text and forgets what follows. */
 LOOM_API loom_status loom_chat_edit(loom_chat chat, uint64_t index, const void* text, size_t text_size);
 
-/* Writes the conversation into a file, whole or not at all. */
+/* Writes the conversation into a file, whole or not at all. INVALID_ARGUMENT for a file that exists and holds no
+   conversation. */
 LOOM_API loom_status loom_chat_save(loom_chat chat, const char* path);
 
 /* Reads a conversation from a file. */
@@ -1002,8 +1005,9 @@ LOOM_API loom_status loom_network_clone(loom_network network, loom_network* copy
 LOOM_API loom_status loom_network_graft(const loom_network* networks, size_t networks_count,
     const char* combine_mode, int32_t share, loom_network* grafted);
 
-/* Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
-   beside packed weights, for further training) */
+/* Writes a file, whole or not at all: .json a checkpoint, everything else .entity. INVALID_ARGUMENT for the ending
+   of another format, and for a file that exists and holds no network. (keep_master: exact masters beside packed
+   weights, for further training) */
 LOOM_API loom_status loom_network_save(loom_network network, const char* path, int32_t keep_master);
 
 /* Like loom_network_save(), as bytes. (keep_master: of FORMAT_ENTITY) */

@@ -269,8 +269,9 @@ class Network : public detail::Owner {
   // to)
   static Result<Network> graft(View<loom_network> networks, const std::string& combine_mode, bool share);
 
-  // Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
-  // beside packed weights, for further training)
+  // Writes a file, whole or not at all: .json a checkpoint, everything else .entity. INVALID_ARGUMENT for the ending
+  // of another format, and for a file that exists and holds no network. (keep_master: exact masters beside packed
+  // weights, for further training)
   Result<void> save(const std::string& path, bool keep_master) const;
 
   // Like loom_network_save(), as bytes. (keep_master: of FORMAT_ENTITY)
@@ -574,7 +575,8 @@ class Chat : public detail::Owner {
   // Gives a message another text and forgets what follows.
   Result<void> edit(uint64_t index, std::string_view text) const;
 
-  // Writes the conversation into a file, whole or not at all.
+  // Writes the conversation into a file, whole or not at all. INVALID_ARGUMENT for a file that exists and holds no
+  // conversation.
   Result<void> save(const std::string& path) const;
 
   // Reads a conversation from a file.

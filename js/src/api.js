@@ -4,6 +4,32 @@ import { defaultEngine, getPlatform, registerTypes, Remote } from './engine.js';
 import { LoomError } from './errors.js';
 import { AnswerStream } from './stream.js';
 
+/** Endings of other formats; the C library refuses the same ones (src/io/output_file.cpp). */
+const OTHER_ENDINGS = /\.(gguf|svg|html?|np[yz]|onnx|safetensors|csv|tsv|pth?|pkl|h5|keras)$/i;
+
+function checkEnding(path) {
+  const [ending] = OTHER_ENDINGS.exec(path) ?? [];
+  if (ending === undefined) return;
+  const told = `${path}: a file that ends in ${ending} is no network; expected .entity or .json`;
+  throw new LoomError('InvalidArgument', told);
+}
+
+/** Refuses to replace a file with these bytes that holds no network. */
+function checkReplaces(path, bytes) {
+  if (bytes.length === 0) return;
+  const text = new TextDecoder().decode(bytes.subarray(0, 8));
+  let holds = text === 'ENTITY\0\0';
+  if (!holds && /^\s*\{/.test(text)) {
+    try {
+      holds = Array.isArray(JSON.parse(new TextDecoder().decode(bytes)).layers);
+    } catch {
+      holds = false;
+    }
+  }
+  if (holds) return;
+  throw new LoomError('InvalidArgument', `${path}: exists and is no network; not overwritten without overwrite`);
+}
+
 /** Separates what stays on this side from the options of the engine. */
 function split({ signal, onProgress, onToken, engine, ...rest } = {}) {
   if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
@@ -276,8 +302,10 @@ export class Network extends Remote {
 
   /** Writes the network: a path in Node, a name in the origin's private files on a page. */
   async save(path, options) {
-    const format = String(path).endsWith('.json') ? 'json' : 'entity';
-    await getPlatform().save(path, await this.toBytes({ format, ...options }));
+    const { overwrite = false, ...rest } = options ?? {};
+    const format = /\.json$/i.test(String(path)) ? 'json' : 'entity';
+    checkEnding(String(path));
+    await getPlatform().save(path, await this.toBytes({ format, ...rest }), overwrite ? undefined : checkReplaces);
   }
 
   toBytes(options) {

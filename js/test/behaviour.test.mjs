@@ -265,6 +265,15 @@ withEngine('networks: weights, sessions, meshes, targets', async (engine) => {
   const copy = await Network.fromFile(await net.toBytes(), { engine });
   assert.equal(await copy.hash(), hash);
   await net.save(join(work, 'net.entity'));
+  await net.save(join(work, 'net.entity'));
+  await rejects(net.save(join(work, 'net.onnx')), 'InvalidArgument');
+  const letter = join(work, 'letter.json');
+  for (const text of ['Dear Sir', '{"dear": "Sir"}']) {
+    writeFileSync(letter, text);
+    await rejects(net.save(letter), 'InvalidArgument');
+  }
+  await net.save(letter, { overwrite: true });
+  await net.save(letter);
   assert.equal(await (await Network.fromFile(join(work, 'net.entity'), { engine })).hash(), hash);
   const x = [[1, 2, 3, 4, 5, 6, 7, 8]];
   const session = await net.session({ backward: true });

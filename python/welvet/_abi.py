@@ -620,6 +620,7 @@ class FileConvertOptions(Structure):
         ("adapter", c_char_p),
         ("progress", OnProgress),
         ("user", c_void_p),
+        ("overwrite", c_int32),
     ]
 
     def __init__(self, **values: object) -> None:
@@ -653,6 +654,7 @@ class FileExportOptions(Structure):
         ("cancel", c_uint64),
         ("progress", OnProgress),
         ("user", c_void_p),
+        ("overwrite", c_int32),
     ]
 
     def __init__(self, **values: object) -> None:

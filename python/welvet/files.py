@@ -83,6 +83,7 @@ def export(
     dequantize: bool = False,
     dtype: str | None = None,
     hints: Path | None = None,
+    overwrite: bool = False,
     progress: Told | bool | None = None,
 ) -> Json:
     """Writes a network or a language model in a format of other programs.
@@ -95,6 +96,7 @@ def export(
         dequantize: True writes integer weights of a network as float32.
         dtype: Numeric type of the matrices of a language model, as "float16"; None: as they are.
         hints: A JSON file about bare tensors, see load().
+        overwrite: True replaces a file of another kind than the one that is written, too.
         progress: Function that is called with the part that is done, from 0 to 1; returning False cancels. True shows a
             bar.
 
@@ -103,7 +105,7 @@ def export(
 
     Raises:
         NotFoundError: If there is no such file.
-        ValueError: If the ending of `target` names no format.
+        ValueError: If the ending of `target` names no format, or `target` is a file of another kind.
         LoomError: If the format cannot express a part of the model (Unsupported); the message names it, and no byte is
             written.
     """
@@ -114,6 +116,7 @@ def export(
         dequantize=_native.truth(dequantize, "dequantize"),
         dtype=_native.utf8(dtype, "dtype") if dtype else None,
         hints=_native.utf8(hints, "hints") if hints else None,
+        overwrite=_native.truth(overwrite, "overwrite"),
     )
     function, of = (
         (library.loom_network_export, source._handle.value)
@@ -158,16 +161,18 @@ def convert(
     dtype: str | None = None,
     adapter: Path | None = None,
     threads: int | None = None,
+    overwrite: bool = False,
     progress: Told | bool | None = None,
 ) -> Json:
     """Writes a language model of any format as .entity, whole or not at all.
 
     Args:
         source: The model.
-        target: The .entity, which is replaced if it exists.
+        target: The .entity, which is replaced if it holds a language model.
         dtype: Numeric type of the matrices, as "int8"; None: as stored.
         adapter: Folder of an adapter that is merged; None: none.
         threads: Workers, 1 to 256; None: one per physical core. No result depends on it.
+        overwrite: True replaces a file of another kind than the one that is written, too.
         progress: Function that is called with the part that is done, from 0 to 1; returning False cancels. True shows a
             bar.
 
@@ -176,6 +181,7 @@ def convert(
 
     Raises:
         NotFoundError: If there is no such file.
+        ValueError: If `target` has the ending of another format, or is a file of another kind.
         LoomError: If the file is not a language model (Unsupported) or damaged (CorruptData).
     """
     return _report(
@@ -185,16 +191,20 @@ def convert(
         dtype=_native.utf8(dtype, "dtype") if dtype else None,
         adapter=_native.utf8(adapter, "adapter") if adapter else None,
         compute=_native.compute(threads),
+        overwrite=_native.truth(overwrite, "overwrite"),
     )
 
 
-def quantize(source: Path, target: Path, dtype: str, *, progress: Told | bool | None = None) -> Json:
+def quantize(
+    source: Path, target: Path, dtype: str, *, overwrite: bool = False, progress: Told | bool | None = None
+) -> Json:
     """Writes a GGUF file with the matrices of another one in another type.
 
     Args:
         source: A GGUF file.
-        target: The GGUF file that is written, and replaced if it exists.
+        target: The GGUF file that is written, and replaced if it is one.
         dtype: Type of the matrices, as "q4_0".
+        overwrite: True replaces a file of another kind than the one that is written, too.
         progress: Function that is called with the part that is done, from 0 to 1; returning False cancels. True shows a
             bar.
 
@@ -203,13 +213,14 @@ def quantize(source: Path, target: Path, dtype: str, *, progress: Told | bool | 
 
     Raises:
         NotFoundError: If there is no such file.
-        ValueError: If there is no such type.
+        ValueError: If there is no such type, or `target` has the ending of another format or is a file of another kind.
         CancelledError: If `progress` returned False.
     """
     return _report(
         library.loom_file_quantize,
         (_native.utf8(source, "source"), _native.utf8(target, "target"), _native.utf8(dtype, "dtype")),
         progress,
+        overwrite=_native.truth(overwrite, "overwrite"),
     )
 
 

@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "host/export.h"
 #include "host/load_any.h"
+#include "io/output_file.h"
 
 namespace loom::capi {
 namespace {
@@ -53,7 +54,16 @@ Result<Opened> handle_of(AnyModel loaded, std::string path, const AnyOptions& op
 struct GivenExport {
   ExportOptions options;
   CancelOf cancel;
+  bool overwrite = false;
 };
+Result<void> check_target(const std::string& path, bool overwrite) {
+  const OutputKind kind = path.ends_with(".onnx")          ? OutputKind::onnx
+                          : path.ends_with(".safetensors") ? OutputKind::safetensors
+                                                           : OutputKind::gguf;
+  // another ending is that of a folder, or refused by the export
+  return kind == OutputKind::gguf && !path.ends_with(".gguf") ? Result<void>()
+                                                              : check_output(path, kind, overwrite, {}, "overwrite");
+}
 Result<GivenExport> export_of(const loom_file_export_options* options) {
   LOOM_TRY(const loom_file_export_options given, read_struct(options));
   LOOM_TRY(GivenExport out,
@@ -62,6 +72,7 @@ Result<GivenExport> export_of(const loom_file_export_options* options) {
     LOOM_TRY(out.options.input_shape, shape_of(given.input_shape, given.input_shape_count, "input_shape"));
   }
   out.options.dequantize = given.dequantize != 0;
+  out.overwrite = given.overwrite != 0;
   if (given.hints != nullptr) out.options.hints = given.hints;
   if (given.dtype != nullptr) {
     LOOM_TRY(out.options.dtype, dtype_from_name(given.dtype));
@@ -109,6 +120,7 @@ loom_status loom_file_export(const char* from, const char* to, const loom_file_e
     LOOM_TRY(const std::string_view target, need_text(to, "to"));
     LOOM_TRY_VOID(need_other_file(source, target));
     LOOM_TRY(const GivenExport given, export_of(options));
+    LOOM_TRY_VOID(check_target(std::string(target), given.overwrite));
     LOOM_TRY(const ExportResult done, export_file(std::string(source), std::string(target), given.options));
     LOOM_TRY_VOID(need_answers());
     LOOM_TRY(*report, make_blob(to_json(done)));
@@ -126,6 +138,7 @@ loom_status loom_network_export(loom_network network, const char* path, const lo
       return fail(Code::InvalidArgument, "hints of the options belong to loom_file_export");
     LOOM_TRY(const auto taken, take_network<Reading>(network));
     LOOM_TRY_VOID(need_values(taken.network()));
+    LOOM_TRY_VOID(check_target(std::string(target), given.overwrite));
     LOOM_TRY(const ExportResult done, export_network(taken.network(), std::string(target), given.options));
     LOOM_TRY(*report, make_blob(to_json(done)));
     return {};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "capi/capi_test.h"
+#include "core/file.h"
 #include "core/json.h"
 #include "core/philox.h"
 #include "lm/encoder.h"
@@ -122,6 +123,42 @@ TEST(CapiLoad, TheContentDecidesUnderEveryName) {
     EXPECT_EQ(loom_release(graph), LOOM_OK);
   }
   EXPECT_EQ(loom_release(network), LOOM_OK);
+}
+
+TEST(CapiSave, AFileOfAnotherKindIsNotReplacedAndEndingsAreKept) {
+  const test::TempFolder folder;
+  const loom_network network = network_of();
+  const auto refused = [](loom_status status, const std::string& said) {
+    EXPECT_EQ(status, LOOM_INVALID_ARGUMENT) << said;
+    EXPECT_NE(std::string(loom_last_error()).find(said), std::string::npos) << loom_last_error();
+  };
+  refused(loom_network_save(network, (folder / "n.onnx").c_str(), 0),
+          "n.onnx: a file that ends in .onnx is no network");
+  EXPECT_FALSE(is_file(folder / "n.onnx"));
+  for (const char* name : {"n.entity", "n.json", "n.onnx", "out.gguf", "out.entity"})
+    test::write_all(folder / name, "Dear Sir");
+  for (const char* name : {"n.entity", "n.json"})
+    refused(loom_network_save(network, (folder / name).c_str(), 0), "exists and is no network; not overwritten");
+  auto options = sized<loom_file_export_options>();
+  loom_blob report = 0;
+  refused(loom_network_export(network, (folder / "n.onnx").c_str(), &options, &report),
+          "exists and is no ONNX model; not overwritten without overwrite");
+  options.overwrite = 1;
+  ASSERT_EQ(loom_network_export(network, (folder / "n.onnx").c_str(), &options, &report), LOOM_OK) << loom_last_error();
+  take(report);
+  EXPECT_EQ(loom_release(network), LOOM_OK);
+
+  ASSERT_TRUE(test::write_small_model(folder / "m.gguf"));
+  const std::string model = folder / "m.gguf", gguf = folder / "out.gguf", entity = folder / "out.entity";
+  auto how = sized<loom_file_convert_options>();
+  refused(loom_file_quantize(model.c_str(), gguf.c_str(), "q4_0", &how, &report), "exists and is no GGUF file");
+  refused(loom_file_convert(model.c_str(), entity.c_str(), &how, &report), "exists and is no language model");
+  refused(loom_file_convert(model.c_str(), (folder / "o.gguf").c_str(), &how, &report), "expected .entity");
+  how.overwrite = 1;
+  ASSERT_EQ(loom_file_quantize(model.c_str(), gguf.c_str(), "q4_0", &how, &report), LOOM_OK) << loom_last_error();
+  take(report);
+  ASSERT_EQ(loom_file_convert(model.c_str(), entity.c_str(), &how, &report), LOOM_OK) << loom_last_error();
+  take(report);
 }
 
 TEST(CapiLoad, AnOptionThatTheKindDoesNotUseIsRefusedByName) {

@@ -9,6 +9,7 @@
 #include "host/convert.h"
 #include "host/inspect.h"
 #include "host/perplexity.h"
+#include "io/output_file.h"
 #include "network/spec/spec.h"
 #include "training/train_config.h"
 
@@ -48,6 +49,7 @@ loom_status loom_file_quantize(const char* from, const char* to, const char* dty
     if (given.compute != nullptr)
       return fail(Code::InvalidArgument, "compute has no effect on this call: expected NULL");
     LOOM_TRY_VOID(need_other_file(source, target));
+    LOOM_TRY_VOID(check_output(std::string(target), OutputKind::gguf, given.overwrite != 0, {}, "overwrite"));
     QuantizeFileOptions wanted;
     LOOM_TRY(wanted.dtype, dtype_from_name(type));
     wanted.progress = progress_of(given);
@@ -66,6 +68,7 @@ loom_status loom_file_convert(const char* from, const char* to, const loom_file_
     LOOM_TRY(const std::string_view target, need_text(to, "to"));
     LOOM_TRY(const loom_file_convert_options given, read_struct(options));
     LOOM_TRY_VOID(need_other_file(source, target));
+    LOOM_TRY_VOID(check_output(std::string(target), OutputKind::model, given.overwrite != 0, {}, "overwrite"));
     ConvertModelOptions wanted;
     LOOM_TRY_VOID(read_compute(given.compute, wanted));
     if (given.dtype != nullptr) {

@@ -9,6 +9,7 @@
 #include "host/draw.h"
 #include "host/inspect.h"
 #include "io/network_file.h"
+#include "io/output_file.h"
 #include "network/spec/clone.h"
 #include "training/weight_hash.h"
 
@@ -248,6 +249,7 @@ loom_status loom_network_save(loom_network network, const char* path, int32_t ke
     LOOM_TRY(const std::string_view name, need_text(path, "path"));
     LOOM_TRY(const auto taken, take_network<Reading>(network));
     LOOM_TRY_VOID(need_values(taken.network()));
+    LOOM_TRY_VOID(check_output(std::string(name), OutputKind::network, false, {}, ""));
     LOOM_TRY(const Digest root, save_network(std::string(name), taken.network(), {.keep_master = keep_master != 0}));
     (void)root;
     return {};

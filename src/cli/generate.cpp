@@ -8,6 +8,7 @@
 #include "cli/prompt_options.h"
 #include "cli/receipt_option.h"
 #include "core/numerics_version.h"
+#include "core/system.h"
 #include "host/conversation.h"
 #include "host/logprobs.h"
 #include "host/prompt.h"
@@ -119,7 +120,7 @@ Result<int> run(const GenerateOptions& o, bool length_was_asked_for) {
   LOOM_TRY(GenerationOptions generation, o.generation.to_options());
   // the model's own file may take what it has read
   LOOM_TRY_VOID(check_receipt(o.receipt, o.common));
-  if (!is_same_file(o.save_kv, o.model) || !holds(o.model, FileKind::ModelEntity))
+  if (!os::is_same_file(o.save_kv, o.model) || !holds(o.model, FileKind::ModelEntity))
     LOOM_TRY_VOID(check_output(o.save_kv, OutputKind::kv, o.overwrite, {o.model}));
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
   LOOM_TRY_VOID(model.need_tokenizer());

@@ -8,6 +8,7 @@
 #include "cli/output_file.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/system.h"
 #include "host/load_any.h"
 #include "host/mesh_run.h"
 #include "host/run_network.h"
@@ -41,7 +42,7 @@ Result<void> check_flags(const MeshFlags& o, const CLI::App& app) {
   // A state holds what nothing else can say: an existing file is replaced where it is asked for, or is the one read.
   if (!o.save_state.empty() && o.save_state == o.output)
     return fail(Code::InvalidArgument, "{}: --save-state and --output name one file", o.output);
-  if (!o.save_state.empty() && is_file(o.save_state) && !o.overwrite && !is_same_file(o.save_state, o.state))
+  if (!o.save_state.empty() && is_file(o.save_state) && !o.overwrite && !os::is_same_file(o.save_state, o.state))
     return fail(Code::InvalidArgument, "{}: exists; not overwritten without --overwrite", o.save_state);
   return {};
 }

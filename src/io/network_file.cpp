@@ -11,6 +11,7 @@
 #include "io/entity/entity.h"
 #include "io/entity/entity_layout.h"
 #include "io/onnx/graph_file.h"
+#include "io/output_file.h"
 #include "io/safetensors/safetensors.h"
 #include "io/weight_tensors.h"
 #include "legacy/files/loom08.h"
@@ -132,7 +133,8 @@ Result<std::string> network_to_checkpoint(const Network& network) {
 }
 
 Result<Digest> save_network(const std::string& path, const Network& network, const SaveOptions& options) {
-  if (!path.ends_with(".json")) {
+  LOOM_TRY_VOID(check_ending(path, OutputKind::network));
+  if (ending_of(path) != ".json") {
     WeightTensors weights;
     LOOM_TRY(const EntityWriter writer, entity_of(network, options, weights));
     return writer.write(path);

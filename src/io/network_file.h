@@ -19,7 +19,8 @@ struct SaveOptions {
 };
 
 // By the ending: .json a checkpoint, everything else .entity. Atomic. Returns the root hash of an .entity, or the
-// SHA-256 of the JSON. Unsupported for weights in block formats; DiskFull, IoError.
+// SHA-256 of the JSON. InvalidArgument for the ending of another format (io/output_file.h), Unsupported for weights in
+// block formats; DiskFull, IoError.
 Result<Digest> save_network(const std::string& path, const Network& network, const SaveOptions& options = {});
 Result<std::vector<std::byte>> network_to_entity(const Network& network, const SaveOptions& options = {});
 Result<std::string> network_to_checkpoint(const Network& network);

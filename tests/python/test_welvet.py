@@ -292,6 +292,13 @@ class Questions(unittest.TestCase):
             {"seed": -1},
             {"top_p": 0},
             {"repetition_window": 0},
+            {"top_k": 40},
+            {"top_p": 0.9},
+            {"min_p": 0.1},
+            {"typical_p": 0.9},
+            {"seed": 7},
+            {"repetition_window": 8},
+            {"choices": ["yes", "no"], "stop": "e"},
         ):
             with self.assertRaises(ValueError, msg=str(options)):
                 self.lm.generate(QUESTION, **options)
@@ -308,6 +315,17 @@ class Questions(unittest.TestCase):
                 self.lm.generate(prompt)
         with self.assertRaises(ValueError):
             self.lm.tokenizer.decode([2**32 + 300])
+        for ids in ([-1], [1, 10**6]):
+            with self.assertRaisesRegex(
+                welvet.LoomError, rf"ids\[{len(ids) - 1}\] is {ids[-1]}, outside the vocabulary"
+            ):
+                self.lm.tokenizer.decode(ids)
+        with self.assertRaisesRegex(TypeError, "system is an option of chat"):
+            self.lm.generate(QUESTION, system="Be brief.")
+        with self.assertRaisesRegex(TypeError, "temprature is no option of an answer"):
+            self.lm.generate(QUESTION, temprature=1)
+        with self.assertRaisesRegex(ValueError, "top_k has no effect at temperature 0"):
+            self.lm.generate(QUESTION, top_k=40)
         for options, line in (
             ({"temperature": "hot"}, "temperature must be a number, not str"),
             ({"max_tokens": 1.5}, "max_tokens must be a whole number, not float"),
@@ -594,6 +612,16 @@ class Questions(unittest.TestCase):
                 other.load(pathlib.Path(folder, "none"))
             with self.assertRaises(FileNotFoundError):
                 one.save(pathlib.Path(folder, "none", "file"))
+            letter = pathlib.Path(folder, "letter")
+            welvet.Network({"layers": [{"type": "dense", "in_features": 2, "out_features": 1}]}).save(letter)
+            for text in (b"Dear Sir", letter.read_bytes()):
+                letter.write_bytes(text)
+                with self.assertRaisesRegex(ValueError, "letter: exists and is no snapshot; not overwritten"):
+                    one.save(letter)
+                self.assertEqual(letter.read_bytes(), text)
+            one.save(letter, overwrite=True)
+            one.save(letter)
+            other.load(letter)
         with self.assertRaises(welvet.LoomError):
             one.tokens()
 

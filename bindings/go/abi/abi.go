@@ -875,6 +875,8 @@ type FileConvertOptions struct {
 	Progress unsafe.Pointer
 	// first argument of progress
 	User unsafe.Pointer
+	// replaces a file of another kind than the one that is written, too
+	Overwrite int32
 }
 
 // NewFileConvertOptions sets the size of the struct.
@@ -1007,6 +1009,8 @@ type FileExportOptions struct {
 	Progress unsafe.Pointer
 	// first argument of progress
 	User unsafe.Pointer
+	// replaces a file of another kind than the one that is written, too
+	Overwrite int32
 }
 
 // NewFileExportOptions sets the size of the struct.
@@ -1225,6 +1229,7 @@ var _ [unsafe.Offsetof(FileConvertOptions{}.Dtype)]byte = [unsafe.Offsetof(C.loo
 var _ [unsafe.Offsetof(FileConvertOptions{}.Adapter)]byte = [unsafe.Offsetof(C.loom_file_convert_options{}.adapter)]byte{}
 var _ [unsafe.Offsetof(FileConvertOptions{}.Progress)]byte = [unsafe.Offsetof(C.loom_file_convert_options{}.progress)]byte{}
 var _ [unsafe.Offsetof(FileConvertOptions{}.User)]byte = [unsafe.Offsetof(C.loom_file_convert_options{}.user)]byte{}
+var _ [unsafe.Offsetof(FileConvertOptions{}.Overwrite)]byte = [unsafe.Offsetof(C.loom_file_convert_options{}.overwrite)]byte{}
 var _ [unsafe.Sizeof(Step{})]byte = [C.sizeof_loom_step]byte{}
 var _ [unsafe.Offsetof(Step{}.StructSize)]byte = [unsafe.Offsetof(C.loom_step{}.struct_size)]byte{}
 var _ [unsafe.Offsetof(Step{}.Text)]byte = [unsafe.Offsetof(C.loom_step{}.text)]byte{}
@@ -1275,6 +1280,7 @@ var _ [unsafe.Offsetof(FileExportOptions{}.Dtype)]byte = [unsafe.Offsetof(C.loom
 var _ [unsafe.Offsetof(FileExportOptions{}.Cancel)]byte = [unsafe.Offsetof(C.loom_file_export_options{}.cancel)]byte{}
 var _ [unsafe.Offsetof(FileExportOptions{}.Progress)]byte = [unsafe.Offsetof(C.loom_file_export_options{}.progress)]byte{}
 var _ [unsafe.Offsetof(FileExportOptions{}.User)]byte = [unsafe.Offsetof(C.loom_file_export_options{}.user)]byte{}
+var _ [unsafe.Offsetof(FileExportOptions{}.Overwrite)]byte = [unsafe.Offsetof(C.loom_file_export_options{}.overwrite)]byte{}
 
 // Version: Returns the version, "0.1.0".
 func Version() *byte {
@@ -1671,7 +1677,8 @@ func ChatEdit(chat Chat, index uint64, text unsafe.Pointer, text_size uintptr) S
 	return Status(C.loom_chat_edit(C.uint64_t(chat), C.uint64_t(index), text, C.size_t(text_size)))
 }
 
-// ChatSave: Writes the conversation into a file, whole or not at all.
+// ChatSave: Writes the conversation into a file, whole or not at all. INVALID_ARGUMENT for a file that exists and
+// holds no conversation.
 func ChatSave(chat Chat, path *byte) Status {
 	return Status(C.loom_chat_save(C.uint64_t(chat), (*C.char)(unsafe.Pointer(path))))
 }
@@ -1720,8 +1727,9 @@ func NetworkGraft(networks *Network, networks_count uintptr, combine_mode *byte,
 		(*C.char)(unsafe.Pointer(combine_mode)), C.int32_t(share), (*C.uint64_t)(unsafe.Pointer(grafted))))
 }
 
-// NetworkSave: Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact
-// masters beside packed weights, for further training)
+// NetworkSave: Writes a file, whole or not at all: .json a checkpoint, everything else .entity. INVALID_ARGUMENT for
+// the ending of another format, and for a file that exists and holds no network. (keep_master: exact masters beside
+// packed weights, for further training)
 func NetworkSave(network Network, path *byte, keep_master int32) Status {
 	return Status(C.loom_network_save(C.uint64_t(network), (*C.char)(unsafe.Pointer(path)), C.int32_t(keep_master)))
 }

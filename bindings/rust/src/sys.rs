@@ -998,6 +998,8 @@ pub struct FileConvertOptions {
     pub progress: OnProgress,
     /// first argument of progress
     pub user: *mut c_void,
+    /// replaces a file of another kind than the one that is written, too
+    pub overwrite: i32,
 }
 
 impl Default for FileConvertOptions {
@@ -1172,6 +1174,8 @@ pub struct FileExportOptions {
     pub progress: OnProgress,
     /// first argument of progress
     pub user: *mut c_void,
+    /// replaces a file of another kind than the one that is written, too
+    pub overwrite: i32,
 }
 
 impl Default for FileExportOptions {
@@ -1387,13 +1391,14 @@ const _: () = {
     assert!(core::mem::offset_of!(TickOptions, capture) == 16);
     assert!(core::mem::offset_of!(TickOptions, training) == 20);
     assert!(core::mem::offset_of!(TickOptions, cancel) == 24);
-    assert!(core::mem::size_of::<FileConvertOptions>() == 24);
+    assert!(core::mem::size_of::<FileConvertOptions>() == 28);
     assert!(core::mem::offset_of!(FileConvertOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(FileConvertOptions, compute) == 4);
     assert!(core::mem::offset_of!(FileConvertOptions, dtype) == 8);
     assert!(core::mem::offset_of!(FileConvertOptions, adapter) == 12);
     assert!(core::mem::offset_of!(FileConvertOptions, progress) == 16);
     assert!(core::mem::offset_of!(FileConvertOptions, user) == 20);
+    assert!(core::mem::offset_of!(FileConvertOptions, overwrite) == 24);
     assert!(core::mem::size_of::<Step>() == 40);
     assert!(core::mem::offset_of!(Step, struct_size) == 0);
     assert!(core::mem::offset_of!(Step, text) == 4);
@@ -1434,7 +1439,7 @@ const _: () = {
     assert!(core::mem::offset_of!(FileOpenOptions, user) == 28);
     assert!(core::mem::offset_of!(FileOpenOptions, dtype) == 32);
     assert!(core::mem::offset_of!(FileOpenOptions, lenient) == 36);
-    assert!(core::mem::size_of::<FileExportOptions>() == 40);
+    assert!(core::mem::size_of::<FileExportOptions>() == 48);
     assert!(core::mem::offset_of!(FileExportOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(FileExportOptions, input_shape) == 4);
     assert!(core::mem::offset_of!(FileExportOptions, input_shape_count) == 8);
@@ -1444,6 +1449,7 @@ const _: () = {
     assert!(core::mem::offset_of!(FileExportOptions, cancel) == 24);
     assert!(core::mem::offset_of!(FileExportOptions, progress) == 32);
     assert!(core::mem::offset_of!(FileExportOptions, user) == 36);
+    assert!(core::mem::offset_of!(FileExportOptions, overwrite) == 40);
 };
 
 #[cfg(target_pointer_width = "64")]
@@ -1650,13 +1656,14 @@ const _: () = {
     assert!(core::mem::offset_of!(TickOptions, capture) == 16);
     assert!(core::mem::offset_of!(TickOptions, training) == 20);
     assert!(core::mem::offset_of!(TickOptions, cancel) == 24);
-    assert!(core::mem::size_of::<FileConvertOptions>() == 48);
+    assert!(core::mem::size_of::<FileConvertOptions>() == 56);
     assert!(core::mem::offset_of!(FileConvertOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(FileConvertOptions, compute) == 8);
     assert!(core::mem::offset_of!(FileConvertOptions, dtype) == 16);
     assert!(core::mem::offset_of!(FileConvertOptions, adapter) == 24);
     assert!(core::mem::offset_of!(FileConvertOptions, progress) == 32);
     assert!(core::mem::offset_of!(FileConvertOptions, user) == 40);
+    assert!(core::mem::offset_of!(FileConvertOptions, overwrite) == 48);
     assert!(core::mem::size_of::<Step>() == 48);
     assert!(core::mem::offset_of!(Step, struct_size) == 0);
     assert!(core::mem::offset_of!(Step, text) == 8);
@@ -1697,7 +1704,7 @@ const _: () = {
     assert!(core::mem::offset_of!(FileOpenOptions, user) == 40);
     assert!(core::mem::offset_of!(FileOpenOptions, dtype) == 48);
     assert!(core::mem::offset_of!(FileOpenOptions, lenient) == 56);
-    assert!(core::mem::size_of::<FileExportOptions>() == 72);
+    assert!(core::mem::size_of::<FileExportOptions>() == 80);
     assert!(core::mem::offset_of!(FileExportOptions, struct_size) == 0);
     assert!(core::mem::offset_of!(FileExportOptions, input_shape) == 8);
     assert!(core::mem::offset_of!(FileExportOptions, input_shape_count) == 16);
@@ -1707,6 +1714,7 @@ const _: () = {
     assert!(core::mem::offset_of!(FileExportOptions, cancel) == 48);
     assert!(core::mem::offset_of!(FileExportOptions, progress) == 56);
     assert!(core::mem::offset_of!(FileExportOptions, user) == 64);
+    assert!(core::mem::offset_of!(FileExportOptions, overwrite) == 72);
 };
 
 #[link(name = "loom")]
@@ -1957,7 +1965,8 @@ extern "C" {
     /// Gives a message another text and forgets what follows.
     pub fn loom_chat_edit(chat: Chat, index: u64, text: *const c_void, text_size: usize) -> Status;
 
-    /// Writes the conversation into a file, whole or not at all.
+    /// Writes the conversation into a file, whole or not at all. INVALID_ARGUMENT for a file that exists and holds no
+    /// conversation.
     pub fn loom_chat_save(chat: Chat, path: *const c_char) -> Status;
 
     /// Reads a conversation from a file.
@@ -1987,8 +1996,9 @@ extern "C" {
     pub fn loom_network_graft(networks: *const Network, networks_count: usize, combine_mode: *const c_char,
         share: i32, grafted: *mut Network) -> Status;
 
-    /// Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
-    /// beside packed weights, for further training)
+    /// Writes a file, whole or not at all: .json a checkpoint, everything else .entity. INVALID_ARGUMENT for the
+    /// ending of another format, and for a file that exists and holds no network. (keep_master: exact masters beside
+    /// packed weights, for further training)
     pub fn loom_network_save(network: Network, path: *const c_char, keep_master: i32) -> Status;
 
     /// Like loom_network_save(), as bytes. (keep_master: of FORMAT_ENTITY)

@@ -408,7 +408,7 @@ export interface Layouts {
   >;
   /** Fields that are 0 mean the default. */
   readonly file_convert_options: Layout<
-    'compute' | 'dtype' | 'adapter' | 'progress' | 'user'
+    'compute' | 'dtype' | 'adapter' | 'progress' | 'user' | 'overwrite'
   >;
   /** Result of one call of loom_generator_next(). */
   readonly step: Layout<
@@ -433,7 +433,8 @@ export interface Layouts {
   >;
   /** Fields that are 0 mean the default. */
   readonly file_export_options: Layout<
-    'input_shape' | 'input_shape_count' | 'dequantize' | 'hints' | 'dtype' | 'cancel' | 'progress' | 'user'
+    'input_shape' | 'input_shape_count' | 'dequantize' | 'hints' | 'dtype' | 'cancel' | 'progress' | 'user' |
+    'overwrite'
   >;
 }
 /** Sizes and offsets in bytes: of WebAssembly with 32 bits, and of systems with 64. */
@@ -798,7 +799,10 @@ export interface Functions<Pointer = number> {
   loom_chat_rewind(chat: Chat, count: bigint): Status;
   /** Gives a message another text and forgets what follows. */
   loom_chat_edit(chat: Chat, index: bigint, text: Pointer, text_size: Pointer): Status;
-  /** Writes the conversation into a file, whole or not at all. */
+  /**
+   * Writes the conversation into a file, whole or not at all. INVALID_ARGUMENT for a file that exists and holds no
+   * conversation.
+   */
   loom_chat_save(chat: Chat, path: Pointer): Status;
   /** Reads a conversation from a file. */
   loom_chat_load(chat: Chat, path: Pointer): Status;
@@ -830,8 +834,9 @@ export interface Functions<Pointer = number> {
     grafted: Pointer,
   ): Status;
   /**
-   * Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
-   * beside packed weights, for further training)
+   * Writes a file, whole or not at all: .json a checkpoint, everything else .entity. INVALID_ARGUMENT for the ending
+   * of another format, and for a file that exists and holds no network. (keep_master: exact masters beside packed
+   * weights, for further training)
    */
   loom_network_save(network: Network, path: Pointer, keep_master: number): Status;
   /** Like loom_network_save(), as bytes. (keep_master: of FORMAT_ENTITY) */

@@ -425,7 +425,7 @@ export const layouts = {
       },
     },
     file_convert_options: {
-      size: 24,
+      size: 28,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         compute: { offset: 4, size: 4, kind: 'pointer' },
@@ -433,6 +433,7 @@ export const layouts = {
         adapter: { offset: 12, size: 4, kind: 'pointer' },
         progress: { offset: 16, size: 4, kind: 'pointer' },
         user: { offset: 20, size: 4, kind: 'pointer' },
+        overwrite: { offset: 24, size: 4, kind: 'i32' },
       },
     },
     step: {
@@ -496,7 +497,7 @@ export const layouts = {
       },
     },
     file_export_options: {
-      size: 40,
+      size: 48,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         input_shape: { offset: 4, size: 4, kind: 'pointer' },
@@ -507,6 +508,7 @@ export const layouts = {
         cancel: { offset: 24, size: 8, kind: 'u64' },
         progress: { offset: 32, size: 4, kind: 'pointer' },
         user: { offset: 36, size: 4, kind: 'pointer' },
+        overwrite: { offset: 40, size: 4, kind: 'i32' },
       },
     },
   },
@@ -794,7 +796,7 @@ export const layouts = {
       },
     },
     file_convert_options: {
-      size: 48,
+      size: 56,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         compute: { offset: 8, size: 8, kind: 'pointer' },
@@ -802,6 +804,7 @@ export const layouts = {
         adapter: { offset: 24, size: 8, kind: 'pointer' },
         progress: { offset: 32, size: 8, kind: 'pointer' },
         user: { offset: 40, size: 8, kind: 'pointer' },
+        overwrite: { offset: 48, size: 4, kind: 'i32' },
       },
     },
     step: {
@@ -865,7 +868,7 @@ export const layouts = {
       },
     },
     file_export_options: {
-      size: 72,
+      size: 80,
       fields: {
         struct_size: { offset: 0, size: 4, kind: 'u32' },
         input_shape: { offset: 8, size: 8, kind: 'pointer' },
@@ -876,6 +879,7 @@ export const layouts = {
         cancel: { offset: 48, size: 8, kind: 'u64' },
         progress: { offset: 56, size: 8, kind: 'pointer' },
         user: { offset: 64, size: 8, kind: 'pointer' },
+        overwrite: { offset: 72, size: 4, kind: 'i32' },
       },
     },
   },

@@ -65,18 +65,21 @@ export function startOptions({ worker: _, ...options }) {
   return out;
 }
 
-/** Writes a file of the origin's private files, as "welvet/mine.entity". */
-export async function save(path, bytes) {
+/** Writes a file of the origin's private files, as "welvet/mine.entity". `check` gets the bytes of an old one. */
+export async function save(path, bytes, check) {
   try {
     const parts = String(path)
       .split('/')
       .filter((part) => part !== '');
     let folder = await navigator.storage.getDirectory();
     for (const part of parts.slice(0, -1)) folder = await folder.getDirectoryHandle(part, { create: true });
-    const writable = await (await folder.getFileHandle(parts.at(-1), { create: true })).createWritable();
+    const file = await folder.getFileHandle(parts.at(-1), { create: true });
+    if (check) check(path, new Uint8Array(await (await file.getFile()).arrayBuffer()));
+    const writable = await file.createWritable();
     await writable.write(bytes);
     await writable.close();
   } catch (error) {
+    if (error instanceof LoomError) throw error;
     const full = error?.name === 'QuotaExceededError';
     throw new LoomError(
       full ? 'DiskFull' : 'IoError',

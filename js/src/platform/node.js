@@ -1,7 +1,7 @@
 // Workers, files and the choice of the engine in Node.
 import { createRequire } from 'node:module';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -177,9 +177,10 @@ function filesBelow(folder) {
     .filter((each) => FOLDER_FILES.test(each) && statSync(join(folder, each)).isFile());
 }
 
-/** Writes a file, whole or not at all. */
-export async function save(path, bytes) {
+/** Writes a file, whole or not at all. `check` gets the bytes of an existing one first. */
+export async function save(path, bytes, check) {
   const place = path instanceof URL ? fileURLToPath(path) : String(path);
+  if (check && existsSync(place) && statSync(place).isFile()) check(place, await readFile(place));
   const unfinished = `${place}.${process.pid}.part`;
   try {
     await writeFile(unfinished, bytes);

@@ -185,7 +185,10 @@ class Chat(_native.Owner):
         """Writes the conversation with the receipts of its answers into a file, whole or not at all.
 
         Args:
-            path: The file, which is replaced if it exists.
+            path: The file, which is replaced if it holds a conversation.
+
+        Raises:
+            ValueError: If the file exists and holds no conversation.
         """
         _native.check(library.loom_chat_save(self._handle.value, _native.utf8(path, "path")))
 

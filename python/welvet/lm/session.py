@@ -33,6 +33,9 @@ if TYPE_CHECKING:
         precision: Precision | None
 
 
+_KIND = slice(64, 72)  # the name of the first section of an .entity
+
+
 class Session(_native.Owner):
     """Sequences of tokens that a language model has read, with their caches. LM.session() makes one.
 
@@ -230,14 +233,23 @@ class Session(_native.Owner):
         data = _native.data_of(snapshot, "snapshot")
         _native.check(library.loom_session_restore(self._handle.value, _sequence(sequence), data, len(data)))
 
-    def save(self, path: Path, sequence: int = 0) -> None:
+    def save(self, path: Path, sequence: int = 0, *, overwrite: bool = False) -> None:
         """Writes the snapshot of a sequence into a file, whole or not at all.
 
         Args:
-            path: The file, which is replaced if it exists.
+            path: The file, which is replaced if it holds a snapshot.
             sequence: Number of the sequence, from 0.
+            overwrite: True replaces a file of another kind, too.
+
+        Raises:
+            ValueError: If the file exists and holds no snapshot.
         """
         name, data = os.fspath(path), self.snapshot(sequence)
+        if not _native.truth(overwrite, "overwrite") and os.path.isfile(name):
+            with open(name, "rb") as old:
+                begins = old.read(_KIND.stop)
+            if begins and (begins[:8], begins[_KIND]) != (data[:8], data[_KIND]):
+                raise ValueError(f"{name}: exists and is no snapshot; not overwritten without overwrite=True")
         unfinished = f"{name}.{os.urandom(8).hex()}.part"
         out = open(unfinished, "xb")  # pylint: disable=consider-using-with  # it gets the mode of any new file
         try:

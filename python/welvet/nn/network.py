@@ -193,14 +193,25 @@ class Network(_native.Owner):
         """Pickles the network as an .entity, with exact masters."""
         return _restored, (type(self), self.to_bytes(keep_master=True))
 
-    def save(self, path: Path, *, keep_master: bool = False) -> None:
+    def save(self, path: Path, *, keep_master: bool = False, overwrite: bool = False) -> None:
         """Writes the network into a file, whole or not at all.
 
         Args:
-            path: The file; with the ending .json it becomes a checkpoint in JSON, with any other an .entity.
+            path: The file, which is replaced if it holds a network; with the ending .json it becomes a checkpoint in
+                JSON, with any other an .entity. welvet.export() writes .onnx and .safetensors.
             keep_master: True keeps exact masters beside packed weights, for further training.
+            overwrite: True replaces a file of another kind, too.
+
+        Raises:
+            ValueError: If the ending is that of another format, or the file exists and holds no network.
         """
-        _native.check(library.loom_network_save(self._handle.value, _native.utf8(path, "path"), keep_master))
+        name = unfinished = _native.utf8(path, "path")
+        if _native.truth(overwrite, "overwrite"):
+            folder, file = os.path.split(name)
+            unfinished = os.path.join(folder, os.urandom(8).hex().encode() + b"." + file)
+        _native.check(library.loom_network_save(self._handle.value, unfinished, keep_master))
+        if unfinished != name:
+            os.replace(unfinished, name)
 
     def to_bytes(self, format: Literal["entity", "json"] = "entity", *, keep_master: bool = False) -> bytes:
         """Returns the contents of the file that save() would write.

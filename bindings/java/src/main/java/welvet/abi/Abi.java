@@ -886,7 +886,9 @@ public final class Abi {
         ADDRESS.withName("dtype"),
         ADDRESS.withName("adapter"),
         ADDRESS.withName("progress"),
-        ADDRESS.withName("user")).withName("file_convert_options");
+        ADDRESS.withName("user"),
+        JAVA_INT.withName("overwrite"),
+        MemoryLayout.paddingLayout(4)).withName("file_convert_options");
     /** workers of loom_file_convert(): thread_count; NULL: one per physical core */
     public static final long FILE_CONVERT_OPTIONS_COMPUTE = 8;
     /** matrices to this type, by name; NULL: as stored */
@@ -897,6 +899,8 @@ public final class Abi {
     public static final long FILE_CONVERT_OPTIONS_PROGRESS = 32;
     /** first argument of progress */
     public static final long FILE_CONVERT_OPTIONS_USER = 40;
+    /** replaces a file of another kind than the one that is written, too */
+    public static final long FILE_CONVERT_OPTIONS_OVERWRITE = 48;
 
     /** Result of one call of loom_generator_next(). */
     public static final StructLayout STEP = MemoryLayout.structLayout(
@@ -1031,7 +1035,9 @@ public final class Abi {
         ADDRESS.withName("dtype"),
         JAVA_LONG.withName("cancel"),
         ADDRESS.withName("progress"),
-        ADDRESS.withName("user")).withName("file_export_options");
+        ADDRESS.withName("user"),
+        JAVA_INT.withName("overwrite"),
+        MemoryLayout.paddingLayout(4)).withName("file_export_options");
     /** ONNX: of one sample; of size 0: the network's own */
     public static final long FILE_EXPORT_OPTIONS_INPUT_SHAPE = 8;
     public static final long FILE_EXPORT_OPTIONS_INPUT_SHAPE_COUNT = 16;
@@ -1047,6 +1053,8 @@ public final class Abi {
     public static final long FILE_EXPORT_OPTIONS_PROGRESS = 56;
     /** first argument of progress */
     public static final long FILE_EXPORT_OPTIONS_USER = 64;
+    /** replaces a file of another kind than the one that is written, too */
+    public static final long FILE_EXPORT_OPTIONS_OVERWRITE = 72;
 
     /**
      * Called on the calling thread with the fraction that is done, from 0 to 1. Return 1 to continue, 0 to cancel the
@@ -2321,7 +2329,10 @@ public final class Abi {
             FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
     }
 
-    /** Writes the conversation into a file, whole or not at all. */
+    /**
+     * Writes the conversation into a file, whole or not at all. INVALID_ARGUMENT for a file that exists and holds no
+     * conversation.
+     */
     public static int chatSave(long chat, MemorySegment path) {
         try {
             return (int) CallChatSave.CALL.invokeExact(chat, path);
@@ -2454,8 +2465,9 @@ public final class Abi {
     }
 
     /**
-     * Writes a file, whole or not at all: .json a checkpoint, everything else .entity. (keep_master: exact masters
-     * beside packed weights, for further training)
+     * Writes a file, whole or not at all: .json a checkpoint, everything else .entity. INVALID_ARGUMENT for the
+     * ending of another format, and for a file that exists and holds no network. (keep_master: exact masters beside
+     * packed weights, for further training)
      */
     public static int networkSave(long network, MemorySegment path, int keepMaster) {
         try {
