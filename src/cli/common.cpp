@@ -216,9 +216,10 @@ CLI::Validator network_dtype_name() { return readable_by(network_dtype_from_name
 
 void warn(const std::string& text) { std::fprintf(stderr, "loom: warning: %s\n", terminal_text(text).c_str()); }
 
-void add_max_memory(CLI::App& app, CommonOptions& options) {
-  app.add_option("--max-memory", options.max_memory,
-                 "Most bytes that a network's drawn weights, or a call, may take: 6G, 500M, ...")
+CLI::Option* add_max_memory(CLI::App& app, CommonOptions& options) {
+  return app
+      .add_option("--max-memory", options.max_memory,
+                  "Most bytes that a network's drawn weights, or a call, may take: 6G, 500M, ...")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Validator(
           [](std::string& text) -> std::string {
@@ -227,6 +228,13 @@ void add_max_memory(CLI::App& app, CommonOptions& options) {
           },
           "", "bytes"))
       ->default_str("4G");
+}
+
+void add_max_step_memory(CLI::App& app, CommonOptions& options) {
+  options.max_memory = ~std::uint64_t{0};
+  add_max_memory(app, options)
+      ->description("Most bytes that the activations and scratch of a step may take: 6G, 500M, ...")
+      ->default_str("no limit");
 }
 
 void add_network_flags(CLI::App& app, CommonOptions& options, bool& lenient) {

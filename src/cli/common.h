@@ -52,7 +52,9 @@ Result<NetworkSessionOptions> session_options(const CommonOptions& options);
 void add_model_dtype(CLI::App& app, CommonOptions& options);
 
 // --max-memory: what the weights that a spec asks for, and one call, may take.
-void add_max_memory(CLI::App& app, CommonOptions& options);
+CLI::Option* add_max_memory(CLI::App& app, CommonOptions& options);
+// Like add_max_memory(), without a limit unless one is given.
+void add_max_step_memory(CLI::App& app, CommonOptions& options);
 // --lenient, --json, --max-memory and what add_common() adds: of commands that read networks and run no language model.
 void add_network_flags(CLI::App& app, CommonOptions& options, bool& lenient);
 

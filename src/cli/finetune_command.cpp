@@ -91,6 +91,7 @@ Result<int> run(const FinetuneFlags& o) {
   options.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
   options.sources.dtype = o.common.dtype;
   LOOM_TRY(options.config.session, session_options(o.common));
+  options.config.session.max_bytes = o.common.max_memory;
   for (const auto& [option, path] : o.settings)
     if (option->count() > 0) options.given.push_back(path);
   options.look = [](const FinetuneConfig&, const FinetuneSources&) -> Result<void> {
@@ -133,7 +134,7 @@ Result<int> replay_finetune_command(const std::string& journal, const std::strin
   if (common.json)
     print_json(to_json(report));
   else
-    std::printf("PASS  %llu lines, %llu steps  hash %s\n", static_cast<unsigned long long>(report.lines),
+    std::printf("EQUAL  %llu lines, %llu steps  hash %s\n", static_cast<unsigned long long>(report.lines),
                 static_cast<unsigned long long>(report.steps), to_hex(report.hash).c_str());
   return kOk;
 }
@@ -213,6 +214,7 @@ Run finetune_command(CLI::App& app) {
   add_common(app, o->common, false);
   add_device(app, o->common);
   add_model_dtype(app, o->common);
+  add_max_step_memory(app, o->common);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run(*o)); };
 }

@@ -132,6 +132,7 @@ Result<int> run_train(const TrainFlags& o) {
   TrainOptions options{.out = o.out, .folder = o.folder, .epochs = o.epochs};
   options.start = o.resume ? RunStart::resume : o.overwrite ? RunStart::overwrite : RunStart::fresh;
   LOOM_TRY(options.session, session_options(o.common));
+  options.session.max_bytes = o.common.max_memory;
   std::optional<TrainReporter> reporter;
   std::optional<TrainView> view;
   options.begun = [&](TrainingRun& run) {
@@ -215,6 +216,12 @@ Result<int> run_replay(const ReplayFlags& o) {
   if (!o.model.empty())
     return fail(Code::InvalidArgument, "--model is for receipts; {} is none: a journal names its model", o.journal);
   const std::string journal = journal_of(o.journal);
+  const std::string lineage = fmt::format("{}/{}", o.journal, kEvolutionRun.journal);
+  if (is_file(lineage) || o.journal.ends_with(kEvolutionRun.journal))
+    return fail(Code::Unsupported,
+                "{}: the record of an evolution, which no replay reads: loom evolve CONFIG -o OTHER gives the same "
+                "lineage again, byte for byte",
+                is_file(lineage) ? lineage : o.journal);
   LOOM_TRY_VOID(check_journal(journal));
   if (is_finetune_journal(journal)) return replay_finetune_command(journal, o.folder, o.common);
   ReplayOptions options{.folder = o.folder};
@@ -230,7 +237,7 @@ Result<int> run_replay(const ReplayFlags& o) {
   if (o.common.json)
     print_json(to_json(*report));
   else
-    std::printf("PASS  %llu lines, %llu steps  hash %s\n", static_cast<unsigned long long>(report->lines),
+    std::printf("EQUAL  %llu lines, %llu steps  hash %s\n", static_cast<unsigned long long>(report->lines),
                 static_cast<unsigned long long>(report->steps), to_hex(report->hash).c_str());
   return kOk;
 }
@@ -251,6 +258,7 @@ Run train_command(CLI::App& app) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
   add_common(app, o->common, false);
   add_device(app, o->common);
+  add_max_step_memory(app, o->common);
   app.add_flag("--json", o->common.json, "One JSON object on stdout");
   return [o] { return finish(run_train(*o)); };
 }

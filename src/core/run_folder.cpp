@@ -66,6 +66,18 @@ Result<void> check_folder(const std::string& folder, RunStart start, const RunKi
   return {};
 }
 
+Result<void> check_start(const std::string& folder, RunStart start, const RunKind& kind) {
+  if (start == RunStart::fresh) return {};
+  if (folder.empty())
+    return fail(Code::InvalidArgument, "start is \"{}\" without out: the folder of a run is expected",
+                start == RunStart::resume ? "resume" : "overwrite");
+  if (start == RunStart::overwrite) return {};
+  LOOM_TRY_VOID(check_folder(folder, RunStart::resume, kind));
+  // a lock alone: a run was killed before its first line
+  if (holds_run(folder, kind) || os::is_there(file_of(folder, "lock"))) return {};
+  return fail(Code::NotFound, "{}: holds no {} to resume; leave out --resume to begin one", folder, kind.name);
+}
+
 Result<bool> goes_on(const std::string& folder, RunStart start, const RunKind& kind) {
   LOOM_TRY_VOID(check_folder(folder, start, kind));
   if (start == RunStart::overwrite || !holds_run(folder, kind)) return false;

@@ -54,6 +54,11 @@ inline constexpr RunKind kAdapterRun{"fine-tuning", "run/journal.jsonl", "run/ch
 // need not exist.
 Result<void> check_folder(const std::string& folder, RunStart start, const RunKind& kind);
 
+// For programs whose users say how a run starts. NotFound for a folder to resume in which no run ever began (one that
+// was killed after it had locked its folder counts), and then the errors of check_folder(). InvalidArgument without a
+// folder where the start is not fresh.
+Result<void> check_start(const std::string& folder, RunStart start, const RunKind& kind);
+
 // Returns whether a run goes on from its checkpoint (true) or begins (false), by the files of its folder.
 // InvalidArgument for a fresh run where there is one, and of check_folder(). Without a checkpoint, a journal may have
 // no more than the lines that come before the first one: else CorruptData, or InvalidArgument for a fresh run, which

@@ -197,13 +197,13 @@ Result<void> EvolveRun::begin() {
   // Members keep the shape of its output: what fits now does so to the end.
   if (auto fits = plan_base(network); !fits)
     return of_config("the network does not fit the task", std::move(fits).error());
+  LOOM_TRY_VOID(check_start(options_.out, options_.start, kEvolutionRun));
   if (!options_.out.empty()) {
     LOOM_TRY_VOID(create_folders(options_.out));
     LOOM_TRY(RunFolder taken, take_folder(options_.out, options_.start, kEvolutionRun));
     lock_ = std::move(taken.lock);
-    // A run that was killed before its first save has an empty lineage and starts over; where there is none, resume
-    // is a mistake.
-    if (taken.resumes || (options_.start == RunStart::resume && !is_file(file("lineage.jsonl")))) return go_on();
+    // a run that was killed before its first save has an empty lineage or none, and starts over
+    if (taken.resumes) return go_on();
   }
   LOOM_TRY(islands_, Islands::create(config_.seed, config_.islands, network, input_, workers_));
   if (options_.out.empty()) return {};

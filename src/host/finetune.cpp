@@ -67,6 +67,7 @@ Result<FinetuneOutcome> finetune_file(const FinetuneOptions& o) {
   record.lock = &lock, record.folder = o.out + "/run", record.start = o.start, record.cancel = o.cancel;
   LOOM_TRY_VOID(check_from(o, o.sources.from));  // before a run there is touched
   LOOM_TRY_VOID(check_folder(o.out, o.start, kAdapterRun));
+  LOOM_TRY_VOID(check_start(record.folder, o.start, kFinetuningRun));
   if (is_directory(record.folder)) {  // before the model is read
     LOOM_TRY(RunFolder taken, take_folder(record.folder, o.start, kFinetuningRun));
     lock = std::move(taken.lock);

@@ -28,6 +28,7 @@ Result<void> take_card(const TrainConfig& config, NetworkSessionOptions& session
 
 Result<TrainOutcome> run_training(TrainConfig config, const TrainOptions& o, const std::string& out,
                                   TrainingInput input) {
+  LOOM_TRY_VOID(check_start(out, o.start, kTrainingRun));
   if (o.epochs != 0) config.epochs = o.epochs, config.json["epochs"] = o.epochs;
   RunOptions options{.out = out, .start = o.start, .session = o.session, .cancel = o.cancel, .shards = o.shards};
   LOOM_TRY_VOID(take_card(config, options.session));

@@ -183,6 +183,20 @@ TEST_F(HostTrain, a_cancelled_run_goes_on_to_the_bits_of_one_that_was_not) {
   EXPECT_EQ(other.error().code, Code::InvalidConfig);
 }
 
+TEST_F(HostTrain, a_start_that_needs_a_folder_is_refused_without_one) {  // T-60
+  const Held held(folder_);
+  for (const auto& [start, word] : {std::pair{RunStart::resume, "resume"}, {RunStart::overwrite, "overwrite"}}) {
+    TrainingInput input = held.all();
+    options_.out.clear(), options_.start = start;
+    const auto run = train(memory_config_, options_, input);
+    ASSERT_FALSE(run);
+    EXPECT_EQ(run.error().code, Code::InvalidArgument);
+    EXPECT_NE(run.error().text().find(word), std::string::npos) << run.error().text();
+  }
+  options_.out = folder_.file("never begun"), options_.start = RunStart::resume;
+  EXPECT_EQ(train(memory_config_, options_, held.all()).error().code, Code::NotFound);
+}
+
 TEST_F(HostTrain, a_replay_that_is_cancelled_says_so) {
   const TrainOutcome outcome = of_file();
   const std::atomic<bool> cancel = true;

@@ -283,6 +283,8 @@ TEST_F(EvolutionCli, evolve_keeps_runs_and_goes_on_with_its_own_alone) {  // E-2
             whole["hash"]);
   EXPECT_EQ(read_all(file("early/lineage.jsonl")), read_all(file("whole/lineage.jsonl")));
   // Without a state there is nothing to go on from.
+  for (const char* path : {"run", "run/lineage.jsonl"})
+    expect_error({"replay", file(path)}, 3, {"run/lineage.jsonl: the record of an evolution", "loom evolve CONFIG"});
   std::filesystem::remove(file("run/state.json"));
   expect_error(with({"--resume"}), 3, {"state.json is missing"});
   EXPECT_EQ(json_of(with({"--overwrite"}))["hash"], whole["hash"]);
@@ -329,7 +331,8 @@ TEST_F(EvolutionCli, evolve_refuses_bad_configs_by_their_key) {  // E-25
   expect_error({"evolve", file("xor.json")}, 3, {"xor.json: network: /rows"});
   write_all(file("xor.json"), kXor);
   expect_error({"evolve", file("xor.json"), "--resume"}, 2, {"--output"});
-  expect_error({"evolve", file("xor.json"), "--resume", "-o", file("empty")}, 3, {"state.json"});
+  expect_error({"evolve", file("xor.json"), "--resume", "-o", file("empty")}, 3,
+               {"empty: holds no evolution to resume"});
 }
 
 TEST_F(EvolutionCli, a_run_whose_members_cannot_be_joined_ends_with_a_warning) {  // E-31

@@ -58,6 +58,12 @@ class OutputsCli : public testing::Test {
     const Outcome run = loom(args);
     EXPECT_EQ(run.status, 0) << testing::PrintToString(args) << run.err;
   }
+  static void expect_line(const Args& args, int status, const std::string& said) {
+    const Outcome run = loom(args);
+    EXPECT_EQ(run.status, status) << testing::PrintToString(args) << run.err;
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+    EXPECT_NE(run.err.find(said), std::string::npos) << run.err;
+  }
   // Every file of a folder with its bytes.
   std::map<std::string, std::string> all_of(const std::string& folder) const {
     std::map<std::string, std::string> files;
@@ -106,6 +112,47 @@ TEST_F(OutputsCli, a_run_begins_in_no_folder_of_others) {  // F-03
   std::filesystem::create_directory(file("link"));
   std::filesystem::create_symlink("nowhere", file("link/report.html"));
   expect_refused(train("link"), "link/report.html");
+}
+
+TEST_F(OutputsCli, a_name_that_promises_another_format_is_refused) {  // F-03
+  const auto refused = [&](const Args& args, const std::string& said) { expect_line(args, 2, said); };
+  for (const std::string more : {"", "--overwrite"})
+    for (const char* name : {"n.onnx", "n.SafeTensors", "n.csv", "n.pt"}) {
+      Args args{"morph", file("net.json"), file(name), "--dtype", "int8", "-q"};
+      if (!more.empty()) args.push_back(more);
+      refused(args, std::string(name) + ": a file that ends in");
+      EXPECT_FALSE(std::filesystem::exists(file(name)));
+    }
+  refused({"morph", file("net.json"), file("n.svg"), "--dtype", "int8", "-q"},
+          "is no network; expected .entity or .json");
+  refused({"run", file("net.json"), "-o", file("y.csv"), "-q"}, "is no JSON list of numbers; expected .json");
+  refused({"graph", file("net.json"), "-o", file("n.html"), "-q"}, "is no SVG picture; expected .svg");
+  for (const char* name : {"n.entity", "n.json", "n.JSON", "n", "n.v2"})
+    expect_done({"morph", file("net.json"), file(name), "--dtype", "int8", "-q"});
+  EXPECT_TRUE(read_all(file("n.JSON")).starts_with("{")) << "an ending counts in any case";
+}
+
+TEST_F(OutputsCli, a_step_keeps_to_the_memory_that_it_may_take) {
+  expect_line(train("t", {"--max-memory", "1k"}), 4, "of memory, at most 0.0 GB are allowed");
+  expect_line(finetune("f", {"--max-memory", "1k"}), 4, "of memory, at most 0.0 GB are allowed");
+  expect_done(train("t2", {"--max-memory", "500M"}));
+  expect_done(finetune("f2", {"--max-memory", "500M"}));
+}
+
+TEST_F(OutputsCli, a_resume_without_a_run_is_an_error_and_begins_none) {  // F-03
+  const auto refused = [&](const std::string& what, const Args& args) {
+    expect_line(args, 3, "new: holds no " + what + " to resume; leave out --resume to begin one");
+    EXPECT_FALSE(std::filesystem::exists(file("new/journal.jsonl"))) << what;
+  };
+  refused("training", train("new", {"--resume"}));
+  refused("evolution", evolve("new", {"--resume"}));
+  expect_line(finetune("new", {"--resume"}), 3, "new/run: holds no fine-tuning to resume");
+  EXPECT_FALSE(std::filesystem::exists(file("new")));
+  std::filesystem::create_directory(file("new"));
+  refused("training", train("new", {"--resume"}));
+  // A run that was killed before its first line has left its lock.
+  write_all(file("new/lock"), "");
+  expect_done(train("new", {"--resume"}));
 }
 
 TEST_F(OutputsCli, a_run_begins_among_files_that_it_does_not_write_and_anywhere_when_asked) {  // F-03

@@ -97,7 +97,7 @@ TEST_F(TrainCli, a_run_leaves_journal_model_timings_and_report_and_replays) {  /
     EXPECT_TRUE(is_file(file(std::string("c.run/") + name))) << name;
   const Outcome proof = loom({"replay", file("c.run")});
   EXPECT_EQ(proof.status, 0) << proof.err;
-  EXPECT_NE(proof.out.find("PASS"), std::string::npos) << proof.out;
+  EXPECT_TRUE(proof.out.starts_with("EQUAL  ")) << proof.out;
   EXPECT_NE(proof.out.find(hash_of(done)), std::string::npos) << proof.out;
   // A folder that holds a run is not overwritten unasked.
   expect_error(train({config()}), 2, {"c.run holds a run", "--resume", "--overwrite"});
@@ -304,6 +304,27 @@ TEST_F(TrainCli, a_loss_that_explodes_is_told) {  // T-04
     "network":{"layers":[{"type":"dense","input_height":1,"output_height":1,"activation":"linear"}]},"optimizer":{"name":"sgd","learning_rate":0.15}})")});
   EXPECT_NE(run.err.find("may be too high"), std::string::npos) << run.err;
   EXPECT_NE(read_all(file("c.run/report.html")).find("may be too high"), std::string::npos);
+}
+
+TEST_F(TrainCli, settings_out_of_range_are_reported_at_their_keys) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"({"learning_rate":1e13})", ": /learning_rate: expected a number from 0 to"},
+      {R"({"optimizer":{"name":"adam","learning_rate":1e13}})", ": /optimizer/learning_rate: expected a number from 0"},
+      {R"({"schedule":{"name":"cosine","total":-5}})", ": /schedule/total: expected an integer of at least 1, got -5"},
+      {R"({"schedule":{"name":"cosine","total":0}})", ": /schedule/total: expected an integer of at least 1, got 0"},
+      {R"({"workers":4})", ": /workers: expected an integer from 1 to 1, since each worker computes"},
+      {R"({"tween":{"momentum":1}})", ": /tween/momentum: expected a number from 0 to below 1, got 1"},
+      {R"({"tween":{"momentum":"x","slope":3}})", "got \"x\"; /tween/slope: \"3\" is unknown"},
+      {R"({"network":{"layers":[{"type":"dense"}]}})",
+       ": /network/layers/0/in_features: is missing; /network/layers/0/out_features: is missing"},
+      {R"({"network":{"layers":[{"type":"dense","in_features":2,"out_features":3,"learning_rate_scale":-1}]}})",
+       ": /network/layers/0/learning_rate_scale: expected a number from 0 to"}};
+  for (const auto& [setting, said] : wrong) expect_error(train({config(setting)}), 3, {said});
+  write_all(file("points.csv"), "x,y,kind\n1,2,0\n2,1,2\n3,3,0\n1,0,1\n");
+  expect_error(train({config(R"({"data":{"class_ids":null,"target_kind":"values","validation_split":0},"loss":"bce",
+    "network":{"layers":[{"type":"dense","in_features":2,"out_features":1}]}})"),
+                      "-q"}),
+               3, {"points.csv: bce: target ", " is 2, expected a number from 0 to 1"});
 }
 
 TEST_F(TrainCli, a_checkpoint_of_another_training_is_refused_with_the_first_difference) {  // T-60

@@ -108,6 +108,51 @@ class Networks(unittest.TestCase):
         self.assertIn("<svg", self.net._repr_svg_())
         self.assertIn("weights", repr(self.net))
 
+    def test_save_replaces_networks_alone_and_keeps_to_the_ending(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("n.onnx", "n.safetensors", "n.gguf", "n.npz", "n.PT"):
+                with self.assertRaisesRegex(
+                    ValueError, rf"{name}: a file that ends in .* is no network; expected .entity or .json"
+                ):
+                    self.net.save(pathlib.Path(folder, name))
+                with self.assertRaisesRegex(ValueError, "is no network"):
+                    self.net.save(pathlib.Path(folder, name), overwrite=True)
+            self.assertEqual(os.listdir(folder), [])
+            letter = pathlib.Path(folder, "letter.entity")
+            for text in (b"Dear Sir", b'{"dear": "Sir"}', onnx_file()):
+                letter.write_bytes(text)
+                with self.assertRaisesRegex(ValueError, "letter.entity: exists and is no network; not overwritten"):
+                    self.net.save(letter)
+                self.assertEqual(letter.read_bytes(), text)
+            self.net.save(letter, overwrite=True)
+            self.net.save(letter)
+            self.assertEqual(welvet.Network.from_file(letter).hash(), self.net.hash())
+            pathlib.Path(folder, "notes.onnx").write_text("keep me")
+            with self.assertRaisesRegex(
+                ValueError, "notes.onnx: exists and is no ONNX model; not overwritten without overwrite"
+            ):
+                welvet.export(self.net, pathlib.Path(folder, "notes.onnx"))
+            welvet.export(self.net, pathlib.Path(folder, "notes.onnx"), overwrite=True)
+            self.assertEqual(sorted(os.listdir(folder)), ["letter.entity", "notes.onnx"])
+
+    def test_what_moves_nothing_is_refused(self):
+        for options in (
+            {"momentum": 1},
+            {"mode": "mirror", "output_step": 0},
+            {"mode": "dtp", "feedback_learning_rate": 1},
+        ):
+            with self.assertRaisesRegex(ValueError, f"/{list(options)[-1]}: expected a number"):
+                welvet.Tween(self.net, (4, 6), **options)
+        trainer = welvet.Trainer(self.net, (4, 6), loss="bce")
+        with self.assertRaisesRegex(ValueError, "bce: target 1 is 2, expected a number from 0 to 1"):
+            trainer.step(values((4, 6)), [[1, 2, 0]] * 4)
+        with tempfile.TemporaryDirectory() as folder:
+            config = {"network": SPEC, "data": {"format": "csv", "path": "none.csv"}}
+            with self.assertRaisesRegex(welvet.NotFoundError, "holds no training to resume; leave out resume to begin one"):
+                welvet.train(config, out=pathlib.Path(folder, "run"), start="resume")
+            with self.assertRaisesRegex(ValueError, 'start is "resume" without out'):
+                welvet.train(config, start="resume")
+
     def test_a_network_is_pickled_and_copied(self):
         self.net.morph("int8")
         y = plain(self.net(values((4, 6))))
