@@ -148,7 +148,9 @@ class Networks(unittest.TestCase):
             trainer.step(values((4, 6)), [[1, 2, 0]] * 4)
         with tempfile.TemporaryDirectory() as folder:
             config = {"network": SPEC, "data": {"format": "csv", "path": "none.csv"}}
-            with self.assertRaisesRegex(welvet.NotFoundError, "holds no training to resume; leave out resume to begin one"):
+            with self.assertRaisesRegex(
+                welvet.NotFoundError, "holds no training to resume; leave out resume to begin one"
+            ):
                 welvet.train(config, out=pathlib.Path(folder, "run"), start="resume")
             with self.assertRaisesRegex(ValueError, 'start is "resume" without out'):
                 welvet.train(config, start="resume")
