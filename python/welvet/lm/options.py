@@ -8,6 +8,7 @@ both to a function that passes `**options` on. To add an option: a parameter of 
 from __future__ import annotations
 
 import ctypes
+import functools
 
 from .. import _abi, _native
 from .._parameters import takes
@@ -15,13 +16,14 @@ from .base import Model
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Literal, TypedDict, Union
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Literal, TypedDict, TypeVar, Union
 
     from typing_extensions import TypeAlias
 
     from .._types import Json, Text
 
+    T = TypeVar("T", bound=Callable[..., Any])
     Prompt: TypeAlias = Union[Text, Sequence[int], Sequence[Json]]
     PromptForm: TypeAlias = Literal["auto", "raw", "chat"]
     Speculate: TypeAlias = Union[Literal["ngram"], Model, None]
@@ -63,6 +65,26 @@ if TYPE_CHECKING:
         max_tokens: int | None
 
 
+def _names_unknown(function: T) -> T:
+    """Decorates a function of keyword options: an unknown one is an error that says where it belongs."""
+    subject: Any = function
+    known = subject.__kwdefaults__
+
+    @functools.wraps(function)
+    def checked(**options: object) -> object:
+        for name in options:
+            if name == "system":
+                raise TypeError("system is an option of chat(); in a prompt it is a message with the role system")
+            if name not in known:
+                raise TypeError(f"{name} is no option of an answer; see welvet.LM.generate")
+        return function(**options)
+
+    decorated: Any = checked
+    typed: T = decorated
+    return typed
+
+
+@_names_unknown
 def generation_options(
     *,
     max_tokens: int | None = None,
@@ -93,7 +115,6 @@ def generation_options(
     grammar: str | None = None,
     regex: str | None = None,
     choices: Sequence[str] | None = None,
-    **unknown: object,
 ) -> tuple[_abi.GenerationOptions, object]:
     """Converts the options of an answer to the structure of the C library.
 
@@ -133,22 +154,14 @@ def generation_options(
         regex: A regular expression that matches the whole answer.
         choices: A list of texts, of which the answer is one.
 
-        **unknown: Refused by name.
-
     Returns:
         The structure, and the objects that its pointers need alive.
 
     Raises:
         TypeError: If an option is unknown, or has another type; the message names the type that it takes.
-        ValueError: If an option is out of range or has no effect beside the others, and if a schema, grammar or regular expression has a mistake or
-            something that is not supported; the message names it and its place.
+        ValueError: If an option is out of range or has no effect beside the others, and if a schema, grammar or regular
+            expression has a mistake or something that is not supported; the message names it and its place.
     """
-    if "system" in unknown:
-        raise TypeError(
-            "system is an option of chat(); in a prompt it is a message: {'role': 'system', 'content': ...}"
-        )
-    if unknown:
-        raise TypeError(f"{next(iter(unknown))} is no option of an answer; see welvet.LM.generate")
     stops = [
         _native.utf8(s, "stop")
         for s in ([stop] if isinstance(stop, str) else _native.items(stop or (), "stop", "a text or a list of texts"))

@@ -388,7 +388,7 @@ TEST(Loom08, a_lost_link_is_an_error) {  // G-08
   for (const char* key : {"weights", "input_height", "output_height"}) branch.erase(key);
   const auto read = network_from_checkpoint(std::move(document));
   ASSERT_FALSE(read);
-  EXPECT_NE(read.error().text().find("/layers/0/parallel_branches/1/input_height"), std::string::npos);
+  EXPECT_NE(read.error().text().find("/layers/0/parallel_branches/1/in_features"), std::string::npos);
 }
 
 }  // namespace
