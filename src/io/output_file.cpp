@@ -91,20 +91,19 @@ Result<void> check_ending(const std::string& path, OutputKind kind) {
 
 Result<void> check_output(const std::string& path, OutputKind kind, bool overwrite,
                           std::initializer_list<std::string_view> inputs, std::string_view option) {
-  LOOM_TRY_VOID(check_ending(path, kind));
-  if (overwrite || !is_file(path)) return {};
+  if (overwrite || !is_file(path)) return check_ending(path, kind);
   for (const std::string_view input : inputs)
     if (os::is_same_file(path, std::string(input)))
       return fail(Code::InvalidArgument, "{}: is what is read; not overwritten without {}", path, option);
   const Kind& wanted = *std::ranges::find(kKinds, kind, &Kind::kind);
   LOOM_TRY(const auto file, MappedFile::open(path));
-  if (file->bytes().empty()) return {};
+  if (file->bytes().empty()) return check_ending(path, kind);
   const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
   LOOM_TRY(const FileKind found, kind_of(file->bytes(), ""));  // the name says nothing about what it holds
   if (!wanted.is(found, text))
     return fail(Code::InvalidArgument, "{}: exists and is no {}; not overwritten{}{}", path, wanted.name,
                 option.empty() ? ": remove it first" : " without ", option);
-  return {};
+  return check_ending(path, kind);
 }
 
 }  // namespace loom

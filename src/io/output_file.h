@@ -19,8 +19,8 @@ std::string ending_of(const std::string& path);
 // endings, and none, are anybody's.
 Result<void> check_ending(const std::string& path, OutputKind kind);
 
-// check_ending(), and InvalidArgument when `path` is a file of another kind than the one to be written, or one of those
-// that are read, by any name or link; none, an empty one or one of the same kind may be replaced. `option` is what
+// InvalidArgument when `path` is a file of another kind than the one to be written, or one of those that are read, by
+// any name or link; none, an empty one or one of the same kind may be replaced. Then check_ending(). `option` is what
 // messages call the permission to replace it all the same, `overwrite`; empty where callers cannot give it.
 Result<void> check_output(const std::string& path, OutputKind kind, bool overwrite,
                           std::initializer_list<std::string_view> inputs = {}, std::string_view option = "--overwrite");
