@@ -122,7 +122,7 @@ TEST_F(Cli, wrong_usage_exits_2) {
     EXPECT_FALSE(run.err.empty()) << shown(args);
   }
   const std::pair<Args, const char*> told[] = {
-      {{"--logit-bias", "1:nan"}, "the logit_bias of id 1 is nan, expected a number below infinity"},
+      {{"--logit-bias", "1:nan"}, "logit_bias of token 1 is nan, expected a finite number, or -inf to ban the token"},
       {{"--logit-bias", "256:1"}, "logit_bias id is 256, expected an id of the vocabulary"},
       {{"--temp", "1e300"}, "temperature is inf, expected a finite number >= 0"},
       {{"--choice", "yes", "--stop", "e"}, "--stop has no sense beside --choice"}};
