@@ -124,7 +124,7 @@ TEST_F(Cli, wrong_usage_exits_2) {
   const std::pair<Args, const char*> told[] = {
       {{"--logit-bias", "1:nan"}, "logit_bias of token 1 is nan, expected a finite number, or -inf to ban the token"},
       {{"--logit-bias", "256:1"}, "logit_bias id is 256, expected an id of the vocabulary"},
-      {{"--temp", "1e300"}, "temperature is inf, expected a finite number >= 0"},
+      {{"--temp", "1e300"}, "--temp: 1e300 is no number from 0 to 3.4028234663852886e+38"},
       {{"--choice", "yes", "--stop", "e"}, "--stop has no sense beside --choice"}};
   for (const auto& [args, line] : told) expect_one_line(loom(generate + args), line);
   EXPECT_FALSE(is_file(temp("out.gguf")));

@@ -572,7 +572,7 @@ TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
       {{"generate", small(), "-p", "a", "--temp", "1e300"}, "1e300 is no number from 0 to 3.4"},
       {{"generate", small(), "-p", "a", "--temp", "-1"}, "-1 is no number from 0"},
       {{"generate", small(), "-p", "a", "--logit-bias", "1:nan"}, "logit_bias of token 1 is nan, expected a finite"},
-      {{"generate", small(), "-p", "a", "--choice", "yes", "--stop", "e"}, "is a part of the choice"},
+      {{"generate", small(), "-p", "a", "--choice", "yes", "--stop", "e"}, "--stop has no sense beside --choice"},
       {{"serve", small(), "--port", "99999"}, "99999 is no port, expected a whole number from 0 to 65535"},
       {{"serve", small(), "--port", "-1"}, "-1 is no port"},
       {{"serve", small(), "--host", "0.0.0.0"}, "--host 0.0.0.0: other computers reach this address"},
