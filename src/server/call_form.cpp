@@ -96,12 +96,14 @@ CallForm own_form() {
   return form;
 }
 
-// Where `word` begins and ends in a text; nothing where it is absent.
-std::optional<std::pair<std::size_t, std::size_t>> place_of(std::string_view text, std::string_view word,
-                                                            std::size_t from) {
-  const std::size_t at = text.find(word, from);
-  if (at == text.npos) return std::nullopt;
-  return std::pair(at, at + word.size());
+// Where a word begins and ends in a text; npos where it is absent.
+struct WordPlace {
+  std::size_t begin = std::string_view::npos, end = std::string_view::npos;
+};
+// After a word that is absent, all are.
+WordPlace place_of(std::string_view text, std::string_view word, const WordPlace& before) {
+  const std::size_t at = text.find(word, before.end);
+  return at == text.npos ? WordPlace{} : WordPlace{at, at + word.size()};
 }
 
 std::vector<std::string> parts_of(std::string_view text) {
@@ -117,16 +119,14 @@ std::vector<std::string> parts_of(std::string_view text) {
 // Reads the tags from the text of a call with two arguments, which begins at `open`. `said`: a plain answer.
 std::optional<CallForm> tagged_form(std::string_view text, std::size_t open, std::string_view said,
                                     const CallFormTexts& texts) {
-  const auto name = place_of(text, kName, open);
-  const auto key = name ? place_of(text, kKey, name->second) : std::nullopt;
-  const auto value = key ? place_of(text, "7", key->second) : std::nullopt;
-  const auto next = value ? place_of(text, kNextKey, value->second) : std::nullopt;
-  const auto last = next ? place_of(text, "8", next->second) : std::nullopt;
-  if (!last) return std::nullopt;
+  const WordPlace name = place_of(text, kName, {open, open}), key = place_of(text, kKey, name),
+                  value = place_of(text, "7", key), next = place_of(text, kNextKey, value),
+                  last = place_of(text, "8", next);
+  if (last.end == text.npos) return std::nullopt;
   const auto between = [&](std::size_t from, std::size_t to) { return text.substr(from, to - from); };
-  const std::string_view before = between(name->second, key->first), inside = between(key->second, value->first),
-                         after = between(value->second, next->first);
-  const std::string rest = without_end(std::string(text.substr(last->second)), said, texts);
+  const std::string_view before = between(name.end, key.begin), inside = between(key.end, value.begin),
+                         after = between(value.end, next.begin);
+  const std::string rest = without_end(std::string(text.substr(last.end)), said, texts);
   std::size_t same = 0;  // with what both arguments begin
   while (same < std::min(before.size(), after.size()) &&
          before[before.size() - 1 - same] == after[after.size() - 1 - same])
@@ -147,7 +147,7 @@ std::optional<CallForm> tagged_form(std::string_view text, std::size_t open, std
   if (end == close.npos) return std::nullopt;
   tagged.end = close.substr(0, end + 1);
   form.ending = trimmed(close.substr(end + 1)), form.close = close;
-  form.open = trimmed(between(open, name->first));
+  form.open = trimmed(between(open, name.begin));
   const std::size_t line = form.open.find('\n');
   form.marker = trimmed(std::string_view(form.open).substr(0, line));
   if (line != form.open.npos) tagged.prefix = trimmed(std::string_view(form.open).substr(line));
