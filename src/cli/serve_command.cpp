@@ -216,7 +216,7 @@ Run serve_command(CLI::App& app) {
   app.add_option(
          "--timeout", o->timeout,
          "Seconds that an answer may take, waiting included; then it ends as if it had no tokens left (default: none)")
-      ->check(CLI::Range(0.001, 1e6));
+      ->check(number_within(0.001, 1e6));
   app.add_flag("--json", o->common.json, "Print the address and the model as one JSON object");
   add_common(app, o->common, true);
   return [o] { return finish(naming({o->model}, run_serve(*o))); };

@@ -73,11 +73,14 @@ bool Loss::takes_classes() const { return row_->takes_classes; }
 bool Loss::across_samples() const { return row_->across_samples; }
 
 Result<void> Loss::check_values(const ConstView& values) const {
-  if ((kind() != LossKind::Bce && kind() != LossKind::BceLogits) || values.data == nullptr) return {};
+  const bool is_binary = kind() == LossKind::Bce || kind() == LossKind::BceLogits;
+  const bool is_share = kind() == LossKind::KlDiv || kind() == LossKind::CrossEntropy;  // of a distribution
+  if ((!is_binary && !is_share) || values.data == nullptr) return {};
   const auto check = [&]<class T>(const T* given) -> Result<void> {
     for (std::size_t i = 0; i < values.shape.elements(); ++i)
-      if (given[i] < 0 || given[i] > 1)
-        return fail(Code::OutOfRange, "{}: target {} is {}, expected a number from 0 to 1", name(), i, given[i]);
+      if (given[i] < 0 || (is_binary && given[i] > 1))
+        return fail(Code::OutOfRange, "{}: target {} is {}, expected a number {}", name(), i, given[i],
+                    is_binary ? "from 0 to 1" : "of 0 or more");
     return {};
   };
   return values.element == Element::f64 ? check(static_cast<const double*>(values.data))

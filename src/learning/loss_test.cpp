@@ -421,6 +421,11 @@ TEST(Loss, targets_of_binary_losses_are_probabilities) {  // T-10
     EXPECT_EQ(loss.check_values(low).error().code, Code::OutOfRange);
   }
   EXPECT_TRUE(Loss::create({}).value().check_values(high));
+  for (const LossKind kind : {LossKind::KlDiv, LossKind::CrossEntropy}) {
+    const Loss loss = Loss::create({.kind = kind}).value();
+    EXPECT_TRUE(loss.check_values(high));
+    EXPECT_EQ(loss.check_values(low).error().code, Code::OutOfRange);
+  }
 }
 
 TEST(Loss, hostile_settings_are_errors) {  // J-23

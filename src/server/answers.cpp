@@ -77,7 +77,9 @@ Result<void> Answers::check_model(std::string_view model) const {
 Result<void> Answers::limit(ChatRequest& request) const {
   if (options_.most_tokens == 0) return {};
   std::size_t& tokens = request.generation.max_tokens;
-  if (tokens == kMostTokens) tokens = options_.most_tokens;
+  // Where the client names no length, an answer is cut at the longest one.
+  if (tokens == kMostTokens || (request.messages.is_null() && tokens == DefaultLength::kCompletion))
+    tokens = std::min(tokens, options_.most_tokens);
   if (tokens > options_.most_tokens)
     return fail(Code::InvalidConfig, "/max_tokens: an answer has at most {} tokens on this server, got {}",
                 options_.most_tokens, tokens);

@@ -181,6 +181,8 @@ TEST_F(ApiTools, WrongToolsAreNamed) {
   error(with(R"([{"type":"function","function":{"name":"a b"}}])"), "invalid_value", "/tools/0/function/name");
   error(with(R"([{"type":"function","function":{"name":"f","args":{}}}])"), "unknown_parameter", "args");
   error(with(R"([{"type":"function","function":{"name":"f","parameters":[]}}])"), "invalid_value", "parameters");
+  error(with(R"([{"type":"function","function":{"name":"f","parameters":{"type":"string"}}}])"), "invalid_value",
+        "/tools/0/function/parameters/type");
   error(with(R"([{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"f"}}])"),
         "invalid_value", "/tools/1");
   error(with(one, R"({"type":"function","function":{"name":"g"}})"), "invalid_value", "g");

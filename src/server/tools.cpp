@@ -40,6 +40,8 @@ Result<Function> read_function(const Json& json, const Steps& place, bool is_fla
     out.parameters = Json{{"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
   if (!out.parameters.is_object())
     return fail(Code::InvalidConfig, "{}/parameters: {}", at, expected("a JSON Schema", out.parameters));
+  if (const Json* const type = find(out.parameters, "type"); type != nullptr && *type != "object")
+    return fail(Code::InvalidConfig, "{}/parameters/type: {}", at, expected("\"object\", which arguments are", *type));
   out.shown = Json::object();
   for (const auto& [key, value] : json.items())
     if (key != "type" && key != "strict") out.shown[key] = value;

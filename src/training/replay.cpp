@@ -36,6 +36,15 @@ Result<ReplayReport> replay(const std::string& journal, const std::string& folde
   const Json *config = find(proof.start(), "config"), *said_folder = find(proof.start(), "folder");
   if (config == nullptr || said_folder == nullptr || !said_folder->is_string())
     return fail(Code::CorruptData, "{}: config or folder is missing", journal);
+  const Json *network = find(*config, "network"), *data = find(*config, "data");
+  const auto lacks = [&](const char* what) {
+    return fail(Code::Unsupported,
+                "{}: the run had {} in memory, which its journal does not hold; a run whose config names the files of "
+                "both can be replayed",
+                journal, what);
+  };
+  if (!input.held().network && (network == nullptr || network->is_null())) return lacks("its network");
+  if (!input.held().samples && (data == nullptr || find(*data, "format") == nullptr)) return lacks("its samples");
   auto read = read_train_config(*config, folder.empty() ? *as_string(*said_folder) : folder, input.held());
   if (!read) return at(journal, std::move(read).error());
   LOOM_TRY(const Told all, told(journal));

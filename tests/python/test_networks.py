@@ -126,6 +126,13 @@ class Networks(unittest.TestCase):
                 self.assertEqual(letter.read_bytes(), text)
             self.net.save(letter, overwrite=True)
             self.net.save(letter)
+            device = pathlib.Path(folder, "pipe.entity")
+            os.mkfifo(device)
+            for what in (device, folder):
+                with self.assertRaisesRegex(ValueError, "is no regular file; not replaced"):
+                    self.net.save(what, overwrite=True)
+            device.unlink()
+            self.assertEqual(os.listdir(folder), ["letter.entity"])
             self.assertEqual(welvet.Network.from_file(letter).hash(), self.net.hash())
             pathlib.Path(folder, "notes.onnx").write_text("keep me")
             with self.assertRaisesRegex(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import tempfile
 import weakref
 
 from .. import _abi, _native, _tensors
@@ -203,14 +204,23 @@ class Network(_native.Owner):
             overwrite: True replaces a file of another kind, too.
 
         Raises:
-            ValueError: If the ending is that of another format, or the file exists and holds no network.
+            ValueError: If the ending is that of another format, or the file exists and holds no network, or is no file,
+                such as a folder or a device.
         """
-        name = unfinished = _native.utf8(path, "path")
-        if _native.truth(overwrite, "overwrite"):
-            folder, file = os.path.split(name)
-            unfinished = os.path.join(folder, os.urandom(8).hex().encode() + b"." + file)
-        _native.check(library.loom_network_save(self._handle.value, unfinished, keep_master))
-        if unfinished != name:
+        name = _native.utf8(path, "path")
+        if not _native.truth(overwrite, "overwrite") or not os.path.lexists(name):
+            _native.check(library.loom_network_save(self._handle.value, name, keep_master))
+            return
+        if not os.path.isfile(name):
+            raise ValueError(f"{os.fsdecode(name)}: is no regular file; not replaced")
+        # In a folder of its own, so that the name and its ending are those that messages know.
+        folder, file = os.path.split(name)
+        with tempfile.TemporaryDirectory(dir=folder or b".", prefix=b".") as beside:
+            unfinished = os.path.join(beside, file)
+            try:
+                _native.check(library.loom_network_save(self._handle.value, unfinished, keep_master))
+            except ValueError as error:
+                raise ValueError(str(error).replace(os.fsdecode(unfinished), os.fsdecode(name))) from None
             os.replace(unfinished, name)
 
     def to_bytes(self, format: Literal["entity", "json"] = "entity", *, keep_master: bool = False) -> bytes:
