@@ -76,7 +76,7 @@ def check_image():
     status, error = answer(command, key="secret")
     assert status == 0, (status, error)
     status, error = answer(command)  # an address that other computers reach needs a key
-    assert status == 2 and "need a token" in error and error.count("\n") == 1, (status, error)
+    assert status == 2 and "--api-key" in error and error.count("\n") == 1, (status, error)
     return "the command of the image needs a key and answers with it"
 
 
