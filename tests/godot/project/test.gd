@@ -101,6 +101,7 @@ func language():
 	get_root().add_child(wizard)
 	wizard.connect("displayed", self, "_on_finished")
 	check(wizard.ai.is_loaded(), "the hub id is found: " + wizard.ai.error_text())
+	wizard.ai.set_option("temperature", 0.7)
 	wizard.ai.set_option("seed", 1)
 	wizard.talk_to_npc("Hello!")
 	check(signals.size() == 1 and signals[0][1].length() > 1, "the wizard answers")
