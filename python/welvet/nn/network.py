@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import tempfile
 import weakref
 
 from .. import _abi, _native, _tensors
@@ -215,13 +214,16 @@ class Network(_native.Owner):
             raise ValueError(f"{os.fsdecode(name)}: is no regular file; not replaced")
         # In a folder of its own, so that the name and its ending are those that messages know.
         folder, file = os.path.split(name)
-        with tempfile.TemporaryDirectory(dir=folder or b".", prefix=b".") as beside:
-            unfinished = os.path.join(beside, file)
-            try:
-                _native.check(library.loom_network_save(self._handle.value, unfinished, keep_master))
-            except ValueError as error:
-                raise ValueError(str(error).replace(os.fsdecode(unfinished), os.fsdecode(name))) from None
+        beside = os.path.join(folder, b"." + os.urandom(8).hex().encode())
+        unfinished = os.path.join(beside, file)
+        os.mkdir(beside)
+        try:
+            _native.check(library.loom_network_save(self._handle.value, unfinished, keep_master))
             os.replace(unfinished, name)
+        except ValueError as error:
+            raise ValueError(str(error).replace(os.fsdecode(unfinished), os.fsdecode(name))) from None
+        finally:
+            os.rmdir(beside)
 
     def to_bytes(self, format: Literal["entity", "json"] = "entity", *, keep_master: bool = False) -> bytes:
         """Returns the contents of the file that save() would write.
