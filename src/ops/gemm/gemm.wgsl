@@ -4,8 +4,8 @@
 // next ones are on their way. Runs of block() terms are one chain each, which is added to c and snapped; into: 0 store, 1
 // add, 2 a running total that is not snapped, 3 each 64 terms of a chain alone into their own c, for add_chunks.wgsl:
 // workgroups then share them, chunks_of_slice() each. b lies by its strides, or with panel_words in panels [k][16], of f32
-// or, by half_kind, of two numbers in a word: 2 f16, 3 bfloat16, as PanelKind counts; a bias is added last. There may be many such products, one behind the other in groups; of `causal` ones row r has the terms 0 to
-// r alone.
+// or, by half_kind, of two numbers in a word: 2 f16, 3 bfloat16, as PanelKind counts; a bias is added last. There may be
+// many such products, one behind the other in groups; of `causal` ones row r has the terms 0 to r alone.
 const squares = 1u + tall;               // of a thread, one below the other, 4 side rows apart
 const a_pitch = squares * side + 1u;     // lest quads of neighbouring terms lie in the same banks
 const b_pitch = side + 1u;
@@ -69,6 +69,7 @@ fn b_of(term: u32, col: u32, stop: u32) -> f32 {
 fn a_four(row: u32, term: u32, stop: u32) -> vec4<f32> {
   return vec4<f32>(a_of(row, term, stop), a_of(row + 1u, term, stop), a_of(row + 2u, term, stop), a_of(row + 3u, term, stop));
 }
+// 0 for a column beyond the last one.
 fn b_half(col: u32, half: u32) -> f32 {
   if (col >= n()) { return 0.0; }
   if (half_kind == 2u) { return half_to_float(half); }

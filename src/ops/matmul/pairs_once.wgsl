@@ -4,10 +4,7 @@
 const lanes = 32u;
 var<workgroup> waiting: array<f32, 512 * steps_of_lane>;  // [step][output]
 
-fn two_elements(word: u32) -> vec2<f32> {
-  if (kind == 2u) { return vec2<f32>(half_to_float(word & 0xffffu), half_to_float(word >> 16u)); }
-  return vec2<f32>(bfloat_to_float(word & 0xffffu), bfloat_to_float(word >> 16u));
-}
+fn two_elements(word: u32) -> vec2<f32> { return vec2<f32>(half_element(word & 0xffffu), half_element(word >> 16u)); }
 // The chains of a step.
 fn two_chains(panel: u32, pair: u32, step: u32, t: u32) -> vec2<f32> {
   var chains = vec2<f32>(0.0, 0.0);
