@@ -1,13 +1,13 @@
-// Prints the strongest SIMD target that this CPU runs: what LOOM_TARGETS=native compiles.
+// Prints the strongest SIMD target that this CPU runs: what LOOM_TARGETS=native compiles, with its variants.
 
-#include <cstddef>
 #include <cstdio>
 
 #include "simd/target.h"
 
 int main() {
-  std::size_t best = 0;
-  for (std::size_t i = 0; i < sizeof loom::kIsaNames / sizeof *loom::kIsaNames; ++i)
-    if (loom::cpu_runs(static_cast<loom::Isa>(i))) best = i;
-  std::printf("%s", loom::kIsaNames[best]);
+  const char* best = "";
+#define LOOM_SIMD_TARGET(name, ...) \
+  if (loom::cpu_runs(loom::Isa::name)) best = #name;
+#include "simd/targets.inc"
+  std::printf("%s", best);
 }

@@ -137,7 +137,8 @@ def best_isa(target, flags=None, machine=None):
     if not flags:
         return None
     if {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"} <= flags:
-        return "avx512"
+        tiles = {"amx_tile", "amx_bf16"} <= flags and target.system == "linux"
+        return "amx" if tiles else "avx512"
     return "avx2" if {"avx2", "f16c", "bmi2"} <= flags else "sse4" if {"sse4_1", "ssse3"} <= flags else "scalar"
 
 

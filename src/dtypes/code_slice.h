@@ -16,6 +16,15 @@ LOOM_INLINE native::U32 plane_word(const std::byte* plane, int i) {
   return (shift < 0 ? word << -shift : word >> shift) & kMask * 0x01010101u << At;
 }
 
+// Codes 4i to 4i + 3 of each row, whichever planes hold them.
+template <int Bits>
+LOOM_INLINE native::U32 code_word(const std::byte* codes, int i) {
+  constexpr int kLow = static_cast<int>(low_plane_bits(Bits));
+  native::U32 word = plane_word<kLow, 0>(codes, i);
+  if constexpr (Bits > kLow) word |= plane_word<Bits - kLow, kLow>(codes + 64 * kLow, i);
+  return word;
+}
+
 // `Words` times four columns, from column `First` on. Nibbles may be E2M1: they become what kTwiceFp4 has for them.
 template <int Bits, bool IsFp4 = false, int Words = 8, int First = 0>
 class CodeSlice {
@@ -23,8 +32,7 @@ class CodeSlice {
   LOOM_INLINE explicit CodeSlice(const std::byte* codes) {
 #pragma GCC unroll 8
     for (int i = 0; i < Words; ++i) {
-      w_[i] = plane_word<kLow, 0>(codes, First / 4 + i);
-      if constexpr (Bits > kLow) w_[i] |= plane_word<Bits - kLow, kLow>(codes + 64 * kLow, First / 4 + i);
+      w_[i] = code_word<Bits>(codes, First / 4 + i);
       if constexpr (IsFp4) w_[i] = look_up(kTwiceFp4, w_[i]);
     }
   }
@@ -38,7 +46,7 @@ class CodeSlice {
   LOOM_INLINE native::I32 dot(const std::int16_t* x) const { return dot_words(w_, x); }
 
  private:
-  static constexpr int kLow = static_cast<int>(low_plane_bits(Bits)), kMost = IsFp4 ? 24 : (1 << Bits) - 1;
+  static constexpr int kMost = IsFp4 ? 24 : (1 << Bits) - 1;
 
   native::U32 w_[Words];
 };

@@ -18,6 +18,9 @@ struct KernelTable {
 #include "ops/kernels.inc"
 };
 
+// The table of a target with other products of matrices.
+KernelTable with_products(const KernelTable& table, const MatmulKernels& products);
+
 // The table of a target from usable_isas(); Unsupported for another.
 Result<const KernelTable*> kernels_for(Isa isa);
 

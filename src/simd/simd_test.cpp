@@ -9,8 +9,20 @@
 #include <string>
 
 #include "core/philox.h"
+#include "loom_targets.h"
 #include "simd/lane_probe.h"
 #include "simd/target.h"
+
+namespace loom {
+
+#define LOOM_DECLARE(variant, target) \
+  namespace variant {                 \
+  bool has_exact_tiles();             \
+  }
+LOOM_PLAIN_VARIANTS(LOOM_DECLARE)
+#undef LOOM_DECLARE
+
+}  // namespace loom
 
 namespace loom::simd_test {
 namespace {
@@ -203,6 +215,12 @@ TEST(Simd, snap_at_its_threshold) {  // numerics 1.2
     }
 }
 
+TEST(Simd, Tiles_in_plain_code_are_exact){
+#define LOOM_EXPECT(variant, target) EXPECT_TRUE(!cpu_runs(Isa::target) || variant::has_exact_tiles());
+    LOOM_PLAIN_VARIANTS(LOOM_EXPECT)
+#undef LOOM_EXPECT
+}
+
 TEST(Simd, Targets_run_weakest_first) {
   const auto list = runnable_lane_probes();
   ASSERT_GE(list.count, 1u);
@@ -220,6 +238,7 @@ TEST(Simd, Targets_run_weakest_first) {
                                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                                        __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("f16c") &&
                                        __builtin_cpu_supports("bmi2"));
+  EXPECT_TRUE(!cpu_runs(Isa::amx) || cpu_runs(Isa::avx512));
 #endif
 }
 

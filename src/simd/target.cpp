@@ -4,6 +4,10 @@
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include <string_view>
 #elif defined(__aarch64__) && defined(__linux__)
@@ -29,22 +33,33 @@ namespace loom {
 namespace {
 
 // This file reads CPUID itself: the runtime of Zig, which builds wheels, does not support __builtin_cpu_supports().
-enum Word { kLeaf1C, kLeaf7B, kLeaf7C, kWords };
-constexpr unsigned kYmm = 0x06, kZmm = 0xe6;  // registers that the system must save, as bits of XCR0
+enum Word { kLeaf1C, kLeaf7B, kLeaf7C, kLeaf7D, kWords };
+constexpr unsigned kYmm = 0x06, kZmm = 0xe6, kTiles = 0x60000;  // registers that the system must save, as bits of XCR0
 constexpr struct Feature {
   std::string_view name;
   Word word;
   unsigned bit, state;
-} kFeatures[] = {{"ssse3", kLeaf1C, 9, 0},         {"sse4.1", kLeaf1C, 19, 0},      {"f16c", kLeaf1C, 29, kYmm},
-                 {"avx2", kLeaf7B, 5, kYmm},       {"bmi2", kLeaf7B, 8, 0},         {"avx512f", kLeaf7B, 16, kZmm},
-                 {"avx512dq", kLeaf7B, 17, kZmm},  {"avx512bw", kLeaf7B, 30, kZmm}, {"avx512vl", kLeaf7B, 31, kZmm},
-                 {"avx512vnni", kLeaf7C, 11, kZmm}};
+} kFeatures[] = {
+    {"ssse3", kLeaf1C, 9, 0},          {"sse4.1", kLeaf1C, 19, 0},        {"f16c", kLeaf1C, 29, kYmm},
+    {"avx2", kLeaf7B, 5, kYmm},        {"bmi2", kLeaf7B, 8, 0},           {"avx512f", kLeaf7B, 16, kZmm},
+    {"avx512dq", kLeaf7B, 17, kZmm},   {"avx512bw", kLeaf7B, 30, kZmm},   {"avx512vl", kLeaf7B, 31, kZmm},
+    {"avx512vnni", kLeaf7C, 11, kZmm}, {"amx-bf16", kLeaf7D, 22, kTiles}, {"amx-tile", kLeaf7D, 24, kTiles}};
 
 // A name that the table lacks does not compile: the index leaves it.
 consteval unsigned number_of(std::string_view name) {
   unsigned i = 0;
   while (kFeatures[i].name != name) ++i;
   return i;
+}
+
+// Linux saves tiles for processes that have asked for it; no other system is known to be asked.
+bool may_use_tiles() {
+#if defined(__linux__) && defined(SYS_arch_prctl)
+  constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA
+  return syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+#else
+  return false;
+#endif
 }
 
 struct Processor {
@@ -62,7 +77,8 @@ Processor ask() {
 #if defined(__APPLE__)
   if ((p.saved & kYmm) == kYmm) p.saved |= kZmm;  // macOS saves these from their first use on, and says so then
 #endif
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) p.words[kLeaf7B] = b, p.words[kLeaf7C] = c;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) p.words[kLeaf7B] = b, p.words[kLeaf7C] = c, p.words[kLeaf7D] = d;
+  if ((p.saved & kTiles) == kTiles && !may_use_tiles()) p.saved &= ~kTiles;
   return p;
 }
 
@@ -108,6 +124,8 @@ bool has_dotprod() {
 bool cpu_runs(Isa isa) {
 #define LOOM_SIMD_TARGET(name, processor, bytes, features) \
   if (isa == Isa::name) return LOOM_RUNS_ON_##processor(features);
+#define LOOM_SIMD_VARIANT(name, target, features) \
+  if (isa == Isa::name) return cpu_runs(Isa::target) && LOOM_RUNS_ON_x86(features);
 #include "simd/targets.inc"
   return false;
 }

@@ -129,6 +129,8 @@ def check_values():
     best = lambda name, *flags, **more: zig_targets.best_isa(zig_targets.BY_NAME[name], set(flags), **more)
     expect(best("x86_64-windows", "avx2", "f16c", "bmi2", "sse4_1", "ssse3") == "avx2", "AVX2 by the flags of a processor")
     expect(best("x86_64-linux-musl", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx2") == "avx512", "AVX-512 by the flags")
+    tiles = ("avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx2", "amx_tile", "amx_bf16")
+    expect(best("x86_64-linux-musl", *tiles) == "amx" and best("x86_64-windows", *tiles) == "avx512", "AMX by the flags, on Linux")
     expect(best("aarch64-linux-musl", machine="x86_64") == "neondot" and best("armv7-linux-musl") == "scalar", "the sets of emulated processors")
     on_arm = [best("aarch64-linux-musl", *flags, machine="aarch64") for flags in (["asimd", "asimddp"], ["asimd"], [])]
     expect(on_arm == ["neondot", "neon", None], f"dot products where an AArch64 machine lists them, got {on_arm}")

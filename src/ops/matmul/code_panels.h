@@ -37,7 +37,7 @@ constexpr BlockForm form_of(const PanelLayout& l) {
 template <BlockForm F>
 struct BlockFormat {
   static constexpr int kBits = F.bits;
-  static constexpr bool kMin = F.has_min, kZeros = F.has_zeros;
+  static constexpr bool kMin = F.has_min, kZeros = F.has_zeros, kFp4 = F.twice_fp4;
   static constexpr bool kTakesWords = kPrefersWords && kBits < 8 && F.may_take_words;
   static constexpr bool kNibbles = F.factors == PanelFactors::Nibbles;
   static constexpr bool kShared = F.factors == PanelFactors::Shared;
@@ -69,7 +69,7 @@ struct BlockFormat {
 
   // A Slice reads the codes of sub-block S.
   template <std::size_t S>
-  using Slice = CodeSlice<kBits == 8 ? 4 : kBits, F.twice_fp4, kSub / 4, kSub * S>;
+  using Slice = CodeSlice<kBits == 8 ? 4 : kBits, kFp4, kSub / 4, kSub * S>;
   static constexpr std::int32_t kScaleOffset = F.scale_offset;
 };
 
@@ -369,40 +369,43 @@ void block_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
     block_panels_of<Format, true, Group>(task, first, last);
 }
 
-template <BlockForm F>
-void form_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
-  block_panels<BlockFormat<F>>(task, first, last);
-}
+// The loops of a call: form<F>() where a scale holds for 16 or 32 columns, group<bits>() for what else blocks share,
+// which no file has: scales of 64 or 128 columns, zero points of bytes, bits in groups.
+struct LaneLoops {
+  template <BlockForm F>
+  static void form(const MatmulTask& task, std::size_t first, std::size_t last) {
+    block_panels<BlockFormat<F>>(task, first, last);
+  }
+  template <int Bits>
+  static void group(const MatmulTask& task, std::size_t first, std::size_t last) {
+    if constexpr (Bits > 1)
+      if (task.weight->layout().has_zeros)
+        return block_panels<BlockFormat<BlockForm{.bits = Bits, .has_zeros = true}>, true>(task, first, last);
+    block_panels<BlockFormat<BlockForm{.bits = Bits}>, true>(task, first, last);
+  }
+};
 
 // The block formats of this kind in the table of types, from number T on: each form once.
-template <PanelKind Kind, std::size_t T = kNumTypes>
+template <PanelKind Kind, class Loops, std::size_t T = kNumTypes>
 void format_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   if constexpr (T < kNumDTypes) {
     constexpr PanelLayout kLayout = kDTypes[T].panel;
     if constexpr (kLayout.kind == Kind)
-      if (form_of(task.weight->layout()) == form_of(kLayout)) return form_panels<form_of(kLayout)>(task, first, last);
-    format_panels<Kind, T + 1>(task, first, last);
+      if (form_of(task.weight->layout()) == form_of(kLayout))
+        return Loops::template form<form_of(kLayout)>(task, first, last);
+    format_panels<Kind, Loops, T + 1>(task, first, last);
   }
 }
 
-// Scales for 64 or 128 columns, and what no file has: zero points of bytes, bits in groups.
-template <int Bits>
-void group_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
-  if constexpr (Bits > 1)
-    if (task.weight->layout().has_zeros)
-      return block_panels<BlockFormat<BlockForm{.bits = Bits, .has_zeros = true}>, true>(task, first, last);
-  block_panels<BlockFormat<BlockForm{.bits = Bits}>, true>(task, first, last);
-}
-
-template <PanelKind Kind>
+template <PanelKind Kind, class Loops = LaneLoops>
 void code_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
   constexpr int kBits = traits(Kind).code_bits;
   const PanelLayout& l = task.weight->layout();
-  if (l.factors != PanelFactors::F32) return format_panels<Kind>(task, first, last);
-  if (l.input_blocks() > 1 || (kBits == 8 && l.has_zeros)) return group_panels<kBits>(task, first, last);
+  if (l.factors != PanelFactors::F32) return format_panels<Kind, Loops>(task, first, last);
+  if (l.input_blocks() > 1 || (kBits == 8 && l.has_zeros)) return Loops::template group<kBits>(task, first, last);
   if constexpr (kBits < 8)
-    if (l.has_zeros) return form_panels<{.bits = kBits, .has_zeros = true}>(task, first, last);
-  form_panels<{.bits = kBits}>(task, first, last);
+    if (l.has_zeros) return Loops::template form<BlockForm{.bits = kBits, .has_zeros = true}>(task, first, last);
+  Loops::template form<BlockForm{.bits = kBits}>(task, first, last);
 }
 
 // ---- row panels: one exact integer sum per output, or per 32 columns where inputs have scales by group ----

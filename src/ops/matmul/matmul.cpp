@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "core/checked.h"
 #include "ops/all.h"
@@ -32,6 +33,12 @@ namespace {
 // words for groups of 32, 64 and 128 columns.
 constexpr std::size_t kForms = 12;
 
+// Whether rows of this form are laid out for tiles: what shares a scale, and so a sum, is a block at most.
+bool has_tiles(const Exec& exec, std::size_t rows, const QuantizedRows& q) {
+  const std::size_t least = exec.kernels.matmul.tile_rows;
+  return least != 0 && rows >= least && (q.scale_cols == 0 ? q.splits_scale : q.scale_cols <= kBlockCols);
+}
+
 // x in every form that the weights of a call ask for, each once.
 struct QuantizedInputs {
   QuantizedRows forms[kForms];
@@ -49,6 +56,12 @@ struct QuantizedInputs {
     q.blocks = ceil_div(x.cols, kBlockCols);
     q.data = exec.arena.take<QuantizedBlock>(x.rows * q.blocks);
     if (q.splits_scale) q.row_scales = exec.arena.take<float>(x.rows);
+    if (has_tiles(exec, x.rows, q)) {
+      constexpr std::size_t kRows = 16, kTiles = 2, kElements = 512;
+      const std::size_t each = q.blocks * kTiles * kElements, whole = x.rows / kRows * each;
+      q.parts = exec.arena.take<std::uint16_t>(ceil_div(x.rows, kRows) * each);
+      if (x.rows % kRows != 0 && !exec.arena.measures()) std::memset(q.parts + whole, 0, each * sizeof *q.parts);
+    }
     for_rows(exec, x.rows, x.cols,
              [&](std::size_t row) { exec.kernels.matmul.quantize_row(x.row(row), x.cols, row, q); });
     forms[count++] = q;

@@ -45,6 +45,9 @@ struct QuantizedRows {
   bool splits_scale = false;
   float* row_scales = nullptr;
   float floor = 0;  // a row's largest size counts as at least this
+  // For registers of tiles, if any: [rows / 16][blocks][2 halves][16 rows][32] bfloat16. A row of a half of a block has
+  // sixteen columns (0, 2, 1, 3, 4, 6 ..) twice, the parts of q that are multiples of 256, then the rest.
+  std::uint16_t* parts = nullptr;
 
   QuantizedBlock* row(std::size_t r) const { return data + r * blocks; }
 };
@@ -79,6 +82,8 @@ struct MatmulKernels {
   PanelKernel panels[kNumPanelKinds];
   // True where int16 inputs meet the layouts of PanelLayout::may_take_words() as they are, without digits.
   bool prefers_words;
+  // Rows from which inputs that have scales by block are laid out for tiles, too; 0: never.
+  std::size_t tile_rows;
   // Quantises row r of x.
   void (*quantize_row)(const float* x, std::size_t cols, std::size_t row, const QuantizedRows& out);
 };

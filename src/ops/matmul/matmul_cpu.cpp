@@ -477,11 +477,11 @@ constexpr PanelKernel kernel_of(PanelKind kind) {
     case PanelKind::BlockNibbles: return code_panels<PanelKind::BlockNibbles>;
     case PanelKind::BlockCrumbs: return code_panels<PanelKind::BlockCrumbs>;
     case PanelKind::BlockBytes: return code_panels<PanelKind::BlockBytes>;
-    case PanelKind::BlockBits: return group_panels<1>;
-    case PanelKind::BlockThreeBits: return format_panels<PanelKind::BlockThreeBits>;
-    case PanelKind::BlockFiveBits: return format_panels<PanelKind::BlockFiveBits>;
-    case PanelKind::BlockSixBits: return format_panels<PanelKind::BlockSixBits>;
-    case PanelKind::BlockTwiceFp4: return format_panels<PanelKind::BlockTwiceFp4>;
+    case PanelKind::BlockBits: return LaneLoops::group<1>;
+    case PanelKind::BlockThreeBits: return format_panels<PanelKind::BlockThreeBits, LaneLoops>;
+    case PanelKind::BlockFiveBits: return format_panels<PanelKind::BlockFiveBits, LaneLoops>;
+    case PanelKind::BlockSixBits: return format_panels<PanelKind::BlockSixBits, LaneLoops>;
+    case PanelKind::BlockTwiceFp4: return format_panels<PanelKind::BlockTwiceFp4, LaneLoops>;
     case PanelKind::RowBytes: return row_panels<8>;
     case PanelKind::RowNibbles: return row_panels<4>;
     case PanelKind::RowCrumbs: return row_panels<2>;
@@ -491,7 +491,7 @@ constexpr PanelKernel kernel_of(PanelKind kind) {
 }
 
 constexpr MatmulKernels kernels() {
-  MatmulKernels table{.panels = {}, .prefers_words = kPrefersWords, .quantize_row = quantize_row};
+  MatmulKernels table{.panels = {}, .prefers_words = kPrefersWords, .tile_rows = 0, .quantize_row = quantize_row};
   for (std::size_t i = 0; i < kNumPanelKinds; ++i) table.panels[i] = kernel_of(static_cast<PanelKind>(i));
   return table;
 }

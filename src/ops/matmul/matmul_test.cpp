@@ -10,9 +10,21 @@
 #include "core/fp_environment.h"
 #include "core/philox.h"
 #include "dtypes/block_formats.h"
+#include "loom_targets.h"
 #include "ops/all.h"
 #include "support/divided.h"
 #include "support/plain_product.h"
+
+namespace loom {
+
+#define LOOM_DECLARE(variant, target)        \
+  namespace variant {                        \
+  extern const MatmulKernels matmul_kernels; \
+  }
+LOOM_PLAIN_VARIANTS(LOOM_DECLARE)
+#undef LOOM_DECLARE
+
+}  // namespace loom
 
 namespace loom::matmul_test {
 namespace {
@@ -81,11 +93,26 @@ Matrix make(DType dtype, std::size_t rows, std::size_t cols, std::uint64_t seed)
   return value_of(Matrix::from_floats(dtype, random_floats(rows * cols, seed), rows, cols));
 }
 
+// The kernels of an instruction set, or of tiles in plain C++ (src/simd/amx_plain).
+struct Kernels {
+  std::string name;
+  KernelTable table;
+};
+std::vector<Kernels> all_kernels() {
+  std::vector<Kernels> all;
+  for (const Isa isa : usable_isas()) all.push_back({std::string(name(isa)), *kernels_for(isa).value()});
+#define LOOM_ADD(variant, target) \
+  if (cpu_runs(Isa::target))      \
+    all.push_back({#variant, with_products(*kernels_for(Isa::target).value(), variant::matmul_kernels)});
+  LOOM_PLAIN_VARIANTS(LOOM_ADD)
+#undef LOOM_ADD
+  return all;
+}
+
 struct Runner {
-  explicit Runner(Isa isa, int threads = 1)
-      : pool(ThreadPool::create(threads).value()),
-        kernels(*kernels_for(isa).value()),
-        arena(Arena::create(1 << 24).value()) {}
+  explicit Runner(Isa isa, int threads = 1) : Runner(*kernels_for(isa).value(), threads) {}
+  explicit Runner(const KernelTable& table, int threads = 1)
+      : pool(ThreadPool::create(threads).value()), kernels(table), arena(Arena::create(1 << 24).value()) {}
   std::vector<float> operator()(const Matrix& w, const std::vector<float>& x, const float* bias = nullptr) {
     const FpEnvironment environment;
     const std::size_t rows = x.size() / w.cols();
@@ -173,13 +200,13 @@ void expect_packed_equals_simulated(DType dtype, ScaleSpan span, std::size_t col
   for (const InputWay way : kInputWays) {
     const std::vector<float> expected = simulate(q, x, way);
     m.set_input_scales(way.scales);
-    for (const Isa isa : usable_isas()) {
-      Runner run(isa);
+    for (const Kernels& kernels : all_kernels()) {
+      Runner run(kernels.table);
       run.activations = way.activations;
-      EXPECT_EQ(run(m, x), expected) << name(isa);
+      EXPECT_EQ(run(m, x), expected) << kernels.name;
       const std::vector<float> first(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(cols));
       EXPECT_EQ(run(m, first), std::vector<float>(expected.begin(), expected.begin() + kOutputs))
-          << name(isa) << ", one row";
+          << kernels.name << ", one row";
     }
   }
 }
@@ -377,18 +404,44 @@ void expect_block_products(DType dtype, std::size_t cols) {
       const std::vector<float> y = plain_block_product(plain, x.data() + r * cols, way);
       expected.insert(expected.end(), y.begin(), y.end());
     }
-    for (const Isa isa : usable_isas())
+    for (const Kernels& kernels : all_kernels())
       for (const int threads : {1, 3}) {
-        Runner run(isa, threads);
+        Runner run(kernels.table, threads);
         run.activations = way.activations;
         const test::ExpectDivided divided(cols > 256 ? threads : 1);
         for (const std::size_t rows : {1, 3, 17}) {
           const std::vector<float> first(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(rows * cols));
           EXPECT_EQ(run(m, first), std::vector<float>(expected.begin(),
                                                       expected.begin() + static_cast<std::ptrdiff_t>(rows * kOutputs)))
-              << name(isa) << ", " << rows << " rows, " << threads << " threads";
+              << kernels.name << ", " << rows << " rows, " << threads << " threads";
         }
       }
+  }
+}
+
+// At the size of use: inputs of a whole batch of tiles and of a part of one, panels that leave one beside the pairs.
+TEST(Matmul, packed_blocks_by_tiles_for_any_rows) {  // D-26, D-35
+  const FpEnvironment environment;
+  constexpr std::size_t kOutputs = 77, kCols = 512, kMostRows = 300;
+  const std::vector<float> x = random_floats(kMostRows * kCols, 57, 3.0f);
+  std::vector<DType> types{DType::int4, DType::uint4, DType::int8, DType::uint2, DType::ternary};
+  for (std::size_t t = kNumTypes; t < kNumDTypes; ++t) types.push_back(static_cast<DType>(t));
+  for (const DType dtype : types) {
+    const Matrix m = make(dtype, kOutputs, kCols, 56);
+    for (const Activations activations : {Activations::int16, Activations::int8}) {
+      Runner plain(Isa::scalar);
+      plain.activations = activations;
+      const std::vector<float> expected = plain(m, x);
+      for (const Kernels& kernels : all_kernels())
+        for (const std::size_t rows : {11, 12, 16, 31, 33, 48, 256, 300}) {
+          Runner run(kernels.table, 3);
+          run.activations = activations;
+          const std::vector<float> first(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(rows * kCols));
+          EXPECT_EQ(run(m, first), std::vector<float>(expected.begin(),
+                                                      expected.begin() + static_cast<std::ptrdiff_t>(rows * kOutputs)))
+              << name(dtype) << ", " << kernels.name << ", " << rows << " rows";
+        }
+    }
   }
 }
 
