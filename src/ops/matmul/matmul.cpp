@@ -94,7 +94,9 @@ void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> job
         const QuantizedRows* const quantized = inputs.find(input_form(exec, job.weight->layout(), job.input_floor));
         const MatmulTask task{job.weight, x.as(), x.rows, x.cols, quantized, job.y.as(), job.bias};
         const std::size_t stop = end < n ? end : n;
-        const std::size_t each = exec.cancel == nullptr ? n : items_per_look(kPanelRows * x.rows * x.cols);
+        // Not fewer than tiles take side by side.
+        const std::size_t each =
+            exec.cancel == nullptr ? n : std::max<std::size_t>(2, items_per_look(kPanelRows * x.rows * x.cols));
         for (std::size_t first = begin; first < stop && !is_cancelled(exec); first += each)
           exec.kernels.matmul.panels[static_cast<std::size_t>(kind)](task, first, std::min(first + each, stop));
       }
