@@ -141,47 +141,13 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_regex(std::string_view patt
   return built;
 }
 
-namespace {
-
-// Gives the texts, sorted and without their first `at` bytes. A common beginning is followed once, so that thousands of
-// choices are a few ways at a time. Beyond kMostForks forks they stand side by side, which bounds the stack.
-ExprId any_of(Rules& rules, std::span<const std::string> texts, std::size_t at, int forks = 0) {
-  constexpr int kMostForks = 64;
-  const std::string_view first = texts.front(), last = texts.back();
-  if (texts.size() == 1) return rules.text(first.substr(at));
-  std::vector<ExprId> parts;
-  if (forks == kMostForks) {
-    for (const std::string_view text : texts) parts.push_back(rules.text(text.substr(at)));
-    return rules.choice(std::move(parts));
-  }
-  std::size_t fork = at;
-  while (fork < first.size() && first[fork] == last[fork]) ++fork;  // of sorted texts, all agree where these two do
-  while (!texts.empty()) {
-    if (texts.front().size() == fork) {
-      parts.push_back(rules.empty());
-      texts = texts.subspan(1);
-      continue;
-    }
-    std::size_t count = 1;
-    while (count < texts.size() && texts[count][fork] == texts.front()[fork]) ++count;
-    parts.push_back(any_of(rules, texts.first(count), fork, forks + 1));
-    texts = texts.subspan(count);
-  }
-  return rules.sequence({rules.text(first.substr(at, fork - at)), rules.choice(std::move(parts))});
-}
-
-}  // namespace
-
 Result<std::shared_ptr<const Grammar>> Grammar::from_choices(std::span<const std::string> choices) {
   if (choices.empty()) return fail(Code::InvalidArgument, "no choices came, expected at least one text");
   Rules rules;
   const grammar::RuleId root = rules.add_rule("the choices");
-  std::vector<std::string> sorted(choices.begin(), choices.end());
-  if (const auto found = std::ranges::find(sorted, ""); found != sorted.end())
-    return fail(Code::InvalidArgument, "choice {} is empty, expected a text", found - sorted.begin());
-  std::ranges::sort(sorted);
-  sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
-  rules.define(root, any_of(rules, sorted, 0));
+  if (const auto found = std::ranges::find(choices, ""); found != choices.end())
+    return fail(Code::InvalidArgument, "choice {} is empty, expected a text", found - choices.begin());
+  rules.define(root, grammar::any_text(rules, {choices.begin(), choices.end()}));
   auto built = GrammarBuilder::build(rules, root, {"choices", {choices.begin(), choices.end()}});
   if (!built) return at("the choices", std::move(built).error());
   return built;

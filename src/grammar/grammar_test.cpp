@@ -155,8 +155,49 @@ TEST(Schema, BoundsOfIntegers) {
       {"9007199254740992", "-9007199254740992", "10000000000000000", "-0", "00", "1.5", ""});
   expect_texts(schema(R"({"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807})"),
                {"9223372036854775807", "-9223372036854775808"}, {"9223372036854775808", "-9223372036854775809"});
+  expect_texts(
+      schema(R"({"type":"integer","exclusiveMinimum":-9223372036854775808,"exclusiveMaximum":9223372036854775807})"),
+      {"9223372036854775806", "-9223372036854775807", "0"}, {"9223372036854775807", "-9223372036854775808"});
+  expect_texts(schema(R"({"type":"integer","exclusiveMinimum":9223372036854775806,"maximum":18446744073709551615})"),
+               {"9223372036854775807", "9223372036854775808", "18446744073709551615"},
+               {"9223372036854775806", "18446744073709551616", "0", "-9223372036854775807"});
+  expect_texts(schema(R"({"type":"integer","exclusiveMaximum":0})"), {"-1", "-20"}, {"0", "-0", "1"});
+  expect_texts(schema(R"({"type":"integer","exclusiveMinimum":-1,"exclusiveMaximum":1})"), {"0"}, {"-1", "1"});
+  expect_texts(schema(R"({"enum":[9223372036854775808,3],"type":"integer","minimum":4})"), {"9223372036854775808"},
+               {"3"});
+  expect_refused(schema(R"({"type":"integer","exclusiveMinimum":18446744073709551615})"), Code::InvalidArgument,
+                 {"/exclusiveMinimum", "at most 18446744073709551614"});
+  expect_refused(schema(R"({"type":"integer","maximum":1e300})"), Code::InvalidArgument, {"/maximum", "1e+300"});
   expect_texts(schema(R"({"type":"number","minimum":0})"), {"0.5", "3"}, {"-1"});
   expect_refused(schema(R"({"type":"number","maximum":3})"), Code::InvalidArgument, {"/maximum"});
+}
+
+// As generators of schemas write the values of a column.
+TEST(Schema, ThousandsOfConstants) {
+  constexpr int kCount = 20'000;
+  Json texts = Json::array(), branches = Json::array();
+  for (int i = 0; i < kCount; ++i) texts.push_back(fmt::format("item {}", i * 7919 % kCount));
+  const auto listed = Grammar::from_parsed_schema(Json{{"enum", texts}});
+  expect_texts(listed, {"\"item 0\"", "\"item 4500\"", "\"item 19999\""}, {"\"item\"", "\"item 20000\"", "item 0"});
+  for (const Json& text : texts) branches.push_back(Json{{"const", text}, {"type", "string"}, {"title", text}});
+  for (const char* keyword : {"anyOf", "oneOf"}) {
+    const auto made = Grammar::from_parsed_schema(Json{{keyword, branches}});
+    expect_texts(made, {"\"item 0\"", "\"item 19999\""}, {"\"item\"", "\"item 20000\""});
+  }
+  expect_texts(schema(R"({"anyOf":[{"const":1},{"enum":[2,"a"],"type":"integer"},{"const":{"k":1}}]})"),
+               {"1", "2", R"({"k": 1})"}, {"\"a\"", "3"});
+  expect_texts(schema(R"({"allOf":[{"oneOf":[{"const":"a"},{"const":"bc"}]},{"minLength":2}]})"), {"\"bc\""},
+               {"\"a\""});
+  expect_refused(schema(R"({"oneOf":[{"const":1},{"enum":[2,1.0]}]})"), Code::InvalidArgument, {"/oneOf", "anyOf"});
+  expect_refused(schema(R"({"anyOf":[{"const":1,"requird":[]}]})"), Code::InvalidArgument, {"/anyOf/0/requird"});
+}
+
+TEST(Schema, ConstantsKeepTheirDigits) {
+  expect_texts(schema(R"({"const":18446744073709551615})"), {"18446744073709551615"}, {"18446744073709551616"});
+  expect_texts(schema(R"({"const":-9223372036854775808})"), {"-9223372036854775808"}, {});
+  expect_texts(schema(R"({"const":1.5e18})"), {"1.5e+18"}, {});
+  for (const char* text : {R"({"const":18446744073709551617})", R"({"enum":[1,[{"k":-9223372036854775809}]]})"})
+    expect_refused(schema(text), Code::InvalidArgument, {"the whole number", "lost digits", "18446744073709551615"});
 }
 
 TEST(Schema, Strings) {

@@ -11,7 +11,34 @@ namespace {
 constexpr std::uint32_t kMostIndentation = 32;
 constexpr std::uint32_t kFirstPlain = 0x20;
 
+constexpr std::uint64_t kMostSize = ~std::uint64_t{0};
+
 }  // namespace
+
+std::optional<Whole> Whole::of(const Json& value) {
+  if (const auto* whole = value.get_ptr<const Json::number_unsigned_t*>()) return Whole{false, *whole};
+  if (const auto whole = value.is_number_integer() ? as_int(value) : std::nullopt)
+    return Whole{*whole < 0, *whole < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(*whole)
+                                        : static_cast<std::uint64_t>(*whole)};
+  const auto number = value.is_number() ? as_number(value) : std::nullopt;
+  return number ? of(*number) : std::nullopt;
+}
+
+std::optional<Whole> Whole::of(double value) {
+  constexpr double kEnd = 18446744073709551616.0;  // 2^64
+  if (std::floor(value) != value || std::abs(value) >= kEnd) return std::nullopt;
+  return Whole{value < 0, static_cast<std::uint64_t>(std::abs(value))};
+}
+
+std::optional<Whole> Whole::next() const {
+  if (is_negative) return Whole{size > 1, size - 1};
+  return size == kMostSize ? std::nullopt : std::optional(Whole{false, size + 1});
+}
+
+std::optional<Whole> Whole::previous() const {
+  if (!is_negative && size > 0) return Whole{false, size - 1};
+  return size == kMostSize ? std::nullopt : std::optional(Whole{true, size + 1});
+}
 
 JsonRules::JsonRules(Rules& rules) : rules_(rules) {
   const auto named = [&](const char* name, ExprId expr) {
@@ -163,19 +190,16 @@ ExprId JsonRules::natural(std::uint64_t low, std::optional<std::uint64_t> high) 
   return rules_.choice(std::move(ways));
 }
 
-ExprId JsonRules::integer(std::optional<std::int64_t> min, std::optional<std::int64_t> max) {
+ExprId JsonRules::integer(std::optional<Whole> min, std::optional<Whole> max) {
   if (!min && !max)
     return rules_.sequence(
         {rules_.optional(text("-")), rules_.choice({text("0"), rules_.sequence({chars({{'1', '9'}}), digits(0)})})});
-  const auto size = [](std::int64_t v) {
-    return v < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
-  };
   std::vector<ExprId> ways;
-  if (!max || *max >= 0)
-    ways.push_back(natural(min && *min > 0 ? size(*min) : 0, max ? std::optional(size(*max)) : std::nullopt));
-  if (!min || *min < 0) {
-    const std::uint64_t nearest = max && *max < 0 ? size(*max) : 1;
-    ways.push_back(rules_.sequence({text("-"), natural(nearest, min ? std::optional(size(*min)) : std::nullopt)}));
+  if (!max || !max->is_negative)
+    ways.push_back(natural(min && !min->is_negative ? min->size : 0, max ? std::optional(max->size) : std::nullopt));
+  if (!min || min->is_negative) {
+    const std::uint64_t nearest = max && max->is_negative ? max->size : 1;
+    ways.push_back(rules_.sequence({text("-"), natural(nearest, min ? std::optional(min->size) : std::nullopt)}));
   }
   return rules_.choice(std::move(ways));
 }
@@ -198,12 +222,16 @@ ExprId JsonRules::value() {
 }
 
 // Whole numbers have no fraction, as everywhere else.
-ExprId JsonRules::literal(const Json& value) {
+std::string JsonRules::literal_text(const Json& value) {
   constexpr double kMostExact = 9007199254740992.0;
   const std::optional<double> number = value.is_number_float() ? as_number(value) : std::nullopt;
   if (number && std::abs(*number) <= kMostExact && std::floor(*number) == *number)
-    return text(fmt::format("{}", static_cast<std::int64_t>(*number)));
-  if (!value.is_structured()) return text(dump_json(value));
+    return fmt::format("{}", static_cast<std::int64_t>(*number));
+  return dump_json(value);
+}
+
+ExprId JsonRules::literal(const Json& value) {
+  if (!value.is_structured()) return text(literal_text(value));
   std::vector<ExprId> items;
   for (const auto& [key, item] : value.items()) {
     if (!items.empty()) items.push_back(comma_);

@@ -1,6 +1,7 @@
 #pragma once
 // The rules of JSON text that schemas are made of. Internal to grammar/.
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +12,24 @@
 #include "grammar/rules.h"
 
 namespace loom::grammar {
+
+// A whole number whose size has 64 bits beside its sign. 0 is not negative.
+struct Whole {
+  bool is_negative = false;
+  std::uint64_t size = 0;
+
+  // Nothing for other values, and beyond 64 bits.
+  static std::optional<Whole> of(const Json& value);
+  static std::optional<Whole> of(double value);
+  // Nothing where 64 bits do not hold it.
+  std::optional<Whole> next() const;
+  std::optional<Whole> previous() const;
+  bool operator==(const Whole&) const = default;
+  bool operator<(const Whole& other) const {
+    if (is_negative != other.is_negative) return is_negative;
+    return is_negative ? size > other.size : size < other.size;
+  }
+};
 
 class JsonRules {
  public:
@@ -26,9 +45,11 @@ class JsonRules {
   // A string that is none of the names.
   ExprId string_other_than(const std::set<std::string>& names);
   ExprId number(bool is_negative_allowed);
-  ExprId integer(std::optional<std::int64_t> min, std::optional<std::int64_t> max);
+  ExprId integer(std::optional<Whole> min, std::optional<Whole> max);
   ExprId value();  // any JSON value
   ExprId literal(const Json& value);
+  // The text of a literal without parts.
+  static std::string literal_text(const Json& value);
   ExprId in_braces(ExprId content) { return surrounded("{", content, "}"); }
   ExprId in_brackets(ExprId content) { return surrounded("[", content, "]"); }
 

@@ -1,8 +1,39 @@
 #include "grammar/rules.h"
 
 #include <algorithm>
+#include <span>
 
 namespace loom::grammar {
+namespace {
+
+// Gives the texts, sorted and without their first `at` bytes. Beyond kMostForks forks they stand side by side, which
+// bounds the stack.
+ExprId any_of(Rules& rules, std::span<const std::string> texts, std::size_t at, int forks = 0) {
+  constexpr int kMostForks = 64;
+  const std::string_view first = texts.front(), last = texts.back();
+  if (texts.size() == 1) return rules.text(first.substr(at));
+  std::vector<ExprId> parts;
+  if (forks == kMostForks) {
+    for (const std::string_view text : texts) parts.push_back(rules.text(text.substr(at)));
+    return rules.choice(std::move(parts));
+  }
+  std::size_t fork = at;
+  while (fork < first.size() && first[fork] == last[fork]) ++fork;  // of sorted texts, all agree where these two do
+  while (!texts.empty()) {
+    if (texts.front().size() == fork) {
+      parts.push_back(rules.empty());
+      texts = texts.subspan(1);
+      continue;
+    }
+    std::size_t count = 1;
+    while (count < texts.size() && texts[count][fork] == texts.front()[fork]) ++count;
+    parts.push_back(any_of(rules, texts.first(count), fork, forks + 1));
+    texts = texts.subspan(count);
+  }
+  return rules.sequence({rules.text(first.substr(at, fork - at)), rules.choice(std::move(parts))});
+}
+
+}  // namespace
 
 CharSet normalized(const CharSet& set) {
   constexpr std::uint32_t kFirstSurrogate = 0xD800, kLastSurrogate = 0xDFFF;
@@ -121,6 +152,12 @@ RuleId Rules::add_rule(std::string name) {
   names_.push_back(std::move(name));
   definitions_.push_back(never());
   return static_cast<RuleId>(names_.size() - 1);
+}
+
+ExprId any_text(Rules& rules, std::vector<std::string> texts) {
+  std::ranges::sort(texts);
+  texts.erase(std::ranges::unique(texts).begin(), texts.end());
+  return any_of(rules, texts, 0);
 }
 
 }  // namespace loom::grammar

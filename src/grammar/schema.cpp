@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -270,7 +271,12 @@ class SchemaCompiler {
     if (const Json* all = find(*schema, "allOf"))
       for (auto part = all->rbegin(); part != all->rend(); ++part) partial.todo.push_back({&*part, self});
     for (const char* keyword : {"anyOf", "oneOf"})
-      if (const Json* group = find(*schema, keyword)) partial.groups.push_back({group, self});
+      if (const Json* group = find(*schema, keyword)) {
+        if (const Json* merged = merged_constants(*group, keyword == std::string_view("oneOf")))
+          partial.leaves.push_back(merged);
+        else
+          partial.groups.push_back({group, self});
+      }
     for (const auto& [key, unused] : schema->items())
       if (is_among(key, kKeywords)) {
         partial.leaves.push_back(schema);
@@ -290,7 +296,7 @@ class SchemaCompiler {
       if (const Json* list = find(*schema, keyword); list != nullptr && (!list->is_array() || list->empty()))
         return bad(schema, keyword, "expected a list of schemas");
     const Json* one = find(*schema, "oneOf");
-    if (one == nullptr) return {};
+    if (one == nullptr || merged_constants(*one, true) != nullptr) return {};
     if (one->size() > kMostBranches) return bad(schema, "oneOf", "more than {} schemas", kMostBranches);
     for (std::size_t i = 0; i < one->size(); ++i)
       for (std::size_t j = i + 1; j < one->size(); ++j)
@@ -300,6 +306,50 @@ class SchemaCompiler {
                      "them different types or a required property with different constants",
                      i, j);
     return {};
+  }
+
+  // One schema {"enum"} for a list of schemas that name constants alone, as generators of schemas write thousands of
+  // choices; null for other lists and, where one schema alone may hold, for those that name a constant twice.
+  const Json* merged_constants(const Json& group, bool is_one_of) {
+    const auto [found, is_new] = merged_.try_emplace(&group, nullptr);
+    if (!is_new || !group.is_array()) return found->second;
+    struct Value {
+      const Json* value;
+      std::size_t branch;
+    };
+    std::vector<Value> values;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const auto list = constants_of(group[i]);
+      if (!list) return nullptr;
+      for (const Json* value : *list) values.push_back({value, i});
+    }
+    steps_ += values.size();
+    std::vector<Value> sorted = values;
+    std::ranges::sort(sorted, [](const Value& a, const Value& b) { return *a.value < *b.value; });
+    for (std::size_t i = 1; is_one_of && i < sorted.size(); ++i)
+      if (*sorted[i].value == *sorted[i - 1].value && sorted[i].branch != sorted[i - 1].branch) return nullptr;
+    Json list = Json::array();
+    for (const Value& value : values) list.push_back(*value.value);
+    made_.push_back(Json{{"enum", std::move(list)}});
+    order_.try_emplace(&made_.back(), order_.size());
+    return merged_[&group] = &made_.back();
+  }
+  // The values that a schema of constants alone allows.
+  static std::optional<std::vector<const Json*>> constants_of(const Json& schema) {
+    if (!schema.is_object() || (find(schema, "const") != nullptr) == (find(schema, "enum") != nullptr))
+      return std::nullopt;
+    std::uint8_t types = All;
+    for (const auto& [key, value] : schema.items()) {
+      const std::string* const name = key == "type" ? as_string(value) : nullptr;
+      if (name != nullptr && type_named(*name) != 0)
+        types = type_named(*name);
+      else if (key != "const" && key != "enum" && !is_among(key, kAnnotations) &&
+               !std::string_view(key).starts_with("x-"))
+        return std::nullopt;
+    }
+    auto out = values_of(schema);
+    if (out) std::erase_if(*out, [&](const Json* value) { return (type_of(*value) & types) == 0; });
+    return out;
   }
 
   Result<const Json*> resolve(const Json* schema, const Json& ref) const {
@@ -416,9 +466,9 @@ class SchemaCompiler {
   struct Facts {
     std::uint8_t types = All;
     std::uint32_t min_length = 0, max_length = kForever, min_items = 0, max_items = kForever;
-    std::optional<std::int64_t> min, max;  // of integers
-    const Json* bounded = nullptr;         // a schema that bounds numbers
-    std::string_view bound;                // by this keyword
+    std::optional<Whole> min, max;  // of integers
+    const Json* bounded = nullptr;  // a schema that bounds numbers
+    std::string_view bound;         // by this keyword
     bool is_not_negative = false, is_bounded_otherwise = false;
     std::vector<std::pair<std::string_view, bool>> patterns;  // and whether it is the whole text
     std::vector<const Json*> pattern_schemas;
@@ -525,7 +575,6 @@ class SchemaCompiler {
   }
 
   Result<void> read_numbers(const Json* schema, Facts& facts) const {
-    constexpr double kMost = 9e18;
     for (const char* keyword : {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"}) {
       const std::string_view name = keyword;
       const Json* value = find(*schema, keyword);
@@ -533,18 +582,18 @@ class SchemaCompiler {
       const std::optional<double> bound = as_number(*value);
       if (!bound) return bad(schema, keyword, "expected a number");
       const bool is_exclusive = name.starts_with("exclusive"), is_least = name.ends_with("inimum");
-      const std::optional<std::int64_t> whole = as_int(*value);
-      if (std::abs(*bound) > kMost && (!whole || is_exclusive))
-        return bad(schema, keyword, "{} is too large, expected at most {}", *bound, kMost);
-      if (is_least) {
-        std::int64_t least = whole ? *whole : static_cast<std::int64_t>(std::ceil(*bound));
-        if (is_exclusive && (whole || std::ceil(*bound) == *bound)) ++least;
-        facts.min = std::max(facts.min.value_or(least), least);
-      } else {
-        std::int64_t most = whole ? *whole : static_cast<std::int64_t>(std::floor(*bound));
-        if (is_exclusive && (whole || std::floor(*bound) == *bound)) --most;
-        facts.max = std::min(facts.max.value_or(most), most);
-      }
+      std::optional<Whole> whole = Whole::of(*value);
+      if (whole && is_exclusive)
+        whole = is_least ? whole->next() : whole->previous();
+      else if (!whole)
+        whole = Whole::of(is_least ? std::ceil(*bound) : std::floor(*bound));
+      if (!whole)
+        return bad(schema, keyword, "{} is too large, expected at most {}", dump_json(*value),
+                   std::numeric_limits<std::uint64_t>::max() - (is_exclusive ? 1 : 0));
+      if (is_least)
+        facts.min = facts.min ? std::max(*facts.min, *whole) : *whole;
+      else
+        facts.max = facts.max ? std::min(*facts.max, *whole) : *whole;
       facts.bounded = schema, facts.bound = name;
       if (name == "minimum" && *bound == 0)
         facts.is_not_negative = true;
@@ -606,9 +655,14 @@ class SchemaCompiler {
   Result<ExprId> values(const Schemas& schemas, const Facts& facts) {
     LOOM_TRY(const std::vector<PatternMachine> patterns, machines(facts));
     std::vector<ExprId> ways;
+    std::vector<std::string> texts;
     for (const Json* value : *facts.values) {
       const std::uint8_t type = type_of(*value);
       if ((facts.types & type) == 0) continue;
+      if (const Json* large = inexact_in(*value))
+        return bad(facts.valued, "", "the whole number {} has lost digits, expected one from {} to {}",
+                   dump_json(*large), std::numeric_limits<std::int64_t>::min(),
+                   std::numeric_limits<std::uint64_t>::max());
       if ((type == Array || type == Object) && has_parts_keywords(schemas))
         return bad(facts.valued, "", "values with parts beside keywords about parts are not supported");
       if (const std::string* text = as_string(*value)) {
@@ -619,13 +673,28 @@ class SchemaCompiler {
       }
       if (value->is_number() && facts.bounded != nullptr) {
         if (type == Fraction) return bad(facts.valued, "", "numbers with a fraction beside bounds are not supported");
-        const std::optional<std::int64_t> number = as_int(*value);
+        const std::optional<Whole> number = Whole::of(*value);
         if (!number) return bad(facts.valued, "", "the number {} is too large beside bounds", dump_json(*value));
-        if ((facts.min && *number < *facts.min) || (facts.max && *number > *facts.max)) continue;
+        if ((facts.min && *number < *facts.min) || (facts.max && *facts.max < *number)) continue;
       }
-      ways.push_back(json_.literal(*value));
+      if (value->is_structured())
+        ways.push_back(json_.literal(*value));
+      else
+        texts.push_back(JsonRules::literal_text(*value));
     }
+    if (!texts.empty()) ways.push_back(any_text(rules_, std::move(texts)));
     return rules_.choice(std::move(ways));
+  }
+  // A whole number in a value that 64 bits do not hold, so that JSON's reader kept a double of it; null: none.
+  static const Json* inexact_in(const Json& value) {
+    if (value.is_structured()) {
+      for (const Json& part : value)
+        if (const Json* found = inexact_in(part)) return found;
+      return nullptr;
+    }
+    constexpr double kEnd = 9223372036854775808.0;  // 2^63
+    const std::optional<double> number = value.is_number_float() ? as_number(value) : std::nullopt;
+    return number && std::abs(*number) >= kEnd ? &value : nullptr;
   }
   static bool has_parts_keywords(const Schemas& schemas) {
     return std::ranges::any_of(schemas, [](const Json* schema) {
@@ -784,6 +853,8 @@ class SchemaCompiler {
   JsonRules json_;
   std::map<const Json*, std::size_t> order_;  // in which schemas were met: properties keep the order of the document
   mutable std::map<const Json*, std::unordered_map<std::string, const Json*>> indices_;  // of large objects
+  std::map<const Json*, const Json*> merged_;  // of lists of schemas: merged_constants()
+  std::deque<Json> made_;                      // by it
   std::map<Schemas, RuleId> leaf_rules_;
   std::deque<Job> jobs_;
   std::size_t steps_ = 0;
