@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/config_reader.h"
+#include "core/nearest.h"
 #include "core/sha256.h"
 #include "host/conversation.h"
 #include "host/prompt.h"
@@ -78,8 +79,7 @@ Result<void> Answers::limit(ChatRequest& request) const {
   if (options_.most_tokens == 0) return {};
   std::size_t& tokens = request.generation.max_tokens;
   // Where the client names no length, an answer is cut at the longest one.
-  if (tokens == kMostTokens || (request.messages.is_null() && tokens == DefaultLength::kCompletion))
-    tokens = std::min(tokens, options_.most_tokens);
+  if (tokens == kMostTokens || request.has_standard_length) tokens = std::min(tokens, options_.most_tokens);
   if (tokens > options_.most_tokens)
     return fail(Code::InvalidConfig, "/max_tokens: an answer has at most {} tokens on this server, got {}",
                 options_.most_tokens, tokens);
@@ -133,6 +133,28 @@ Result<Prompt> Answers::prompt_of(ChatRequest& request, bool add_generation_prom
   return make_prompt(model, std::move(wanted));
 }
 
+// A member that the template does not read is dropped, so one that has a meaning elsewhere is refused.
+Result<void> Answers::check_messages(const Json& messages) const {
+  constexpr std::string_view kRead[] = {"role", "content", "name", "tool_calls", "tool_call_id", "tool_name"};
+  // Servers add them to answers, and clients send these back.
+  constexpr std::string_view kHarmless[] = {"id",     "annotations",      "reasoning",     "reasoning_content",
+                                            "parsed", "thinking",         "cache_control", "provider_specific_fields",
+                                            "status", "reasoning_details"};
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    for (const auto& [member, value] : messages[i].items()) {
+      if (std::ranges::find(kRead, member) != std::end(kRead)) continue;
+      if (std::ranges::find(kHarmless, member) != std::end(kHarmless)) continue;
+      const auto is_in_template = [&](std::string_view before, std::string_view after) {
+        return template_source_.find(fmt::format("{}{}{}", before, member, after)) != std::string::npos;
+      };
+      if (is_in_template(".", "") || is_in_template("'", "'") || is_in_template("\"", "\"")) continue;
+      return fail(Code::UnknownKey,
+                  "/messages/{}/{}: the chat template of this model reads no such member, expected {}", i,
+                  printable(member), fmt::join(kRead, ", "));
+    }
+  return {};
+}
+
 // A variable that the template never reads would change nothing.
 Result<void> Answers::check_variables(const ChatRequest& request) const {
   if (request.wants_thoughts && !thinks())
@@ -158,6 +180,7 @@ Result<Prepared> Answers::prepare(ChatRequest request) const {
   LOOM_TRY_VOID(check_model(request.model));
   LOOM_TRY_VOID(limit(request));
   LOOM_TRY_VOID(check_variables(request));
+  LOOM_TRY_VOID(check_messages(request.messages));
   Prepared out;
   LOOM_TRY_VOID(offer_tools(request, out.form));
   LOOM_TRY(Prompt prompt, prompt_of(request));

@@ -62,6 +62,8 @@ class Answers {
   // "name:latest" is the model too, for clients of Ollama.
   bool is_served(std::string_view model) const;
   Result<void> check_model(std::string_view model) const;
+  // UnknownKey for members of messages that neither Loom nor the chat template reads.
+  Result<void> check_messages(const Json& messages) const;
   Result<Prompt> prompt_of(ChatRequest& request, bool add_generation_prompt = true,
                            bool add_special_tokens = true) const;
   const Engine& engine() const { return *engine_; }

@@ -38,6 +38,7 @@ TEST_F(Responses, TheTextIsThatOfAChat) {
   EXPECT_EQ(json["status"], "incomplete");
   EXPECT_EQ(json["incomplete_details"]["reason"], "max_output_tokens");
   ASSERT_EQ(json["output"].size(), 1u);
+  EXPECT_EQ(json["output"][0]["status"], "incomplete");
   EXPECT_EQ(json["output"][0]["content"][0]["text"], chat["choices"][0]["message"]["content"]);
   EXPECT_EQ(hash(json), hash(chat));
   EXPECT_EQ(json["usage"]["input_tokens"], chat["usage"]["prompt_tokens"]);
@@ -110,6 +111,8 @@ TEST_F(Responses, AFormHoldsAndWrongRequestsAreNamed) {
                           .value();
   const Json json = respond(api, asking({{"text", format}, {"max_output_tokens", 40}}));
   EXPECT_TRUE(parse_json(*as_string(json["output"][0]["content"][0]["text"])).value().contains("n"));
+  EXPECT_EQ(json["status"], "completed");
+  EXPECT_EQ(json["output"][0]["status"], "completed");
   const auto error = [&](const Json& body, const std::string& named) {
     const HttpResponse response = post(api, "/v1/responses", body);
     EXPECT_EQ(response.status, 400) << response.body;
@@ -129,7 +132,10 @@ TEST_F(Responses, AFormHoldsAndWrongRequestsAreNamed) {
   body["input"] = parse_json(R"([{"role":"user","content":[{"type":"input_image","image_url":"x"}]}])").value();
   error(body, "input_image");
   body["input"] = parse_json(R"([{"type":"function_call_output","call_id":"x","output":"4"}])").value();
-  error(body, "no call before");
+  error(body, "/input/0/tool_call_id: no call before");
+  body["instructions"] = "Be brief.";
+  body["input"] = parse_json(R"([{"role":"user","content":"Hi"},{"role":"king","content":"x"}])").value();
+  error(body, "/input/1: role \\\"king\\\"");
 }
 
 }  // namespace

@@ -211,6 +211,58 @@ TEST_F(ApiTest, AnswersSatisfyTheirForm) {
   EXPECT_EQ(text(answer(api, question({{"structured_outputs", {{"grammar", "root ::= \"xyz\""}}}}))), "xyz");
 }
 
+TEST_F(ApiTest, AnObjectMayHaveASchemaBesideItsType) {
+  Api api(engine(), "small");
+  const Json schema{{"type", "object"},
+                    {"properties", {{"n", {{"enum", {3, 4}}}}}},
+                    {"required", {"n"}},
+                    {"additionalProperties", false}};
+  const Json json =
+      parse_json(text(answer(api, question({{"response_format", {{"type", "json_object"}, {"schema", schema}}}}))))
+          .value();
+  EXPECT_TRUE(json["n"] == 3 || json["n"] == 4) << json;
+}
+
+// What servers add to answers and clients send back is taken; what would change the answer elsewhere is refused.
+TEST_F(ApiTest, MembersOfMessagesAreReadOrRefused) {
+  Api api(engine(), "small");
+  const std::string expected = hash(answer(api, question()));
+  const auto with = [](const std::string& member, const Json& value) {
+    Json body = question();
+    body["messages"][0][member] = value;
+    return body;
+  };
+  for (const char* member : {"refusal", "audio", "function_call", "tool_calls", "prefix"})
+    EXPECT_EQ(hash(answer(api, with(member, nullptr))), expected) << member;
+  for (const char* member : {"name", "id", "annotations", "reasoning_content", "parsed", "cache_control"})
+    EXPECT_EQ(hash(answer(api, with(member, "x"))), expected) << member;
+  for (const char* member : {"refusal", "audio", "function_call", "prefix", "images"}) {
+    const HttpResponse response = ask(api, with(member, "x"));
+    EXPECT_EQ(response.status, 400) << response.body;
+    EXPECT_NE(response.body.find(fmt::format("/messages/0/{}: the chat template", member)), std::string::npos)
+        << response.body;
+    EXPECT_NE(response.body.find("unknown_parameter"), std::string::npos) << response.body;
+  }
+  const HttpResponse ids = whole(api.handle({"POST", "/tokenize", "", dump_json(with("prefix", true))}));
+  EXPECT_EQ(ids.status, 400) << ids.body;
+}
+
+TEST_F(ApiTest, ALengthThatAClientNamesIsNeverCut) {
+  Api api({.engine = engine(), .answers = {.name = "small", .most_tokens = 10}});
+  const auto complete = [&](const Json& body) {
+    return whole(api.handle({"POST", "/v1/completions", "", dump_json(body)}));
+  };
+  EXPECT_EQ(parse_json(complete({{"prompt", "Gravity is"}}).body).value()["usage"]["completion_tokens"], 10);
+  EXPECT_EQ(complete({{"prompt", "Gravity is"}, {"max_tokens", nullptr}}).status, 200);
+  for (const char* member : {"max_tokens", "max_completion_tokens"}) {
+    const HttpResponse refused = complete({{"prompt", "Gravity is"}, {member, 16}});
+    EXPECT_EQ(refused.status, 400) << refused.body;
+    EXPECT_NE(refused.body.find("/max_tokens: an answer has at most 10 tokens on this server, got 16"),
+              std::string::npos)
+        << refused.body;
+  }
+}
+
 TEST_F(ApiTest, MembersThatSayWhoAsksChangeNothing) {
   Api api(engine(), "small");
   const std::string expected = hash(answer(api, question()));
@@ -249,7 +301,8 @@ TEST_F(ApiTest, WrongRequestsAreAnsweredByOpenAisErrorObject) {
   error(post("{"), 400, "invalid_value", "");
   error(post("[]"), 400, "invalid_value", "messages");
   error(post("{}"), 400, "invalid_value", "/messages: is missing");
-  error(post(R"({"messages":[{"role":"king","content":"x"}]})"), 400, "invalid_value", "role");
+  error(post(R"({"messages":[{"role":"king","content":"x"}]})"), 400, "invalid_value", "/messages/0: role");
+  error(post(R"({"messages":[{"role":"user","content":7}]})"), 400, "invalid_value", "/messages/0/content");
   error(post(R"({"messages":[]})"), 400, "invalid_value", "/messages: expected a list of at least one message, got []");
   error(post(R"({"messages":{"messages":[]}})"), 400, "invalid_value", "/messages: expected a list");
   error(post(R"({"messages":"Hi"})"), 400, "invalid_value", "/messages: expected a list");
@@ -273,6 +326,20 @@ TEST_F(ApiTest, WrongRequestsAreAnsweredByOpenAisErrorObject) {
   error(ask(api, question({{"guided_json", {{"not", Json::object()}}}})), 400, "invalid_value", "/not");
   error(ask(api, question({{"guided_regex", "a"}, {"guided_grammar", "root ::= \"a\""}})), 400, "invalid_value",
         "/guided_grammar");
+  for (const char* member : {"guided_regex", "guided_grammar"}) {
+    error(ask(api, question({{member, ""}})), 400, "invalid_value",
+          fmt::format("/{}: expected a text that is not empty, got \"\"", member));
+    error(ask(api, question({{member, 7}})), 400, "invalid_value", fmt::format("/{}: expected a text", member));
+  }
+  error(ask(api, question({{"guided_json", ""}})), 400, "invalid_value", "/guided_json");
+  error(ask(api, question({{"structured_outputs", {{"regex", ""}}}})), 400, "invalid_value",
+        "/structured_outputs/regex: expected a text that is not empty");
+  error(ask(api, question({{"structured_outputs", {{"grammar", ""}}}})), 400, "invalid_value",
+        "/structured_outputs/grammar: expected a text that is not empty");
+  error(ask(api, question({{"structured_outputs", Json::object()}})), 400, "invalid_value",
+        "/structured_outputs: expected json, choice, regex or grammar");
+  error(ask(api, question({{"response_format", {{"type", "json_object"}, {"schema", {{"not", 1}}}}}})), 400,
+        "invalid_value", "/response_format/schema");
   error(ask(api, question({{"stop", ""}})), 400, "invalid_value", "/stop");
   error(ask(api, question({{"logit_bias", {{"x", 1}}}})), 400, "invalid_value", "/logit_bias/x");
   error(ask(api, question({{"logit_bias", {{"1", 101}}}})), 400, "invalid_value", "/logit_bias/1");

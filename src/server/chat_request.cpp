@@ -57,7 +57,7 @@ Result<void> read_conversation_members(const Json& messages, Tools tools, ChatRe
     if (role != nullptr && *role != "assistant" && content != nullptr && content->is_null())
       return fail(Code::InvalidConfig, "/messages/{}/content: {}", i, expected("a text or a list of parts", *content));
   }
-  LOOM_TRY(to.messages, conversation_from_json(messages));
+  LOOM_TRY(to.messages, conversation_from_json(Json{{"messages", messages}}));
   LOOM_TRY_VOID(check_calls(to.messages));
   to.tools = std::move(tools);
   if (to.generation.grammar && to.tools.are_offered())
@@ -90,8 +90,10 @@ Result<ChatRequest> read_chat_request(std::string_view body) {
 }
 
 Result<ChatRequest> read_completion_request(std::string_view body) {
-  LOOM_TRY(const TextFields fields, read_fields<TextFields>(body));
+  Json given;
+  LOOM_TRY(const TextFields fields, read_fields<TextFields>(body, &given));
   ChatRequest request;
+  request.has_standard_length = !given.contains("max_tokens") && !given.contains("max_completion_tokens");
   LOOM_TRY_VOID(read_prompt(fields.prompt, request));
   LOOM_TRY_VOID(settle(fields, request));
   LOOM_TRY(request.generation.grammar, read_grammar(fields, {}, nullptr));

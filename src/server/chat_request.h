@@ -25,7 +25,8 @@ struct ChatRequest {
   bool wants_thoughts = false;         // refused where the model writes none
   // answers, which draw from one seed as sessions 0, 1... (GenerationOptions::sampling_session)
   std::size_t choices = 1;
-  std::size_t most_context = 0;  // tokens of prompt and answer; 0: as the session has them
+  bool has_standard_length = false;  // generation.max_tokens is not the client's
+  std::size_t most_context = 0;      // tokens of prompt and answer; 0: as the session has them
   bool stream = false;
   bool include_usage = false;  // at the end of a stream
   bool wants_receipt = false;  // of each answer (host/receipt.h)
@@ -37,7 +38,7 @@ struct ChatRequest {
 Result<ChatRequest> read_chat_request(std::string_view body);
 // Like read_chat_request(), for a text or token ids in "prompt".
 Result<ChatRequest> read_completion_request(std::string_view body);
-// Sets messages and tools. Unsupported for tools beside a form of the answer.
+// Sets messages and tools. Unsupported for tools beside a form of the answer. Places in errors begin with "/messages".
 Result<void> read_conversation_members(const Json& messages, Tools tools, ChatRequest& to);
 
 }  // namespace loom::server

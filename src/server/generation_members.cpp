@@ -47,11 +47,24 @@ MadeGrammar choices_from(std::string_view member, const Json& list) {
   return from_member(member, Grammar::from_choices(choices));
 }
 
-// Null for {"type": "text"}. The schema is in "json_schema" or, as responses have it, beside the type.
+using FromText = MadeGrammar (*)(std::string_view text);
+MadeGrammar text_form_from(std::string_view member, const Json& given, FromText compile) {
+  const std::string* const text = as_string(given);
+  if (text == nullptr || text->empty())
+    return fail(Code::InvalidConfig, "/{}: {}", member, expected("a text that is not empty", given));
+  return from_member(member, compile(*text));
+}
+
+// Null for {"type": "text"}. The schema is in "json_schema" or, as responses have it, beside the type. That of
+// "json_object" may stand beside the type, as llama.cpp and Together have it.
 MadeGrammar read_format(std::string_view member, const Json& format) {
   const Json* const type = find(format, "type");
   if (type != nullptr && *type == "text") return std::shared_ptr<const Grammar>();
-  if (type != nullptr && *type == "json_object") return Grammar::json_object();
+  if (type != nullptr && *type == "json_object") {
+    const Json* const schema = find(format, "schema");
+    if (schema == nullptr || schema->is_null()) return Grammar::json_object();
+    return schema_from(fmt::format("{}/schema", member), *schema);
+  }
   if (type == nullptr || *type != "json_schema")
     return fail(Code::InvalidConfig, "/{}: {}", member,
                 expected(R"({"type": "text"}, "json_object" or "json_schema")", format));
@@ -123,26 +136,29 @@ Result<std::shared_ptr<const Grammar>> read_grammar(const AnswerFields& fields, 
   }
   if (!fields.guided_json.is_null()) add("guided_json", schema_from("guided_json", fields.guided_json));
   if (!fields.guided_choice.is_null()) add("guided_choice", choices_from("guided_choice", fields.guided_choice));
-  if (!fields.guided_regex.empty())
-    add("guided_regex", from_member("guided_regex", Grammar::from_regex(fields.guided_regex)));
-  if (!fields.guided_grammar.empty())
-    add("guided_grammar", from_member("guided_grammar", Grammar::from_gbnf(fields.guided_grammar)));
+  if (!fields.guided_regex.is_null())
+    add("guided_regex", text_form_from("guided_regex", fields.guided_regex, Grammar::from_regex));
+  if (!fields.guided_grammar.is_null())
+    add("guided_grammar", text_form_from("guided_grammar", fields.guided_grammar, Grammar::from_gbnf));
   if (!fields.structured_outputs.is_null()) {
-    Json json, choice;
-    std::string regex, grammar;
+    Json json, choice, regex, grammar;
     LOOM_TRY_VOID(read_config(fields.structured_outputs,
                               [&](ConfigVisitor& v) {
                                 v.json("json", json);
                                 v.json("choice", choice);
-                                v("regex", regex);
-                                v("grammar", grammar);
+                                v.json("regex", regex);
+                                v.json("grammar", grammar);
                               },
                               {"structured_outputs"}));
     if (!json.is_null()) add("structured_outputs", schema_from("structured_outputs/json", json));
     if (!choice.is_null()) add("structured_outputs", choices_from("structured_outputs/choice", choice));
-    if (!regex.empty()) add("structured_outputs", from_member("structured_outputs/regex", Grammar::from_regex(regex)));
-    if (!grammar.empty())
-      add("structured_outputs", from_member("structured_outputs/grammar", Grammar::from_gbnf(grammar)));
+    if (!regex.is_null())
+      add("structured_outputs", text_form_from("structured_outputs/regex", regex, Grammar::from_regex));
+    if (!grammar.is_null())
+      add("structured_outputs", text_form_from("structured_outputs/grammar", grammar, Grammar::from_gbnf));
+    if (json.is_null() && choice.is_null() && regex.is_null() && grammar.is_null())
+      return fail(Code::InvalidConfig, "/structured_outputs: {}",
+                  expected("json, choice, regex or grammar", fields.structured_outputs));
   }
   if (made.empty()) return std::shared_ptr<const Grammar>();
   if (made.size() > 1)

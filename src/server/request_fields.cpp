@@ -27,8 +27,8 @@ void AnswerFields::visit(ConfigVisitor& v) {
   v.json("structured_outputs", structured_outputs);
   v.json("guided_json", guided_json);
   v.json("guided_choice", guided_choice);
-  v("guided_regex", guided_regex);
-  v("guided_grammar", guided_grammar);
+  v.json("guided_regex", guided_regex);
+  v.json("guided_grammar", guided_grammar);
   v("ignore_eos", ignore_eos);
 }
 

@@ -24,8 +24,7 @@ struct AnswerFields {
   std::size_t top_k = 0;
   bool stream = false, ignore_eos = false;
   Json seed, stop, logit_bias;
-  Json structured_outputs, guided_json, guided_choice;  // names of vLLM, as guided_regex and guided_grammar
-  std::string guided_regex, guided_grammar;
+  Json structured_outputs, guided_json, guided_choice, guided_regex, guided_grammar;  // names of vLLM
 
   void visit(ConfigVisitor& v);
   // They say who asks and change no answer.
@@ -185,11 +184,13 @@ struct OllamaShowFields {
 Result<Json> members_of(std::string_view body, std::span<const std::string_view> required,
                         std::span<const std::string_view> without_effect);
 
+// `given` receives the members that came.
 template <class F>
-Result<F> read_fields(std::string_view body) {
+Result<F> read_fields(std::string_view body, Json* given = nullptr) {
   F fields;
-  LOOM_TRY(const Json json, members_of(body, F::kRequired, F::kWithoutEffect));
+  LOOM_TRY(Json json, members_of(body, F::kRequired, F::kWithoutEffect));
   LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& v) { fields.visit(v); }));
+  if (given != nullptr) *given = std::move(json);
   return fields;
 }
 

@@ -96,10 +96,10 @@ void ResponseReply::add_text(std::string_view text) {
                                        {"logprobs", Json::array()}});
 }
 
-void ResponseReply::close_text() {
+void ResponseReply::close_text(const char* status) {
   if (!std::exchange(text_is_open_, false)) return;
   Json& item = output_.back();
-  item["status"] = "completed";
+  item["status"] = status;
   const Json place{{"item_id", item["id"]}, {"output_index", output_.size() - 1}, {"content_index", 0}};
   Json done = place, part_done = place;
   done["text"] = item["content"][0]["text"], done["logprobs"] = Json::array();
@@ -158,10 +158,11 @@ void ResponseReply::on_end(std::size_t, Result<Answer> answer) {
   if (!streams_)
     take(reader_ ? reader_->push(answer->generation.text) : CallReader::Found{answer->generation.text, {}});
   if (reader_) take(reader_->finish());
-  close_text();
   const bool is_cut = std::string_view(finish_reason(answer->generation.stop_reason, false)) == "length";
+  const char* const status = is_cut ? "incomplete" : "completed";
+  close_text(status);
   answer_ = *std::move(answer);
-  const Json whole = response(is_cut ? "incomplete" : "completed");
+  const Json whole = response(status);
   if (!streams_) return to_->send({}, dump_json(whole) + "\n");
   event(is_cut ? "response.incomplete" : "response.completed", {{"response", whole}});
   to_->finish();

@@ -27,7 +27,8 @@ class ResponseReply final : public AnswerReceiver {
   void take(const CallReader::Found& found);
   void add_text(std::string_view text);
   void add_call(const ToolCall& call);
-  void close_text();
+  // `status`: of the item, which is incomplete where the answer was cut in it.
+  void close_text(const char* status = "completed");
   Json item_event(const Json& item) const;
 
   const std::shared_ptr<HttpReply> to_;

@@ -1,5 +1,8 @@
 #include "server/response_request.h"
 
+#include <algorithm>
+#include <charconv>
+
 #include "core/config_reader.h"
 #include "host/conversation.h"
 #include "server/generation_members.h"
@@ -63,18 +66,36 @@ Result<void> add_item(const Json& item, const std::string& place, Json& messages
               shown(*type));
 }
 
-Result<Json> read_input(const ResponseFields& fields) {
+// `places`: of each message in the request.
+Result<Json> read_input(const ResponseFields& fields, std::vector<std::string>& places) {
   Json messages = Json::array();
-  if (!fields.instructions.empty()) messages.push_back(message("system", fields.instructions));
+  if (!fields.instructions.empty()) {
+    messages.push_back(message("system", fields.instructions));
+    places.emplace_back("/instructions");
+  }
   if (const std::string* text = as_string(fields.input)) {
     messages.push_back(message("user", *text));
     return messages;
   }
   if (!fields.input.is_array() || fields.input.empty())
     return fail(Code::InvalidConfig, "/input: {}", expected("a text or a list of items", fields.input));
-  for (std::size_t i = 0; i < fields.input.size(); ++i)
-    LOOM_TRY_VOID(add_item(fields.input[i], fmt::format("/input/{}", i), messages));
+  for (std::size_t i = 0; i < fields.input.size(); ++i) {
+    const std::string place = fmt::format("/input/{}", i);
+    LOOM_TRY_VOID(add_item(fields.input[i], place, messages));
+    places.resize(messages.size(), place);
+  }
   return messages;
+}
+
+// An error about "/messages/2" at the place of the item that became this message.
+Error placed_in_input(Error error, const std::vector<std::string>& places) {
+  constexpr std::string_view kMessages = "/messages/";
+  const std::string text = error.text();
+  if (!text.starts_with(kMessages)) return error;
+  const std::size_t end = std::min(text.find_first_not_of("0123456789", kMessages.size()), text.size());
+  std::size_t index = 0;
+  std::from_chars(text.data() + kMessages.size(), text.data() + end, index);
+  return index < places.size() ? Error{error.code, places[index] + text.substr(end)} : error;
 }
 
 // Refuses members that would change the answer and have no meaning to Loom.
@@ -118,8 +139,10 @@ Result<ResponseRequest> read_response_request(std::string_view body) {
     tool.update(function.shown);
     shown_tools.push_back(std::move(tool));
   }
-  LOOM_TRY(const Json messages, read_input(fields));
-  LOOM_TRY_VOID(read_conversation_members(messages, std::move(tools), chat));
+  std::vector<std::string> places;
+  LOOM_TRY(const Json messages, read_input(fields, places));
+  if (auto read = read_conversation_members(messages, std::move(tools), chat); !read)
+    return tl::make_unexpected(placed_in_input(std::move(read).error(), places));
   const bool has_limit = fields.max_output_tokens != kMostTokens;
   out.echo = Json{{"instructions", fields.instructions.empty() ? Json() : Json(fields.instructions)},
                   {"max_output_tokens", has_limit ? Json(fields.max_output_tokens) : Json()},

@@ -12,6 +12,7 @@ Result<Json> tokenize(const Answers& answers, std::string_view body) {
   ChatRequest request;
   if (!fields.messages.is_null()) {
     LOOM_TRY_VOID(read_conversation_members(fields.messages, {}, request));
+    LOOM_TRY_VOID(answers.check_messages(request.messages));
   } else if (const std::string* text = as_string(fields.prompt)) {
     request.text = *text;
   } else {
