@@ -138,10 +138,21 @@ bool is_preflight(const Parser& parser, const HttpServerOptions& options) {
          is_allowed_origin(view_of(header[http::field::origin]), options.origins);
 }
 
-HttpResponse preflight_response() {
+// Whether the text lists names of headers (RFC 9110, 5.6.2).
+bool are_header_names(std::string_view text) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~, ";
+  return !text.empty() && std::ranges::all_of(text, [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || kMarks.find(c) != kMarks.npos;
+  });
+}
+
+// Clients of OpenAI's interface send headers of their own, so the page of an allowed site may send any.
+HttpResponse preflight_response(const Parser& parser) {
+  const std::string_view asked = view_of(parser.get()["Access-Control-Request-Headers"]);
   HttpResponse response{.status = 204, .content_type = "text/plain"};
   response.headers = {{"Access-Control-Allow-Methods", "GET, HEAD, POST"},
-                      {"Access-Control-Allow-Headers", "Authorization, Content-Type"},
+                      {"Access-Control-Allow-Headers",
+                       std::string(are_header_names(asked) ? asked : std::string_view("Authorization, Content-Type"))},
                       {"Access-Control-Max-Age", "600"}};
   return response;
 }
@@ -210,7 +221,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Of a response that is written later: sends what waits, and sees a client that leaves.
   void send_later();
   void send_parts();
+  void send_bytes(std::string bytes, bool is_last);
   void watch();
+  void watch_half();
+  void leave();
   void close();
   void drain();
   void hold(std::size_t bytes);
@@ -226,6 +240,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Stage stage_ = Stage::Waiting;
   Clock::time_point since_;
   std::string sending_;            // of a response that is written later; empty: nothing is being sent
+  bool has_begun_ = false;         // its head is on the way
   bool is_sent_ = false;           // all of it
   asio::steady_timer body_limit_;  // the time that a body has
   bool body_is_read_ = false, is_late_ = false;
@@ -407,7 +422,7 @@ void Connection::drop() {
 void Connection::on_header(const error_code& error) {
   if (error) return fail_with(error);
   enter(Stage::Receiving);
-  if (is_preflight(*parser_, server_.options())) return write(preflight_response(), false);
+  if (is_preflight(*parser_, server_.options())) return write(preflight_response(*parser_), false);
   if (const int status = refusal_of(*parser_, server_.options()); status != 0) return refuse(status);
   const auto length = parser_->content_length();
   const std::size_t bytes = length               ? static_cast<std::size_t>(*length)
@@ -512,11 +527,16 @@ void Connection::send_later() {
 void Connection::send_parts() {
   if (!response_.later || !sending_.empty() || is_sent_) return;
   const HttpReply::Parts parts = response_.later->take();
-  sending_ = bytes_of(parts, response_, parser_->get().version(), is_head(*parser_));
-  if (sending_.empty() && !parts.is_last) return;
+  has_begun_ = has_begun_ || parts.head;
+  std::string bytes = bytes_of(parts, response_, parser_->get().version(), is_head(*parser_));
+  if (!bytes.empty() || parts.is_last) send_bytes(std::move(bytes), parts.is_last);
+}
+
+void Connection::send_bytes(std::string bytes, bool is_last) {
+  sending_ = std::move(bytes);
   limit_time(sending_.size());  // for this write: watch() reads without a limit
   asio::async_write(stream_, asio::buffer(sending_),
-                    [self = shared_from_this(), is_last = parts.is_last](const error_code& error, std::size_t) {
+                    [self = shared_from_this(), is_last](const error_code& error, std::size_t) {
                       self->sending_.clear();
                       self->is_sent_ = is_last || error;
                       if (self->is_sent_) return self->stream_.cancel();  // ends watch(), which closes
@@ -529,10 +549,26 @@ void Connection::watch() {
   stream_.async_read_some(buffer_.prepare(kReadBuffer),
                           [self = shared_from_this()](const error_code& error, std::size_t) {
                             if (!error && !self->is_sent_) return self->watch();
-                            self->response_.later->close();
-                            self->is_sent_ = true;
-                            self->close();
+                            if (error == asio::error::eof && !self->is_sent_) return self->watch_half();
+                            self->leave();
                           });
+}
+
+// A client that has closed its sending half may still read: some close it after the request. One that has left looks
+// the same until something is sent, to which its system replies with a reset. HTTP/1.1 has a response without a meaning
+// for this; an HTTP/1.0 client that has left is noticed when its answer is sent.
+void Connection::watch_half() {
+  stream_.socket().async_wait(Tcp::socket::wait_error,
+                              [self = shared_from_this()](const error_code&) { self->leave(); });
+  if (!has_begun_ && sending_.empty() && parser_->get().version() >= 11)
+    send_bytes("HTTP/1.1 100 Continue\r\n\r\n", false);
+}
+
+// Nobody reads the rest of a response that is written later.
+void Connection::leave() {
+  response_.later->close();
+  is_sent_ = true;
+  close();
 }
 
 // A client that still sends would lose a response that was written already, if the connection were reset under it: what
@@ -595,7 +631,7 @@ std::string http_answers(std::string_view bytes, const HttpServerOptions& option
     const int status = error ? status_of(error) : asks_first ? 0 : refusal_of(parser, options);
     if (error && status == 0) break;
     const HttpResponse response = with_origin(status != 0  ? refused(status, target_of(parser), options.format_error)
-                                              : asks_first ? preflight_response()
+                                              : asks_first ? preflight_response(parser)
                                                            : handle(handler, parser, options.format_error),
                                               parser, options);
     if (response.later) {

@@ -38,6 +38,7 @@ class Client {
     }
     return connected_;
   }
+  void close_sending() { ::shutdown(fd_, SHUT_WR); }
   // Until `end` stands in what came, the other side closes or 20 seconds are over.
   std::string read_until(std::string_view end = {}) {
     std::string text;
@@ -99,7 +100,7 @@ class Server : public testing::Test {
     return ask(request(line, fmt::format("Connection: close\r\n{}", headers), body));
   }
 
-  const std::shared_ptr<HttpReply> stream_ = std::make_shared<HttpReply>();  // of GET /stream
+  std::shared_ptr<HttpReply> stream_ = std::make_shared<HttpReply>();  // of GET /stream
   std::atomic<bool> stop_ = false;
   std::unique_ptr<HttpServer> server_;
   std::thread thread_;
@@ -362,6 +363,47 @@ TEST_F(Server, AStreamMayBeSilentForLongerThanAPartMayTake) {
   EXPECT_TRUE(client.read_until().ends_with("0\r\n\r\n"));
 }
 
+TEST_F(Server, AClientThatClosesItsSendingHalfGetsItsAnswer) {
+  start();
+  for (const std::string_view version : {"HTTP/1.1", "HTTP/1.0"}) {
+    for (const std::string_view path : {"/x", "/slow"}) {
+      Client whole(server_->port());
+      ASSERT_TRUE(whole.send(fmt::format("GET {} {}\r\n{}\r\n", path, version, kHost)));
+      whole.close_sending();
+      EXPECT_NE(whole.read_until().find(fmt::format("<GET {}  0>", path)), std::string::npos);
+    }
+    stream_ = std::make_shared<HttpReply>();
+    Client client(server_->port());
+    ASSERT_TRUE(client.send(fmt::format("GET /stream {}\r\n{}\r\n", version, kHost)));
+    client.close_sending();
+    std::this_thread::sleep_for(200ms);
+    EXPECT_TRUE(stream_->is_open());
+    stream_->begin({200, "text/plain"});
+    ASSERT_TRUE(stream_->write("first"));
+    std::string text = client.read_until("first");
+    EXPECT_EQ(text.find("100 Continue") != std::string::npos, version == "HTTP/1.1") << text;
+    ASSERT_TRUE(stream_->write("second"));
+    stream_->finish();
+    text += client.read_until();
+    EXPECT_NE(text.find(" 200 OK\r\n"), std::string::npos) << text;
+    EXPECT_LT(text.find("first"), text.find("second")) << text;
+    EXPECT_EQ(text.find("[late]"), std::string::npos) << text;
+  }
+}
+
+TEST_F(Server, AClientThatLeavesIsNoticedBeforeItsAnswerBegins) {
+  start();
+  {
+    Client client(server_->port());
+    ASSERT_TRUE(client.send(request("GET /stream")));
+    std::this_thread::sleep_for(100ms);
+    EXPECT_TRUE(stream_->is_open());
+  }
+  const auto deadline = std::chrono::steady_clock::now() + 5s;
+  while (stream_->is_open() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(5ms);
+  EXPECT_FALSE(stream_->is_open());
+}
+
 TEST(HttpServer, AnIpv6AddressMayStandInBrackets) {
   for (const char* address : {"[::1]", "::1"}) {
     const auto server = HttpServer::listen({.address = address}, {});
@@ -400,6 +442,13 @@ TEST(HttpAnswers, PagesOfAllowedSitesAreAnsweredAndOthersAreNot) {
   EXPECT_TRUE(before.starts_with("HTTP/1.1 204")) << before;
   EXPECT_NE(before.find(header), std::string::npos) << before;
   EXPECT_NE(before.find("Access-Control-Allow-Headers: Authorization, Content-Type\r\n"), std::string::npos) << before;
+  // openai in a browser sends some twenty of its own.
+  constexpr std::string_view kNames = "authorization,content-type,x-stainless-lang,openai-beta,idempotency-key";
+  const std::string more =
+      answers("OPTIONS /x", fmt::format("{}{}Access-Control-Request-Headers: {}\r\n", origin, asks_first, kNames));
+  EXPECT_NE(more.find(fmt::format("Access-Control-Allow-Headers: {}\r\n", kNames)), std::string::npos) << more;
+  const std::string odd = answers("OPTIONS /x", origin + asks_first + "Access-Control-Request-Headers: a;b\r\n");
+  EXPECT_NE(odd.find("Access-Control-Allow-Headers: Authorization, Content-Type\r\n"), std::string::npos) << odd;
   const std::string asked = answers("GET /x", origin + key);
   EXPECT_NE(asked.find("</x>"), std::string::npos) << asked;
   EXPECT_NE(asked.find(header), std::string::npos) << asked;
