@@ -23,7 +23,8 @@ struct ServerFlags {
   HttpServerOptions http;
   server::EngineOptions engine;
   server::AnswerOptions answers;
-  double timeout = 0;  // seconds
+  double timeout = 0;                            // seconds
+  std::vector<const CLI::Option*> of_answers{};  // options with a value by themselves that only answers read
 };
 
 // The name by which clients ask for a model: that of the file, without its end.
@@ -101,9 +102,30 @@ Result<void> check_encoder_flags(const ServerFlags& o) {
                                                      {!o.common.use_adapters.empty(), "--use-adapters"},
                                                      {o.common.kv_dtype != standard.kv_dtype, "--kv-dtype"},
                                                      {o.common.activations != standard.activations, "--activations"}};
+  const auto refused = [](std::string_view flag) {
+    return fail(Code::InvalidArgument, "{}: has no effect on a text encoder, which writes no text", flag);
+  };
   for (const auto& [is_given, flag] : flags)
-    if (is_given) return fail(Code::InvalidArgument, "{}: has no effect on a text encoder, which writes no text", flag);
+    if (is_given) return refused(flag);
+  for (const CLI::Option* option : o.of_answers)
+    if (option->count() > 0) return refused(option->get_name());
   return {};
+}
+
+// An error that names none of the files is one of the model.
+Result<void> named(const std::string& model, const std::vector<std::string>& files, Result<void> added) {
+  const auto is_in_error = [&](const std::string& file) {
+    return !file.empty() && added.error().text().find(file) != std::string::npos;
+  };
+  if (added || std::ranges::any_of(files, is_in_error)) return added;
+  return naming({model}, std::move(added).map([] { return 0; })).map([](int) {});
+}
+
+// Loads what is served.
+Result<void> add_models(ServerFlags& o, const std::string& name, server::ApiModels& to) {
+  if (server::is_encoder(o.model)) return named(o.model, {}, add_encoder(o, o.model, name, to));
+  LOOM_TRY_VOID(named(o.model, {o.chat_template, o.engine.cache_folder}, add_language_model(o, to)));
+  return o.encoder.empty() ? Result<void>() : named(o.encoder, {}, add_encoder(o, o.encoder, name_of(o.encoder), to));
 }
 
 // Before the model is loaded, by the names of the flags.
@@ -123,17 +145,11 @@ Result<int> run_serve(ServerFlags& o) {
   watch_interrupts();
   LOOM_TRY_VOID(read_key(o));
   LOOM_TRY_VOID(check_access(o));
-  const bool is_encoder = server::is_encoder(o.model);
-  if (is_encoder) LOOM_TRY_VOID(check_encoder_flags(o));
+  if (server::is_encoder(o.model)) LOOM_TRY_VOID(check_encoder_flags(o));
   const std::string name = o.name.empty() ? name_of(o.model) : o.name;
   o.answers.name = name;
   server::ApiModels models;
-  if (is_encoder) {
-    LOOM_TRY_VOID(add_encoder(o, o.model, name, models));
-  } else {
-    LOOM_TRY_VOID(add_language_model(o, models));
-    if (!o.encoder.empty()) LOOM_TRY_VOID(add_encoder(o, o.encoder, name_of(o.encoder), models));
-  }
+  LOOM_TRY_VOID(add_models(o, name, models));
   const std::size_t context = models.cards[0].context_tokens;
   server::Api api(std::move(models));
   o.http.format_error = server::path_error;
@@ -189,12 +205,14 @@ Run serve_command(CLI::App& app) {
   app.add_option("--max-waiting", o->engine.most_waiting, "Requests that may wait; more get status 429")
       ->capture_default_str()
       ->check(whole_number(1));
-  app.add_option("--parallel", o->engine.parallel, "Requests that are answered at once; on a graphics card 1")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 256));
-  app.add_option("--batch-tokens", o->engine.batch_tokens, "Tokens of prompts in one pass, beside one of each answer")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 4096));
+  o->of_answers.push_back(
+      app.add_option("--parallel", o->engine.parallel, "Requests that are answered at once; on a graphics card 1")
+          ->capture_default_str()
+          ->check(CLI::Range(1, 256)));
+  o->of_answers.push_back(app.add_option("--batch-tokens", o->engine.batch_tokens,
+                                         "Tokens of prompts in one pass, beside one of each answer")
+                              ->capture_default_str()
+                              ->check(CLI::Range(1, 4096)));
   app.add_option("--cache-tokens", o->engine.cache_tokens,
                  "Tokens of keys and values in memory, of answers and of finished requests; at least the context "
                  "(default: the context times --parallel)")
@@ -219,7 +237,7 @@ Run serve_command(CLI::App& app) {
       ->check(number_within(0.001, 1e6));
   app.add_flag("--json", o->common.json, "Print the address and the model as one JSON object");
   add_common(app, o->common, true);
-  return [o] { return finish(naming({o->model}, run_serve(*o))); };
+  return [o] { return finish(run_serve(*o)); };
 }
 
 }  // namespace loom::cli

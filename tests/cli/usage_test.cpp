@@ -2,6 +2,8 @@
 // without effect.
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -594,6 +596,19 @@ TEST_F(Usage, options_that_contradict_or_do_nothing_are_refused) {
       {{"verify", "--report", "--trial", "t.json"}, "--report prints a row of its own"},
   };
   for (const auto& [args, named] : wrong) expect_refused(args, 2, named);
+  // An error of serve is about the file that it names.
+  std::filesystem::create_directory(temp("encoder"));
+  std::ofstream(temp("encoder") + "/config.json") << R"({"model_type":"bert"})";
+  expect_refused({"serve", temp("encoder"), "--parallel", "8"}, 2, "--parallel: has no effect on a text encoder");
+  expect_refused({"serve", temp("encoder"), "--batch-tokens", "64"}, 2, "--batch-tokens: has no effect");
+  for (const auto& [flag, file] :
+       {std::pair{"--api-key-file", "no.key"}, {"--chat-template", "no.jinja"}, {"--encoder", "no_encoder"}}) {
+    const Outcome run = loom({"serve", small(), "--port", "0", flag, temp(file)});
+    EXPECT_EQ(run.status, 3) << run.err;
+    EXPECT_NE(run.err.find(temp(file)), std::string::npos) << run.err;
+    EXPECT_EQ(run.err.find(small()), std::string::npos) << run.err;
+  }
+  expect_refused({"serve", temp("none.gguf")}, 3, temp("none.gguf"));
   // An empty text is one.
   EXPECT_EQ(loom({"generate", small(), "-p", "", "-n", "2"}).status, 0);
   EXPECT_EQ(loom({"chat", small(), "-p", "", "-n", "2"}).status, 0);
