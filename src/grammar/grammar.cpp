@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/config_reader.h"
+#include "core/config_writer.h"
 #include "core/json.h"
 #include "core/nearest.h"
 #include "grammar/automaton.h"
@@ -21,6 +23,8 @@ namespace {
 
 using grammar::CharSet;
 using grammar::ExprId;
+
+constexpr JsonLimits kSchemaLimits{.max_bytes = std::size_t{16} << 20, .max_depth = 128};
 
 std::vector<std::uint32_t> code_points(std::string_view text) {
   std::vector<std::uint32_t> out;
@@ -98,7 +102,7 @@ Grammar::Grammar(Automaton automaton, Source source)
 Grammar::~Grammar() = default;
 
 Result<std::shared_ptr<const Grammar>> Grammar::from_schema(std::string_view json_schema) {
-  auto schema = parse_json(json_schema, {.max_bytes = std::size_t{16} << 20, .max_depth = 128});
+  auto schema = parse_json(json_schema, kSchemaLimits);
   if (!schema) {
     Error error = std::move(schema).error();
     if (error.code == Code::CorruptData) error.code = Code::InvalidArgument;
@@ -171,12 +175,52 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_calls(const CallSyntax& syn
   const ExprId more = rules.repeat(rules.sequence({rules.text(syntax.between), one}), 0);
   const ExprId calls = rules.sequence({one, syntax.several ? more : rules.empty(), rules.text(syntax.close)});
   rules.define(root, with_free_text(rules, syntax, calls));
-  auto built = GrammarBuilder::build(rules, root, {});
+  auto built = GrammarBuilder::build(rules, root, source_of_calls(syntax, functions));
   if (!built) return at("the calls", std::move(built).error());
   return built;
 }
 
 Result<std::shared_ptr<const Grammar>> Grammar::json_object() { return from_schema(R"({"type":"object"})"); }
+
+namespace {
+
+// The members of the JSON object that describes calls, but the functions.
+void call_fields(ConfigVisitor& visit, CallSyntax& syntax) {
+  visit({"open"}, syntax.open);
+  visit({"between"}, syntax.between);
+  visit({"close"}, syntax.close);
+  visit({"several"}, syntax.several);
+  visit({"is_optional"}, syntax.is_optional);
+  visit({"trigger"}, syntax.trigger);
+}
+
+Result<std::shared_ptr<const Grammar>> calls_from(std::string_view text) {
+  CallSyntax syntax;
+  Json functions;
+  auto json = parse_json(text, kSchemaLimits);
+  if (!json) return at("the calls", std::move(json).error());
+  auto read = read_config(*json, [&](ConfigVisitor& v) { call_fields(v, syntax), v.json("functions", functions); });
+  if (!read) return at("the calls", std::move(read).error());
+  std::vector<CallGrammar> calls;
+  for (std::size_t i = 0; functions.is_array() && i < functions.size(); ++i) {
+    const Json *const before = find(functions[i], "before"), *const schema = find(functions[i], "schema");
+    if (before == nullptr || as_string(*before) == nullptr || schema == nullptr)
+      return fail(Code::InvalidArgument, "the calls: /functions/{}: expected an object with before and schema", i);
+    calls.push_back({*as_string(*before), schema});
+  }
+  return Grammar::from_calls(syntax, calls);
+}
+
+}  // namespace
+
+Grammar::Source Grammar::source_of_calls(const CallSyntax& syntax, std::span<const CallGrammar> functions) {
+  Json list = Json::array();
+  for (const CallGrammar& each : functions) list.push_back(Json{{"before", each.before}, {"schema", *each.schema}});
+  CallSyntax copy = syntax;
+  Json json = written_config([&](ConfigVisitor& visit) { call_fields(visit, copy); });
+  json["functions"] = std::move(list);
+  return {"calls", {dump_json(json)}};
+}
 
 Result<std::shared_ptr<const Grammar>> Grammar::from_source(const Source& source) {
   if (source.kind == "choices") return from_choices(source.texts);
@@ -185,7 +229,8 @@ Result<std::shared_ptr<const Grammar>> Grammar::from_source(const Source& source
   if (source.kind == "schema") return from_schema(source.texts[0]);
   if (source.kind == "grammar") return from_gbnf(source.texts[0]);
   if (source.kind == "regex") return from_regex(source.texts[0]);
-  return fail(Code::InvalidArgument, "{} is no kind of form, expected schema, grammar, regex or choices", source.kind);
+  if (source.kind == "calls") return calls_from(source.texts[0]);
+  return fail(Code::InvalidArgument, "{} is no kind of form, expected {}", source.kind, fmt::join(kKinds, ", "));
 }
 
 Result<bool> Grammar::matches(std::string_view text) const {

@@ -56,14 +56,16 @@ class Grammar {
   // Any JSON object.
   static Result<std::shared_ptr<const Grammar>> json_object();
 
-  // The text or texts that it was compiled from, as a receipt holds them; none of from_calls().
+  // The text or texts that it was compiled from, as a receipt holds them.
   struct Source {
-    std::string kind;                // schema, grammar, regex or choices
-    std::vector<std::string> texts;  // one, of choices all
+    std::string kind;                // schema, grammar, regex, choices or calls
+    std::vector<std::string> texts;  // one, of choices all; of calls a JSON object
     bool operator==(const Source&) const = default;
   };
-  static constexpr std::string_view kKinds[] = {"schema", "grammar", "regex", "choices"};
+  static constexpr std::string_view kKinds[] = {"schema", "grammar", "regex", "choices", "calls"};
   const Source& source() const { return source_; }
+  // Of the grammar that from_calls() would make.
+  static Source source_of_calls(const CallSyntax& syntax, std::span<const CallGrammar> functions);
   // InvalidArgument for another kind or number of texts, and like the functions above.
   static Result<std::shared_ptr<const Grammar>> from_source(const Source& source);
 

@@ -110,6 +110,30 @@ TEST(Source, MakesTheSameForm) {
   EXPECT_EQ(Grammar::from_source({"poem", {"x"}}).error().code, Code::InvalidArgument);
 }
 
+TEST(Source, OfCallsMakesTheSameForm) {
+  const Json schema = parse_json(R"({"type":"object","properties":{"n":{"enum":[1,2]}},"required":["n"],
+                                     "additionalProperties":false})")
+                          .value();
+  const CallGrammar functions[] = {{"f, ", &schema}, {"g, ", &schema}};
+  for (const bool is_optional : {false, true}) {
+    const CallSyntax syntax{
+        .open = "<call>", .between = "|", .close = "</call>", .is_optional = is_optional, .trigger = "<call>"};
+    const auto made = Grammar::from_calls(syntax, functions);
+    ASSERT_TRUE(made) << made.error().text();
+    EXPECT_EQ((*made)->source(), Grammar::source_of_calls(syntax, functions));
+    const auto again = Grammar::from_source((*made)->source());
+    ASSERT_TRUE(again) << again.error().text();
+    EXPECT_EQ((*again)->source(), (*made)->source());
+    for (const auto& each : {made, again}) {
+      expect_texts(each, {R"(<call>f, {"n": 1}</call>)", R"(<call>f, {"n": 1}|g, {"n": 2}</call>)"},
+                   {R"(<call>h, {"n": 1}</call>)", R"(<call>f, {"n": 3}</call>)"});
+      EXPECT_EQ((*each)->matches("free text").value(), is_optional);
+    }
+  }
+  for (const char* text : {"", "{", "{}", R"({"functions":[{"before":"f"}]})", R"({"functions":[],"what":1})"})
+    EXPECT_FALSE(Grammar::from_source({"calls", {text}})) << text;
+}
+
 TEST(Choices, TakeOneOfTheTexts) {
   const std::vector<std::string> texts = {"red", "red wine", "gr\xC3\xBCn"};
   expect_texts(Grammar::from_choices(texts), {"red", "red wine", "gr\xC3\xBCn"}, {"", "re", "red w", "blue"});

@@ -97,6 +97,9 @@ void generation_fields(ConfigVisitor& visit, GenerationOptions& g) {
   visit({"stop", "Texts that end the answer"}, g.stop);
   visit_ids(visit, {"stop_ids", "Tokens that end it, beside the model's own"}, g.stop_ids);
   visit({"ignore_eos"}, g.ignore_eos);
+  if (visit.describes() || !g.visible_ids.empty())
+    visit_ids(visit, {"visible_ids", "Control tokens that the text shows, as marks of calls; absent: none"},
+              g.visible_ids);
   visit({"sampling_session"}, g.sampling_session, SizeRange{0, 0xffffffff});
 }
 
@@ -444,6 +447,7 @@ Result<Receipt> receipt_from_json(const Json& json) {
   fields.erase("digest");
   Receipt out;
   if (find(json, "trace") != nullptr) out.trace.emplace();
+  if (options && find(*options, "visible_ids") != nullptr) out.generation.visible_ids = {-1};  // so that it is read
   if (find(json, "form") != nullptr) out.form = {std::string(Grammar::kKinds[0]), {}};
   LOOM_TRY_VOID(read_config(fields, [&](ConfigVisitor& visit) { out.fields(visit); }));
   if (const Json* command = find(json, "command"); command == nullptr || as_string(*command) == nullptr)

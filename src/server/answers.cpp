@@ -100,7 +100,13 @@ Result<void> Answers::offer_tools(ChatRequest& request, std::optional<CallForm>&
   generation.visible_ids = visible_ids(*form, *engine_->model().tokenizer);
   if (tools.choice == Tools::Choice::Required || tools.are_strict()) {
     const bool is_optional = tools.choice != Tools::Choice::Required;
-    LOOM_TRY(generation.grammar, call_grammar(*form, tools.callable(), !tools.is_parallel, is_optional));
+    const auto known = [this](const Grammar::Source& source) {
+      const Mutex::Guard guard(known_mutex_);
+      return known_calls_.of(source);
+    };
+    LOOM_TRY(generation.grammar, call_grammar(*form, tools.callable(), !tools.is_parallel, is_optional, known));
+    const Mutex::Guard guard(known_mutex_);
+    generation.grammar = known_calls_.find(std::move(generation.grammar));
   }
   if (!is_own) return {};
   request.messages = messages_in_own_form(request.messages, tools.functions);

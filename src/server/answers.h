@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "host/prompt.h"
 #include "server/call_form.h"
 #include "server/call_reader.h"
 #include "server/chat_request.h"
 #include "server/engine.h"
+#include "server/known_forms.h"
 #include "server/notary.h"
 #include "server/thought_reader.h"
 #include "text/template/chat_template.h"
@@ -86,6 +88,8 @@ class Answers {
   Result<CallForm> form_;
   const std::string template_source_;  // empty: none
   const std::shared_ptr<Notary> notary_ = std::make_shared<Notary>();
+  mutable Mutex known_mutex_;
+  mutable KnownForms known_calls_;  // under known_mutex_: an agent sends the same functions with every turn
 };
 
 }  // namespace loom::server

@@ -238,7 +238,7 @@ std::vector<std::int32_t> visible_ids(const CallForm& form, const text::Tokenize
 }
 
 Result<std::shared_ptr<const Grammar>> call_grammar(const CallForm& form, std::span<const Function> functions,
-                                                    bool most_one, bool is_optional) {
+                                                    bool most_one, bool is_optional, const FindForm& known) {
   if (form.kind == CallForm::Kind::Tagged)
     return fail(
         Code::Unsupported,
@@ -252,6 +252,8 @@ Result<std::shared_ptr<const Grammar>> call_grammar(const CallForm& form, std::s
                           .several = form.several && !most_one,
                           .is_optional = is_optional,
                           .trigger = form.marker};
+  if (known)
+    if (auto form_before = known(Grammar::source_of_calls(syntax, calls))) return form_before;
   auto made = Grammar::from_calls(syntax, calls);
   if (made) return made;
   const Error& error = made.error();

@@ -3,6 +3,8 @@
 // for messages with calls.
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,10 +55,12 @@ Result<CallForm> call_form_of(const ChatTemplate& chat_template, const CallFormT
 std::vector<std::int32_t> visible_ids(const CallForm& form, const text::Tokenizer& tokenizer);
 
 struct Function;
+// Returns a form that was compiled before, or null.
+using FindForm = std::function<std::shared_ptr<const Grammar>(const Grammar::Source&)>;
 // `most_one`: one call; `is_optional`: text may stand in place of the calls. InvalidConfig with the place in "tools";
 // Unsupported for arguments in tags.
 Result<std::shared_ptr<const Grammar>> call_grammar(const CallForm& form, std::span<const Function> functions,
-                                                    bool most_one, bool is_optional);
+                                                    bool most_one, bool is_optional, const FindForm& known = {});
 
 // Adds a description of the functions to the messages, and turns calls and results into texts.
 Json messages_in_own_form(const Json& messages, std::span<const Function> functions);

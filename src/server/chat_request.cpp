@@ -63,8 +63,6 @@ Result<void> read_conversation_members(const Json& messages, Tools tools, ChatRe
   if (to.generation.grammar && to.tools.are_offered())
     return fail(Code::Unsupported,
                 "/tools: the form of the answer is given already, so no function can be called; expected one of both");
-  if (to.wants_receipt && to.tools.are_offered())
-    return fail(Code::Unsupported, "/receipt: answers that may call functions have none");
   return {};
 }
 

@@ -22,15 +22,19 @@ TEST(KnownForms, EqualSourcesShareTheFirstForm) {
   EXPECT_EQ(forms.find(nullptr), nullptr);
 }
 
-TEST(KnownForms, FormsOfCallsStandForThemselves) {
+TEST(KnownForms, FormsOfCallsAreFoundByTheirSource) {
   server::KnownForms forms;
   const Json schema = Json::object();
-  const CallSyntax syntax{.open = "<", .between = ",", .close = ">", .trigger = {}};
+  CallSyntax syntax{.open = "<", .between = ",", .close = ">", .trigger = {}};
   const CallGrammar call{.before = "f", .schema = &schema};
   const auto first = Grammar::from_calls(syntax, {&call, 1}).value(),
              second = Grammar::from_calls(syntax, {&call, 1}).value();
+  EXPECT_EQ(forms.of(first->source()), nullptr);
   EXPECT_EQ(forms.find(first), first);
-  EXPECT_EQ(forms.find(second), second);
+  EXPECT_EQ(forms.find(second), first);
+  EXPECT_EQ(forms.of(Grammar::source_of_calls(syntax, {&call, 1})), first);
+  syntax.several = false;
+  EXPECT_EQ(forms.of(Grammar::source_of_calls(syntax, {&call, 1})), nullptr);
 }
 
 TEST(KnownForms, TheOneThatWasUsedLeastRecentlyLeaves) {

@@ -93,6 +93,37 @@ TEST_F(ReceiptsOfTheServer, EveryKindOfRequestHasThem) {
   EXPECT_NE(refused.body.find("/receipt"), std::string::npos) << refused.body;
 }
 
+// In the form of a template without tools, and in one whose marks are control tokens of the vocabulary.
+TEST_F(ReceiptsOfTheServer, AnswersThatMayCallFunctionsHaveThem) {
+  constexpr const char* kMarked =
+      "{% if tools %}<|im_start|>system\n{{ tools | tojson }}<|im_end|>\n{% endif %}"
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content or '' }}{% for c in m.tool_calls or [] "
+      "%}<file_sep>"
+      "{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}<reponame>{% endfor %}"
+      "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+  const Json tools = parse_json(R"([{"type":"function","function":{"name":"roll","parameters":{"type":"object",
+      "properties":{"n":{"enum":[6,20]}},"required":["n"],"additionalProperties":false}}}])")
+                         .value();
+  Api own(*engine_, "small");
+  Api marked({.engine = *engine_, .answers = {.name = "small", .chat_template = ChatTemplate::parse(kMarked).value()}});
+  for (Api* const api : {&own, &marked}) {
+    Json body{{"receipt", true}, {"tools", tools}, {"max_tokens", 150}};
+    expect_equal(ask(*api, body));
+    body["tool_choice"] = "required", body["parallel_tool_calls"] = false;
+    const HttpResponse called = ask(*api, body);
+    expect_equal(called);
+    EXPECT_EQ(parse_json(called.body).value()["choices"][0]["finish_reason"], "tool_calls");
+    const Json receipt = receipts(called).at(0);
+    EXPECT_EQ(receipt["form"]["kind"], "calls");
+    EXPECT_EQ(receipt["generation"].contains("visible_ids"), api == &marked);
+    Json other = receipt;
+    other["form"]["texts"][0] = "{}";
+    EXPECT_NE(difference(other), "");
+    body["stream"] = true, body["n"] = 2, body["temperature"] = 1.5;
+    expect_equal(ask(*api, body), 2);
+  }
+}
+
 // Beside others, after a beginning that is cached, whole and as a stream: only the machine may differ.
 TEST_F(ReceiptsOfTheServer, DoNotDependOnOtherRequests) {
   Api api(*engine_, "small");
