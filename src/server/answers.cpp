@@ -191,14 +191,19 @@ Result<Prepared> Answers::prepare(ChatRequest request) const {
   LOOM_TRY_VOID(offer_tools(request, out.form));
   LOOM_TRY(Prompt prompt, prompt_of(request));
   separate_thoughts(prompt, request, out);
-  out.prompt = std::move(prompt.ids), out.described = std::move(prompt.described);
   if (request.most_context != 0) {
-    if (out.prompt.size() >= request.most_context)
-      return fail(Code::ContextFull, "the prompt has {} tokens, num_ctx asks for a context of {}", out.prompt.size(),
+    if (prompt.ids.size() >= request.most_context)
+      return fail(Code::ContextFull, "the prompt has {} tokens, num_ctx asks for a context of {}", prompt.ids.size(),
                   request.most_context);
-    request.generation.max_tokens = std::min(request.generation.max_tokens, request.most_context - out.prompt.size());
+    request.generation.max_tokens = std::min(request.generation.max_tokens, request.most_context - prompt.ids.size());
   }
-  out.id_seed = id_seed_of(out.prompt, request.generation);
+  out.id_seed = id_seed_of(prompt.ids, request.generation);
+  out.prompts.push_back({std::move(prompt.ids), std::move(prompt.described)});
+  for (TextPrompt& more : request.more_prompts) {
+    request.text = std::move(more.text), request.ids = std::move(more.ids);
+    LOOM_TRY(Prompt next, prompt_of(request));
+    out.prompts.push_back({std::move(next.ids), std::move(next.described)});
+  }
   out.request = std::move(request);
   return out;
 }
@@ -222,12 +227,13 @@ void Answers::attest(Request& request, const Receipt::Prompt& prompt, std::funct
 Result<void> Answers::submit(const Prepared& prepared, const std::shared_ptr<AnswerReceiver>& receiver) const {
   const bool has_limit = options_.timeout.count() != 0;
   const Clock::time_point deadline = Clock::now() + options_.timeout;
-  std::vector<Request> requests(prepared.request.choices);
+  std::vector<Request> requests(prepared.num_choices());
   for (std::size_t choice = 0; choice < requests.size(); ++choice) {
+    const Prepared::Reading& reading = prepared.prompts[choice / prepared.request.choices];
     GenerationOptions generation = prepared.request.generation;
-    generation.sampling_session = static_cast<std::uint32_t>(choice);
+    generation.sampling_session = static_cast<std::uint32_t>(choice % prepared.request.choices);
     requests[choice] = {
-        .prompt = prepared.prompt,
+        .prompt = reading.ids,
         .options = std::move(generation),
         .on_text = [receiver, choice](std::string_view text) { return receiver->on_text(choice, text); },
         .is_wanted = [receiver, has_limit,
@@ -240,7 +246,7 @@ Result<void> Answers::submit(const Prepared& prepared, const std::shared_ptr<Ans
               receiver->on_end(choice, std::move(answer));
             }};
     if (prepared.request.wants_receipt)
-      attest(requests[choice], prepared.described, [receiver] { return receiver->is_wanted(); });
+      attest(requests[choice], reading.described, [receiver] { return receiver->is_wanted(); });
   }
   return engine_->submit(std::move(requests));
 }

@@ -42,12 +42,17 @@ struct AnswerOptions {
 // A request whose prompt is ready.
 struct Prepared {
   ChatRequest request;
-  std::vector<std::int32_t> prompt;
-  Receipt::Prompt described;                // for a receipt
+  // What the model reads before one of its answers, and its description for a receipt.
+  struct Reading {
+    std::vector<std::int32_t> ids;
+    Receipt::Prompt described;
+  };
+  std::vector<Reading> prompts;             // at least one; request.choices answers to each
   std::optional<CallForm> form;             // absent: no function can be called
   std::string id_seed;                      // of the prompt and the draws: for ids of calls
   std::optional<ThoughtReader> thoughts{};  // for each choice; absent where the answer has none
 
+  std::size_t num_choices() const { return prompts.size() * request.choices; }
   // Finds the calls of one choice; absent where there can be none.
   std::optional<CallReader> reader() const;
 };
@@ -58,7 +63,7 @@ class Answers {
 
   // NotFound for another model; the errors of prompts, schemas and limits.
   Result<Prepared> prepare(ChatRequest request) const;
-  // One request for each choice, all of them or none. Busy, Cancelled.
+  // One request for each choice, those to the first prompt first; all of them or none. Busy, Cancelled.
   Result<void> submit(const Prepared& prepared, const std::shared_ptr<AnswerReceiver>& receiver) const;
 
   // "name:latest" is the model too, for clients of Ollama.

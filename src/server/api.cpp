@@ -222,8 +222,9 @@ Result<HttpResponse> Api::responses(const HttpRequest& request) {
   LOOM_TRY(ResponseRequest read, read_response_request(request.body));
   LOOM_TRY(const Prepared prepared, answers_->prepare(std::move(read.chat)));
   const auto later = std::make_shared<HttpReply>();
-  LOOM_TRY_VOID(answers_->submit(
-      prepared, std::make_shared<ResponseReply>(later, names_of_answer(), prepared, std::move(read.echo))));
+  LOOM_TRY_VOID(
+      answers_->submit(prepared, std::make_shared<ResponseReply>(later, models_.engine->model().tokenizer,
+                                                                 names_of_answer(), prepared, std::move(read.echo))));
   HttpResponse response;
   response.later = later;
   return response;

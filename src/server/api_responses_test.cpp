@@ -1,5 +1,6 @@
 // POST /v1/responses: items, events, calls of functions.
 
+#include "server/response_reply.h"
 #include "support/api_fixture.h"
 
 namespace loom::server_api_responses_test {
@@ -102,6 +103,93 @@ TEST_F(Responses, FunctionsAreCalledAndTheirResultsRead) {
   const Json four = respond(api, next);
   next["input"][2]["output"] = "5";
   EXPECT_NE(hash(respond(api, next)), hash(four));
+}
+
+// As chats give them in reasoning_content.
+TEST_F(Responses, ThoughtsAreItemsOfTheirOwn) {
+  for (const bool streams : {false, true}) {
+    server::Prepared prepared;
+    prepared.request.messages = question()["messages"], prepared.request.stream = streams;
+    prepared.thoughts.emplace(false);
+    prepared.prompts.emplace_back();
+    const auto to = std::make_shared<HttpReply>();
+    server::ResponseReply reply(to, model_->tokenizer, {"1", "small", 1}, prepared, Json::object());
+    server::Answer answer;
+    for (const char* const piece : {"<thi", "nk>\nI s", "ee.\n</thi", "nk>\n", "\nYes."}) {
+      EXPECT_TRUE(reply.on_text(0, piece));
+      answer.generation.text += piece;
+    }
+    ASSERT_TRUE(model_->tokenizer->encode(answer.generation.text, {}, answer.generation.ids));
+    std::vector<std::int32_t> thoughts;
+    ASSERT_TRUE(model_->tokenizer->encode("<think>\nI see.\n</think>", {}, thoughts));
+    answer.generation.stop_reason = StopReason::Eos;
+    reply.on_end(0, std::move(answer));
+    const std::string body = to->take_all().text;
+    Json whole;
+    if (!streams) whole = parse_json(body).value();
+    std::vector<std::string> types;
+    std::string joined;
+    for (const Json& event : streams ? events_of(body) : std::vector<Json>()) {
+      if (types.empty() || types.back() != *as_string(event["type"])) types.push_back(*as_string(event["type"]));
+      if (event["type"] == "response.reasoning_text.delta") joined += *as_string(event["delta"]);
+      whole = event.contains("response") ? event["response"] : Json();
+    }
+    ASSERT_EQ(whole["output"].size(), 2u) << body;
+    const Json& item = whole["output"][0];
+    EXPECT_EQ(item["type"], "reasoning");
+    EXPECT_EQ(item["status"], "completed");
+    EXPECT_EQ(item["summary"], Json::array());
+    EXPECT_EQ(item["content"], Json::array({Json{{"type", "reasoning_text"}, {"text", "I see."}}}));
+    EXPECT_EQ(whole["output"][1]["content"][0]["text"], "Yes.");
+    EXPECT_EQ(whole["usage"]["output_tokens_details"]["reasoning_tokens"], thoughts.size());
+    if (!streams) continue;
+    EXPECT_EQ(joined, "I see.");
+    const std::vector<std::string> order = {"response.created",
+                                            "response.in_progress",
+                                            "response.output_item.added",
+                                            "response.content_part.added",
+                                            "response.reasoning_text.delta",
+                                            "response.reasoning_text.done",
+                                            "response.content_part.done",
+                                            "response.output_item.done",
+                                            "response.output_item.added",
+                                            "response.content_part.added",
+                                            "response.output_text.delta",
+                                            "response.output_text.done",
+                                            "response.content_part.done",
+                                            "response.output_item.done",
+                                            "response.completed"};
+    EXPECT_EQ(types, order);
+  }
+}
+
+TEST_F(Responses, ThoughtsGoBackToATemplateThatReadsThem) {
+  constexpr const char* kTemplate =
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.reasoning_content %}<think>{{ m.reasoning_content }}"
+      "</think>{% endif %}{{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}"
+      "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+  Api api({.engine = engine(), .answers = {.name = "small", .chat_template = ChatTemplate::parse(kTemplate).value()}});
+  const Json items = parse_json(R"([{"role":"user","content":"Hi"},
+      {"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"A greeting."}]},
+      {"type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hello!"}]},
+      {"role":"user","content":"What is gravity?"}])")
+                         .value();
+  Json body = asking();
+  body["input"] = items;
+  Json chat = question();
+  chat["messages"] = parse_json(R"([{"role":"user","content":"Hi"},
+      {"role":"assistant","content":"Hello!","reasoning_content":"A greeting."},
+      {"role":"user","content":"What is gravity?"}])")
+                         .value();
+  EXPECT_EQ(hash(respond(api, body)), hash(answer(api, chat)));
+  Json without = body;
+  without["input"].erase(1);
+  EXPECT_NE(hash(respond(api, without)), hash(respond(api, body)));
+  without["input"].insert(without["input"].begin() + 1,
+                          Json{{"type", "reasoning"}, {"summary", Json::array()}, {"encrypted_content", "x"}});
+  const HttpResponse refused = post(api, "/v1/responses", without);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_NE(refused.body.find("/input/1/encrypted_content"), std::string::npos) << refused.body;
 }
 
 TEST_F(Responses, AFormHoldsAndWrongRequestsAreNamed) {

@@ -427,11 +427,49 @@ TEST_F(ApiTest, ATextIsContinuedAsByTheLibrary) {
   error({{"prompt", Json::array()}}, "/prompt");
   error({{"prompt", {1, "x"}}}, "/prompt/1");
   error({{"prompt", {49152}}}, "49152");
-  error({{"prompt", {"a", "b"}}}, "/prompt: one prompt is continued per request, got a list of 2");
-  error({{"prompt", Json::array({Json::array({Json::array()})})}}, "/prompt/0");
+  error({{"prompt", {"a", ""}}}, "no tokens");
+  error({{"prompt", {"a", 1}}}, "/prompt/1: expected a text");
+  error({{"prompt", {Json::array({1}), Json::array({2, "x"})}}}, "/prompt/1/1: expected a token's id");
+  error({{"prompt", Json(std::vector<std::string>(129, "a"))}}, "/prompt: expected at most 128 prompts, got 129");
+  error({{"prompt", Json::array({Json::array({Json::array()})})}}, "/prompt/0/0");
   error({{"prompt", "x"}, {"messages", "x"}}, "messages");
   error({{"prompt", "x"}, {"echo", true}}, "echo");
   error({{"prompt", "x"}, {"best_of", 2}}, "best_of");
+}
+
+// Choices of one prompt are those of a request with this prompt alone; indices count through all of them.
+TEST_F(ApiTest, SeveralPromptsAreContinued) {
+  Api api(engine(), "small");
+  const auto complete = [&](Json body, const Json& prompt) {
+    body["prompt"] = prompt;
+    const HttpResponse response = whole(api.handle({"POST", "/v1/completions", "", dump_json(body)}));
+    EXPECT_EQ(response.status, 200) << response.body;
+    return response.body;
+  };
+  const Json options{{"n", 2}, {"temperature", 1.5}, {"seed", 3}, {"max_tokens", 6}};
+  const Json prompts{"Gravity is", "Light moves", "Gravity is"};
+  const Json both = parse_json(complete(options, prompts)).value();
+  ASSERT_EQ(both["choices"].size(), 6u);
+  std::int64_t read = 0;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const Json alone = parse_json(complete(options, prompts[i])).value();
+    read += *as_int(alone["usage"]["prompt_tokens"]);
+    for (std::size_t k = 0; k < 2; ++k) {
+      const Json& choice = both["choices"][2 * i + k];
+      EXPECT_EQ(choice["index"], 2 * i + k);
+      EXPECT_EQ(choice["text"], alone["choices"][k]["text"]);
+      EXPECT_EQ(choice["loom"]["hash"], alone["choices"][k]["loom"]["hash"]);
+    }
+  }
+  EXPECT_EQ(both["usage"]["prompt_tokens"], read);
+  EXPECT_EQ(both["usage"]["completion_tokens"], 36);
+  EXPECT_EQ(hash(both), *as_string(both["choices"][0]["loom"]["hash"]));
+  Json streamed = options;
+  streamed["stream"] = true;
+  std::string joined[6];
+  for (const Json& event : events_of(complete(streamed, prompts)))
+    joined[static_cast<std::size_t>(*as_int(event["choices"][0]["index"]))] += *as_string(event["choices"][0]["text"]);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(joined[i], *as_string(both["choices"][i]["text"]));
 }
 
 TEST_F(ApiTest, MetricsCountRequestsTokensAndBlocks) {

@@ -49,8 +49,9 @@ ChatReply::ChatReply(std::shared_ptr<HttpReply> to, std::shared_ptr<const text::
       has_logprobs_(prepared.request.generation.logprobs != 0),
       lists_others_(prepared.request.lists_others),
       id_seed_(prepared.id_seed),
-      choices_(prepared.request.choices),
-      missing_(prepared.request.choices) {
+      choices_per_prompt_(prepared.request.choices),
+      choices_(prepared.num_choices()),
+      missing_(prepared.num_choices()) {
   for (Choice& choice : choices_) choice.thinking = prepared.thoughts, choice.reader = prepared.reader();
 }
 
@@ -64,16 +65,18 @@ Json ChatReply::object(const char* kind) const {
 
 bool ChatReply::event(const Json& data) { return to_->write("data: " + dump_json(data) + "\n\n"); }
 
-// The first choice speaks for the prompt: the others begin with what it has read.
+// The first choice speaks for its prompt: the others begin with what it has read.
 Json ChatReply::usage() const {
-  const Answer& first = *choices_[0].answer;
-  const std::size_t prompt = first.generation.prompt_ids.size();
-  std::size_t written = 0;
+  std::size_t prompt = 0, cached = 0, written = 0;
+  for (std::size_t first = 0; first < choices_.size(); first += choices_per_prompt_) {
+    prompt += choices_[first].answer->generation.prompt_ids.size();
+    cached += choices_[first].answer->cached_tokens;
+  }
   for (const Choice& choice : choices_) written += choice.answer->generation.ids.size();
   return Json{{"prompt_tokens", prompt},
               {"completion_tokens", written},
               {"total_tokens", prompt + written},
-              {"prompt_tokens_details", {{"cached_tokens", first.cached_tokens}}}};
+              {"prompt_tokens_details", {{"cached_tokens", cached}}}};
 }
 
 // Reason, log-probabilities, receipt and, beside others, the hash are those of the answer, null before it has ended.

@@ -65,6 +65,7 @@ class ChatReply final : public AnswerReceiver {
   const ChatNames names_;
   const bool is_chat_, streams_, includes_usage_, has_logprobs_, lists_others_;
   const std::string id_seed_;
+  const std::size_t choices_per_prompt_;
   std::vector<Choice> choices_;
   std::size_t missing_;
   bool has_begun_ = false;

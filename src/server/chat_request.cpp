@@ -15,26 +15,39 @@ Result<void> read_stream_options(const Json& options, ChatRequest& to) {
   return read_config(options, [&](ConfigVisitor& v) { v("include_usage", to.include_usage); }, {"stream_options"});
 }
 
-Result<void> read_prompt(const Json& given, ChatRequest& to) {
-  const bool is_list_of_prompts = given.is_array() && !given.empty() && (given[0].is_string() || given[0].is_array());
-  if (is_list_of_prompts && given.size() > 1)
-    return fail(Code::Unsupported, "/prompt: one prompt is continued per request, got a list of {}", given.size());
-  const Json& prompt = is_list_of_prompts ? given[0] : given;
-  if (prompt.is_null()) return fail(Code::InvalidConfig, "/prompt: is missing");
+Result<TextPrompt> read_prompt(const Json& prompt, const std::string& place) {
+  TextPrompt out;
   if (const std::string* text = as_string(prompt)) {
-    to.text = *text;
-    return {};
+    out.text = *text;
+    return out;
   }
   if (!prompt.is_array())
-    return fail(Code::InvalidConfig, "/prompt: {}",
-                expected("a text, a list of ids, or a list of one of them", prompt));
+    return fail(Code::InvalidConfig, "{}: {}", place, expected("a text, a list of ids, or a list of them", prompt));
   for (std::size_t i = 0; i < prompt.size(); ++i) {
     const auto id = as_int(prompt[i]);
     if (!id || *id < 0 || *id > std::numeric_limits<std::int32_t>::max())
-      return fail(Code::InvalidConfig, "/prompt/{}: {}", i, expected("a token's id", prompt[i]));
-    to.ids.push_back(static_cast<std::int32_t>(*id));
+      return fail(Code::InvalidConfig, "{}/{}: {}", place, i, expected("a token's id", prompt[i]));
+    out.ids.push_back(static_cast<std::int32_t>(*id));
   }
-  if (to.ids.empty()) return fail(Code::InvalidConfig, "/prompt: expected at least one id, got an empty list");
+  if (out.ids.empty()) return fail(Code::InvalidConfig, "{}: expected at least one id, got an empty list", place);
+  return out;
+}
+
+// One prompt, or a list of them.
+Result<void> read_prompts(const Json& given, ChatRequest& to) {
+  constexpr std::size_t kMostPrompts = 128;
+  if (given.is_null()) return fail(Code::InvalidConfig, "/prompt: is missing");
+  const bool is_list = given.is_array() && !given.empty() && (given[0].is_string() || given[0].is_array());
+  if (is_list && given.size() > kMostPrompts)
+    return fail(Code::InvalidConfig, "/prompt: expected at most {} prompts, got {}", kMostPrompts, given.size());
+  for (std::size_t i = 0; i < (is_list ? given.size() : 1); ++i) {
+    LOOM_TRY(TextPrompt prompt,
+             is_list ? read_prompt(given[i], fmt::format("/prompt/{}", i)) : read_prompt(given, "/prompt"));
+    if (i == 0)
+      to.text = std::move(prompt.text), to.ids = std::move(prompt.ids);
+    else
+      to.more_prompts.push_back(std::move(prompt));
+  }
   return {};
 }
 
@@ -92,7 +105,7 @@ Result<ChatRequest> read_completion_request(std::string_view body) {
   LOOM_TRY(const TextFields fields, read_fields<TextFields>(body, &given));
   ChatRequest request;
   request.has_standard_length = !given.contains("max_tokens") && !given.contains("max_completion_tokens");
-  LOOM_TRY_VOID(read_prompt(fields.prompt, request));
+  LOOM_TRY_VOID(read_prompts(fields.prompt, request));
   LOOM_TRY_VOID(settle(fields, request));
   LOOM_TRY(request.generation.grammar, read_grammar(fields, {}, nullptr));
   return request;

@@ -13,17 +13,24 @@
 
 namespace loom::server {
 
+// A text, or its tokens where there are any.
+struct TextPrompt {
+  std::string text;
+  std::vector<std::int32_t> ids;
+};
+
 struct ChatRequest {
   std::string model;  // empty: the one that is served
   Json messages;      // as conversation_from_json() returns it; null: a text is continued
   std::string text;   // that is continued, unless there are ids
   std::vector<std::int32_t> ids;
+  std::vector<TextPrompt> more_prompts{};  // that are continued after it
   GenerationOptions generation;
   Tools tools;                         // that the messages may use
   Json variables = Json::object();     // of the chat template
   bool are_variables_checked = false;  // those that the template never reads are refused
   bool wants_thoughts = false;         // refused where the model writes none
-  // answers, which draw from one seed as sessions 0, 1... (GenerationOptions::sampling_session)
+  // answers to each prompt, which draw from one seed as sessions 0, 1... (GenerationOptions::sampling_session)
   std::size_t choices = 1;
   bool has_standard_length = false;  // generation.max_tokens is not the client's
   std::size_t most_context = 0;      // tokens of prompt and answer; 0: as the session has them

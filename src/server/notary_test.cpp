@@ -88,6 +88,7 @@ TEST_F(ReceiptsOfTheServer, EveryKindOfRequestHasThem) {
   expect_equal(ask(api, {{"receipt", true}, {"logprobs", true}, {"top_logprobs", 2}, {"logit_bias", {{"7", -100}}}}));
   expect_equal(ask(api, {{"receipt", true}, {"prompt", "Gravity is"}, {"max_tokens", 9}}, "/v1/completions"));
   expect_equal(ask(api, {{"receipt", true}, {"prompt", {5, 6, 7}}, {"max_tokens", 1}}, "/v1/completions"));
+  expect_equal(ask(api, {{"receipt", true}, {"prompt", {"Gravity is", "Light"}}, {"n", 2}}, "/v1/completions"), 4);
   const HttpResponse refused = ask(api, {{"receipt", "yes"}});
   EXPECT_EQ(refused.status, 400);
   EXPECT_NE(refused.body.find("/receipt"), std::string::npos) << refused.body;

@@ -22,7 +22,7 @@ constexpr Detail kDetails[] = {
      R"({"anyOf":[{"type":"string","minLength":1},{"type":"array","items":{"type":"string","minLength":1},"minItems":1,"maxItems":2048},{"type":"array","items":{"type":"integer","minimum":0},"minItems":1},{"type":"array","items":{"type":"array","items":{"type":"integer","minimum":0},"minItems":1},"minItems":1,"maxItems":2048}]})"},
     {"/api/embed", "input", kTexts},
     {"/v1/completions", "prompt",
-     R"({"anyOf":[{"type":"string"},{"type":"array","items":{"type":"integer","minimum":0},"minItems":1},{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":1}]})"},
+     R"({"anyOf":[{"type":"string"},{"type":"array","items":{"type":"integer","minimum":0},"minItems":1},{"type":"array","items":{"type":"string"},"minItems":1,"maxItems":128},{"type":"array","items":{"type":"array","items":{"type":"integer","minimum":0},"minItems":1},"minItems":1,"maxItems":128}]})"},
     {"/v1/rerank", "documents",
      R"({"type":"array","minItems":1,"maxItems":2048,"items":{"anyOf":[{"type":"string"},{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}]}})"},
     {"", "messages",

@@ -34,13 +34,49 @@ Result<std::string> content_of(const Json& content, const std::string& place) {
   return out;
 }
 
+// The texts of the content of a reasoning item, or of its summary where it has none.
+Result<std::string> thoughts_of(const Json& item, const std::string& place) {
+  std::string out;
+  for (const char* const member : {"content", "summary"}) {
+    const Json* const parts = find(item, member);
+    if (parts == nullptr || parts->is_null()) continue;
+    if (!parts->is_array())
+      return fail(Code::CorruptData, "{}/{}: {}", place, member, expected("a list of parts", *parts));
+    for (std::size_t i = 0; i < parts->size(); ++i) {
+      LOOM_TRY(const std::string text, text_of((*parts)[i], "text", fmt::format("{}/{}/{}", place, member, i)));
+      out += text;
+    }
+    if (!out.empty()) break;
+  }
+  return out;
+}
+
 Result<void> add_item(const Json& item, const std::string& place, Json& messages) {
   const Json* const type = find(item, "type");
+  // Thoughts, text and calls of one answer are one message.
+  const auto is_open = [&messages] {
+    return !messages.empty() && messages.back()["role"] == "assistant" && !messages.back().contains("tool_calls");
+  };
+  if (type != nullptr && *type == "reasoning") {
+    const Json* const sealed = find(item, "encrypted_content");
+    if (sealed != nullptr && !sealed->is_null())
+      return fail(Code::Unsupported, "{}/encrypted_content: thoughts of another server cannot be read", place);
+    LOOM_TRY(std::string thoughts, thoughts_of(item, place));
+    if (thoughts.empty()) return {};
+    messages.push_back(message("assistant", ""));
+    messages.back()["reasoning_content"] = std::move(thoughts);
+    return {};
+  }
   if (type == nullptr || *type == "message") {
     LOOM_TRY(std::string role, text_of(item, "role", place));
     const Json* const content = find(item, "content");
     LOOM_TRY(std::string text, content_of(content == nullptr ? Json() : *content, place + "/content"));
-    messages.push_back(message(role, std::move(text)));
+    const bool follows_thoughts = role == "assistant" && is_open() && messages.back().contains("reasoning_content") &&
+                                  messages.back()["content"] == "";
+    if (follows_thoughts)
+      messages.back()["content"] = std::move(text);
+    else
+      messages.push_back(message(role, std::move(text)));
     return {};
   }
   if (*type == "function_call") {
@@ -62,8 +98,8 @@ Result<void> add_item(const Json& item, const std::string& place, Json& messages
     messages.push_back(std::move(result));
     return {};
   }
-  return fail(Code::Unsupported, "{}/type: expected message, function_call or function_call_output, got {}", place,
-              shown(*type));
+  return fail(Code::Unsupported, "{}/type: expected message, reasoning, function_call or function_call_output, got {}",
+              place, shown(*type));
 }
 
 // `places`: of each message in the request.

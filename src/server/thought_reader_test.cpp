@@ -120,6 +120,7 @@ TEST_F(Thoughts, AWholeAnswerAndAStreamHaveThoughtsTextAndCalls) {
     server::Prepared prepared;
     prepared.request.messages = question()["messages"], prepared.request.stream = streams;
     prepared.thoughts.emplace(false);
+    prepared.prompts.emplace_back();
     const auto to = std::make_shared<HttpReply>();
     server::ChatReply reply(to, model_->tokenizer, {"chatcmpl-1", "small", 1}, prepared);
     server::Answer answer;
