@@ -20,6 +20,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import machine
@@ -44,11 +45,14 @@ def cpu_seconds(process):
 class Server:
     def __init__(self, name, command, port):
         self.name, self.port = name, port
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        # A file, since a server that logs each request would wait for a reader of a pipe.
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log)
         begin = time.monotonic()
         while not self.is_ready():
             if self.process.poll() is not None:
-                sys.exit(f"{name} ended: {self.process.stderr.read()[-2000:]}")
+                self.log.seek(0)
+                sys.exit(f"{name} ended: {self.log.read()[-2000:]}")
             if time.monotonic() - begin > 120:
                 sys.exit(f"{name} is not ready after two minutes")
             time.sleep(0.05)
@@ -65,7 +69,8 @@ class Server:
 
     def stop(self):
         self.process.terminate()
-        self.process.communicate()
+        self.process.wait()
+        self.log.close()
 
 
 def chat(server, prompt, tokens):
