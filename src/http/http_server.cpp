@@ -224,6 +224,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void send_bytes(std::string bytes, bool is_last);
   void watch();
   void watch_half();
+  void probe();
   void leave();
   void close();
   void drain();
@@ -242,7 +243,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string sending_;            // of a response that is written later; empty: nothing is being sent
   bool has_begun_ = false;         // its head is on the way
   bool is_sent_ = false;           // all of it
-  asio::steady_timer body_limit_;  // the time that a body has
+  asio::steady_timer body_limit_;  // the time that a body has; then that of probe()
   bool body_is_read_ = false, is_late_ = false;
 };
 
@@ -560,6 +561,16 @@ void Connection::watch() {
 void Connection::watch_half() {
   stream_.socket().async_wait(Tcp::socket::wait_error,
                               [self = shared_from_this()](const error_code&) { self->leave(); });
+  probe();
+  // Where the system reports no reset by itself, the next write fails.
+  constexpr std::chrono::milliseconds kReply(250);
+  body_limit_.expires_after(kReply);
+  body_limit_.async_wait([weak = weak_from_this()](const error_code& e) {
+    if (const auto self = weak.lock(); self && !e && !self->is_sent_) self->probe();
+  });
+}
+
+void Connection::probe() {
   if (!has_begun_ && sending_.empty() && parser_->get().version() >= 11)
     send_bytes("HTTP/1.1 100 Continue\r\n\r\n", false);
 }
