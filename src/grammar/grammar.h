@@ -64,7 +64,7 @@ class Grammar {
   };
   static constexpr std::string_view kKinds[] = {"schema", "grammar", "regex", "choices", "calls"};
   const Source& source() const { return source_; }
-  // Of the grammar that from_calls() would make.
+  // Returns the source of the grammar that from_calls() would make.
   static Source source_of_calls(const CallSyntax& syntax, std::span<const CallGrammar> functions);
   // InvalidArgument for another kind or number of texts, and like the functions above.
   static Result<std::shared_ptr<const Grammar>> from_source(const Source& source);

@@ -93,8 +93,8 @@ class Rules {
   std::size_t size_ = 0;  // expressions, list entries and edges
 };
 
-// One of the texts; at least one came. A common beginning is followed once, so that thousands of texts are a few ways at
-// a time.
+// One of the texts; at least one came. A common beginning is followed once, so that thousands of texts are a few ways
+// at a time.
 ExprId any_text(Rules& rules, std::vector<std::string> texts);
 
 }  // namespace loom::grammar

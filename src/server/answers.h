@@ -42,7 +42,7 @@ struct AnswerOptions {
 // A request whose prompt is ready.
 struct Prepared {
   ChatRequest request;
-  // What the model reads before one of its answers, and its description for a receipt.
+  // A prompt as the model reads it, and its description for a receipt.
   struct Reading {
     std::vector<std::int32_t> ids;
     Receipt::Prompt described;

@@ -223,7 +223,7 @@ TEST_F(ApiTest, AnObjectMayHaveASchemaBesideItsType) {
   EXPECT_TRUE(json["n"] == 3 || json["n"] == 4) << json;
 }
 
-// What servers add to answers and clients send back is taken; what would change the answer elsewhere is refused.
+// Takes members that servers add to answers and clients send back; refuses those that change the answer elsewhere.
 TEST_F(ApiTest, MembersOfMessagesAreReadOrRefused) {
   Api api(engine(), "small");
   const std::string expected = hash(answer(api, question()));
