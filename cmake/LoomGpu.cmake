@@ -4,7 +4,7 @@
 if(NOT LOOM_MATRIX OR NOT LOOM_TESTS)
   return()
 endif()
-foreach(module ops network evolution training lm finetune host capi io tests_determinism tests_cli)
+foreach(module ops network evolution training lm server finetune host capi io tests_determinism tests_cli)
   add_test(NAME gpu_${module} COMMAND ${PROJECT_SOURCE_DIR}/tools/with_gpu.sh $<TARGET_FILE:${module}_test> --gtest_brief=1 --gtest_filter=Gpu*)
 endforeach()
 # Dawn's compiler reads what these have met; skipped without its npm package (tools/npm_packages.sh).

@@ -35,16 +35,16 @@ std::string name_of(const std::string& model) {
   return extension == ".gguf" || extension == ".entity" ? path.stem().string() : path.filename().string();
 }
 
-// A graphics card answers one request at a time: its session has one sequence, and passes of its own size.
+// Passes on a graphics card have a size of their own.
 Result<std::unique_ptr<Session>> open_for_requests(const LanguageModel& model, const ServerFlags& o) {
   CommonOptions options = o.common;
+  const std::size_t sequences = server::Engine::sequences_for(o.engine.parallel);
   if (options.device != "cpu") {
-    LOOM_TRY(auto session, open_session(model, options));
+    LOOM_TRY(auto session, open_session(model, options, sequences));
     if (session->device() != nullptr) return session;
     options.device = "cpu";  // "auto" chose it
   }
-  return open_session(model, options, server::Engine::sequences_for(o.engine.parallel),
-                      o.engine.batch_tokens + o.engine.parallel);
+  return open_session(model, options, sequences, o.engine.batch_tokens + o.engine.parallel);
 }
 
 Result<void> read_key(ServerFlags& o) {
@@ -205,10 +205,9 @@ Run serve_command(CLI::App& app) {
   app.add_option("--max-waiting", o->engine.most_waiting, "Requests that may wait; more get status 429")
       ->capture_default_str()
       ->check(whole_number(1));
-  o->of_answers.push_back(
-      app.add_option("--parallel", o->engine.parallel, "Requests that are answered at once; on a graphics card 1")
-          ->capture_default_str()
-          ->check(CLI::Range(1, 256)));
+  o->of_answers.push_back(app.add_option("--parallel", o->engine.parallel, "Requests that are answered at once")
+                              ->capture_default_str()
+                              ->check(CLI::Range(1, 256)));
   o->of_answers.push_back(app.add_option("--batch-tokens", o->engine.batch_tokens,
                                          "Tokens of prompts in one pass, beside one of each answer")
                               ->capture_default_str()

@@ -91,9 +91,9 @@ Generator::Generator(Session& session, const LanguageModel& model, std::span<con
   if (tokenizer_) decoder_.emplace(*tokenizer_, text::DecodeOptions{.skip_special_tokens = true});
   if (options.drafter) speculation_.emplace(options.drafter);
   const bool bans_change = !options.ignore_eos && options.min_tokens != 0 && !ends_.empty();
-  session_chooses_ = session.device() != nullptr && session.device()->records() && sampler_.is_greedy() &&
-                     !bans_change && sampler().banned().size() <= kMostBansThere && options.logprobs == 0 &&
-                     !options.drafter && !options.grammar;
+  may_session_choose_ = session.device() != nullptr && session.device()->records() && sampler_.is_greedy() &&
+                        !bans_change && sampler().banned().size() <= kMostBansThere && options.logprobs == 0 &&
+                        !options.drafter && !options.grammar;
 }
 
 Result<Generator> Generator::create(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
@@ -133,7 +133,7 @@ Result<Generator::Step> Generator::next(const std::atomic<bool>* cancel) {
   (reads ? result_.prefill_seconds : result_.decode_seconds) += seconds_since(begin);
   revision_ = session_->revision(sequence_);
   if (!step) {
-    failed_ = step.error();
+    if (done() || step.error().code != Code::OutOfMemory) failed_ = step.error();
   } else if (done()) {
     step->done = true;
   }
@@ -199,6 +199,7 @@ Result<void> Generator::finish() {
 
 // Leaves the logits, or the choice of a session that keeps them.
 Result<void> Generator::feed(const Session::Feed& one, const std::atomic<bool>* cancel) {
+  session_chooses_ = may_session_choose_;
   if (!session_chooses_) {
     LOOM_TRY(const ConstTensor fed, session_->feed(std::span(&one, 1), cancel));
     logits_.assign(fed.row(0), fed.row(0) + fed.cols);

@@ -93,7 +93,8 @@ class Generator {
   // the generation. InvalidState where no token of the vocabulary continues the text by the grammar. Forwards run:
   // those of the prompt, and one per token but the last. A generation that has ended is done again. NonFinite for
   // logits; InvalidState where the session has another length than the last step left. After an error every further
-  // call returns it, and one that came while the prompt was read leaves the session as before.
+  // call returns it, but OutOfMemory, after which next() tries once more; an error that came while the prompt was read
+  // leaves the session as before.
   Result<Step> next(const std::atomic<bool>* cancel = nullptr);
   static constexpr int kTokensPerStep = 8;
 
@@ -161,7 +162,8 @@ class Generator {
   std::size_t before_ = 0;             // tokens of the session, before the generation
   std::uint64_t revision_ = 0;         // of the session, after the last step
   std::vector<float> logits_;          // of the last token that was fed; others may feed other sequences meanwhile
-  bool session_chooses_ = false;       // a card does, ahead of the reader, and keeps the logits
+  bool may_session_choose_ = false;    // a card, ahead of the reader
+  bool session_chooses_ = false;       // the card chose after the last token that was fed, and keeps the logits
   std::int32_t choice_ = 0;            // of the last token that was fed, by the session
   std::optional<std::int32_t> drawn_;  // and not fed yet
   std::optional<Error> failed_;

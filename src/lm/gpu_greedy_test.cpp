@@ -297,6 +297,64 @@ TEST(GpuGreedy, a_token_is_one_submit_and_few_bytes) {
   }
 }
 
+// Alone, then beside another sequence, whose passes give logits, and alone again.
+TEST(GpuGreedy, a_generation_runs_ahead_again_after_passes_with_others) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const LanguageModel model = small_model();
+  GenerationOptions options;
+  options.max_tokens = 60, options.ignore_eos = true;
+  const Ids prompt = some_ids(20), other = some_ids(60, 9);
+  const Left wanted = run(*session_on(model, nullptr), model, prompt, options);
+  const auto session = session_on(model, device, 200, 2);
+  auto generator = Generator::create(*session, model, prompt, options).value();
+  std::size_t fed = 0;
+  for (std::size_t step = 0; !generator.done(); ++step) {
+    if (step % 10 < 5) {
+      ASSERT_TRUE(generator.next());
+      continue;
+    }
+    const Session::Feed feeds[] = {{0, generator.due()}, {1, std::span(other).subspan(fed++, 1), {}, false}};
+    const auto logits = session->feed_pass(feeds);
+    ASSERT_TRUE(logits) << logits.error().text();
+    ASSERT_TRUE(generator.take(1, {logits->row(0), logits->cols}));
+  }
+  EXPECT_EQ(generator.result().ids, wanted.ids);
+  EXPECT_EQ(to_hex(generator.result().hash), wanted.hash);
+  EXPECT_GT(fed, 5u);
+}
+
+TEST(GpuGreedy, choices_are_all_that_is_read_after_a_pass_with_others) {
+  const auto device = test::make_gpu_device({});
+  if (device == nullptr) GTEST_SKIP() << "no graphics card";
+  if (test::compiler_errs()) GTEST_SKIP() << "kernels that are refused run here";
+  const LanguageModel model = small_model();
+  const auto session = session_on(model, device.get(), 200, 2);
+  GenerationOptions options;
+  options.max_tokens = 40, options.ignore_eos = true;
+  for (const bool is_known : {false, true}) {  // all shaders have been proved for such sizes
+    ASSERT_TRUE(session->truncate(0));
+    auto generator = Generator::create(*session, model, some_ids(20), options).value();
+    DeviceCounters before{};
+    std::size_t tokens = 0;
+    for (std::size_t step = 0; !generator.done(); ++step) {
+      if (step == 6) before = device->counters(), tokens = generator.result().ids.size();
+      if (step != 5) {
+        ASSERT_TRUE(generator.next());
+        continue;
+      }
+      const Ids other{3};
+      const Session::Feed feeds[] = {{0, generator.due()}, {1, other, {}, false}};
+      const auto logits = session->feed_pass(feeds);
+      ASSERT_TRUE(logits) << logits.error().text();
+      ASSERT_TRUE(generator.take(1, {logits->row(0), logits->cols}));
+    }
+    if (!is_known) continue;
+    const auto row_bytes = static_cast<std::uint64_t>(model.decoder->config.vocab_size) * 4;
+    // The last token is not fed; the hash is of the last logits.
+    EXPECT_EQ(device->counters().bytes_read - before.bytes_read, (40 - tokens) * 4 + row_bytes);
+  }
+}
+
 // In the midst of passes that run ahead: all shaders have been proved before.
 TEST(GpuGreedy, a_card_that_is_lost_with_tokens_ahead_changes_nothing) {
   const LanguageModel model = small_model();

@@ -135,6 +135,83 @@ TEST(GpuModels, a_session_moves_between_cpu_and_card_in_mid_sentence_and_neighbo
   }
 }
 
+// One row of each that writes, beside pieces of prompts; some see more positions than one workgroup reads.
+TEST(GpuModels, rows_of_several_sequences_in_one_pass_are_those_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  struct Case {
+    const char *path, *dtype;
+    DType kv_dtype;
+  };
+  for (const Case& c : {Case{"llama2_untied", "", DType::float32},
+                        {"llama2_untied", "int8", DType::int8},
+                        {"qwen3_head_norm", "int4", DType::bfloat16},
+                        {"mistral_window", "", DType::int8}}) {
+    SCOPED_TRACE(fmt::format("{} {} {}", c.path, c.dtype, name(c.kv_dtype)));
+    ModelOptions model_options;
+    if (*c.dtype != '\0') model_options.decoder.dtype = dtype_from_name(c.dtype).value();
+    const auto model =
+        load_language_model(test::source_path(std::string("tests/golden/models/") + c.path), model_options);
+    ASSERT_TRUE(model) << model.error().text();
+    SessionOptions options;
+    options.threads = 1, options.context_tokens = 700, options.chunk_rows = 96, options.sequences = 5;
+    options.kv_dtype = c.kv_dtype;
+    const auto here = Session::create(model->decoder, options).value();
+    options.device = device;
+    const auto there = Session::create(model->decoder, options).value();
+    const auto ids = random_ids(700, static_cast<std::size_t>(model->decoder->config.vocab_size));
+    const std::span<const std::int32_t> all = ids;
+    constexpr std::size_t kBegin[] = {1, 61, 500, 620, 0};
+    for (std::size_t s = 0; s < 4; ++s) {
+      ASSERT_TRUE(here->prefill(all.first(kBegin[s]), s));
+      ASSERT_TRUE(there->prefill(all.first(kBegin[s]), s));
+    }
+    for (std::size_t pass = 0; pass < 16; ++pass) {
+      std::vector<Session::Feed> feeds;
+      for (std::size_t s = 0; s < 5; ++s) {
+        if (s == pass % 5) continue;  // waits
+        const std::size_t n = s == 4 && pass > 3 ? 3 + 20 * (pass % 3) : s == 1 && pass == 8 ? 33 : 1;
+        feeds.push_back({s, all.subspan(there->length(s), n), {}, s != 4 || pass % 4 == 1});
+      }
+      std::size_t wanted = 0;
+      for (const Session::Feed& feed : feeds) wanted += feed.wants_logits ? 1 : 0;
+      const auto expected = here->feed_pass(feeds), got = there->feed_pass(feeds);
+      ASSERT_TRUE(expected && got) << (got ? expected.error() : got.error()).text();
+      ASSERT_EQ(got->rows, wanted);
+      for (std::size_t r = 0; r < wanted; ++r) {
+        const auto *const a = reinterpret_cast<const std::uint32_t*>(expected->row(r)),
+                          *const b = reinterpret_cast<const std::uint32_t*>(got->row(r));
+        EXPECT_EQ(Logits(b, b + got->cols), Logits(a, a + got->cols)) << "pass " << pass << ", row " << r;
+      }
+    }
+    for (std::size_t s = 0; s < 5; ++s)
+      EXPECT_TRUE(there->snapshot(s).value() == here->snapshot(s).value()) << "sequence " << s;
+  }
+}
+
+TEST(GpuModels, a_card_copies_the_beginning_of_a_sequence) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const auto model = load_language_model(test::source_path("tests/golden/models/llama2_untied"));
+  ASSERT_TRUE(model) << model.error().text();
+  const auto ids = random_ids(150, static_cast<std::size_t>(model->decoder->config.vocab_size));
+  const std::span<const std::int32_t> all = ids;
+  for (const DType dtype : kTypes)
+    for (const std::size_t n : {0, 1, 63, 64, 65, 99, 100}) {
+      SCOPED_TRACE(fmt::format("{} {}", name(dtype), n));
+      const auto here = session_of(*model, nullptr, 32, 3, dtype), there = session_of(*model, device, 32, 3, dtype);
+      for (Session* const session : {here.get(), there.get()}) {
+        feed(*session, all.first(100), 0);
+        feed(*session, all.subspan(7, 120), 2);  // is replaced
+        ASSERT_TRUE(session->share(0, n, 2));
+      }
+      for (const auto& [sequence, more] : {std::pair<std::size_t, std::size_t>{2, 30}, {0, 20}})
+        EXPECT_EQ(feed(*there, all.last(more), sequence), feed(*here, all.last(more), sequence));
+      for (Session* const session : {here.get(), there.get()}) ASSERT_TRUE(session->clear(0));
+      EXPECT_EQ(feed(*there, all.first(3), 2), feed(*here, all.first(3), 2));
+      EXPECT_EQ(feed(*there, all.last(70), 0), feed(*here, all.last(70), 0));
+      for (const std::size_t s : {0, 2}) EXPECT_TRUE(there->snapshot(s).value() == here->snapshot(s).value()) << s;
+    }
+}
+
 // They do in a pass whose shaders are all known but for the size of that growth.
 TEST(GpuModels, keys_and_values_that_grow_between_two_tokens_lose_nothing) {  // L-74
   LOOM_NEEDS_GPU_DEVICE(device);

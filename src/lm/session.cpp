@@ -120,8 +120,12 @@ Result<void> Session::plan(std::size_t sequences) {
     const std::size_t count = sequence == 0 ? chunk_rows_ - (sequences - 1) : 1;
     runs_.push_back({chunk_rows_ - count, count, context_tokens_ - count, sequence});
   }
-  LOOM_TRY(const Arena::Mark needed,
-           rehearse(exec(nullptr), [&](const Exec& rehearsal) { run_rows(rehearsal, {runs_, ids_, want_}, nullptr); }));
+  // A card attends many rows of one sequence in other kernels than few of each.
+  const SequenceRows whole{0, chunk_rows_, context_tokens_ - std::min(chunk_rows_, context_tokens_), 0};
+  LOOM_TRY(const Arena::Mark needed, rehearse(exec(nullptr), [&](const Exec& rehearsal) {
+             run_rows(rehearsal, {runs_, ids_, want_}, nullptr);
+             if (device_ != nullptr) run_rows(rehearsal, {std::span(&whole, 1), ids_, want_}, nullptr);
+           }));
   ids_.clear(), want_.clear(), runs_.clear();
   auto made = Arena::create(needed, device_);
   if (!made) return at(fmt::format("activations of {} tokens", chunk_rows_), std::move(made).error());
@@ -461,12 +465,16 @@ Result<void> Session::rewind(std::size_t n, std::size_t sequence) {
 
 Result<void> Session::truncate(std::size_t n, std::size_t sequence) {
   if (sequence >= tokens_.size() || n > tokens_[sequence].size()) return rewind(n, sequence);  // which says why not
+  forget_after(n, sequence);
+  states_.rewind(sequence, n);
+  return {};
+}
+
+void Session::forget_after(std::size_t n, std::size_t sequence) {
   if (greedy_.sequence == sequence) drop_greedy_run();
   ahead_[sequence].ids.clear();
-  states_.rewind(sequence, n);
   tokens_[sequence].resize(n);
   ++revisions_[sequence];
-  return {};
 }
 
 Result<void> Session::share(std::size_t from, std::size_t n, std::size_t to) {
@@ -474,17 +482,20 @@ Result<void> Session::share(std::size_t from, std::size_t n, std::size_t to) {
     return fail(Code::OutOfRange, "share {} tokens of sequence {} with {}: the session holds {} sequences", n, from, to,
                 tokens_.size());
   if (from == to) return truncate(n, to);
-  if (!states_.can_share(from, n, to))
-    return fail(Code::Unsupported, "cannot share {} tokens of sequence {}: its first positions are not on the host", n,
-                from);
-  LOOM_TRY_VOID(clear(to));
-  LOOM_TRY_VOID(states_.share(from, n, to));
+  LOOM_TRY_VOID(with_host_fallback([&]() -> Result<void> {
+    if (!states_.can_share(from, n, to))
+      return fail(Code::Unsupported, "cannot share {} tokens of sequence {}: its first positions are no longer held", n,
+                  from);
+    LOOM_TRY_VOID(clear(to));
+    return states_.share(from, n, to);
+  }));
   tokens_[to].assign(tokens_[from].begin(), tokens_[from].begin() + static_cast<std::ptrdiff_t>(n));
   return {};
 }
 
 Result<void> Session::clear(std::size_t sequence, std::size_t n) {
-  LOOM_TRY_VOID(truncate(n, sequence));
+  if (sequence >= tokens_.size() || n > tokens_[sequence].size()) return rewind(n, sequence);  // which says why not
+  forget_after(n, sequence);
   states_.clear(sequence, n);
   return {};
 }

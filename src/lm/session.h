@@ -110,10 +110,11 @@ class Session {
   // Copies a sequence onto another.
   Result<void> fork(std::size_t from, std::size_t to);
   // The first n tokens of one sequence replace those of another, which shares the whole blocks of 64 positions of keys
-  // and values. OutOfRange; Unsupported on a graphics card, and where a sliding window has advanced; OutOfMemory, after
-  // which the other sequence is empty.
+  // and values; a graphics card copies them. OutOfRange; Unsupported where a sliding window has advanced; OutOfMemory,
+  // after which the other sequence is empty.
   Result<void> share(std::size_t from, std::size_t n, std::size_t to);
-  // Like truncate(), and gives the memory of what was dropped to the other sequences.
+  // Like truncate(), and gives the memory of what was dropped to the other sequences; a graphics card gives back that of
+  // a whole sequence alone.
   Result<void> clear(std::size_t sequence, std::size_t n = 0);
 
   // Tokens and cache of a sequence as bytes, and back: CorruptData, or ShapeMismatch for a snapshot of another model.
@@ -176,6 +177,8 @@ class Session {
                              std::size_t sequence, const std::atomic<bool>* cancel);
   bool foresees(const Feed& feed) const { return feed.ids.size() == 1 && foresees(feed.ids[0], feed.sequence); }
   void forget_ahead(std::size_t sequence);
+  // Drops the tokens after the first n, and what was computed ahead of them; the caches stay.
+  void forget_after(std::size_t n, std::size_t sequence);
   bool continues_greedy_run(const Feed& feed, const Greedy& greedy) const;
   Result<std::int32_t> feed_card(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel);
   std::int32_t choose_on_host(std::span<const float> logits, std::span<const std::int32_t> banned) const;

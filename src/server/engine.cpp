@@ -10,14 +10,23 @@
 namespace loom::server {
 namespace {
 
+// Sequences that hold anything. On a graphics card the memory of each may grow to a whole context.
+std::size_t places_for(const EngineOptions& options, const Session& session) {
+  if (session.device() == nullptr) return session.sequences();
+  const std::size_t contexts = options.cache_tokens / round_up(session.context_tokens(), kCacheBlock);
+  return std::clamp<std::size_t>(contexts, 1, session.sequences());
+}
+
 EngineOptions fitted(const EngineOptions& options, const Session& session) {
   EngineOptions out = options;
-  out.parallel = session.device() != nullptr ? 1 : std::min(options.parallel, session.sequences());
+  const std::size_t context = round_up(session.context_tokens(), kCacheBlock);
+  out.parallel = std::min(options.parallel, session.sequences());
   out.batch_tokens = std::min(options.batch_tokens, session.chunk_rows());
-  if (out.cache_tokens == 0) out.cache_tokens = out.parallel * round_up(session.context_tokens(), kCacheBlock);
+  if (out.cache_tokens == 0) out.cache_tokens = out.parallel * context;
   constexpr std::uint64_t kMostCacheTokens = std::uint64_t{1} << 36, kMostWaiting = std::uint64_t{1} << 32;
   out.cache_tokens = static_cast<std::size_t>(std::min<std::uint64_t>(out.cache_tokens, kMostCacheTokens));
   out.most_waiting = static_cast<std::size_t>(std::min<std::uint64_t>(out.most_waiting, kMostWaiting));
+  if (session.device() != nullptr) out.parallel = std::min(out.parallel, places_for(out, session));
   return out;
 }
 
@@ -51,10 +60,9 @@ Engine::Engine(LanguageModel model, std::unique_ptr<Session> session, const Engi
                std::unique_ptr<SequenceStore> store)
     : model_(std::move(model)),
       session_(std::move(session)),
-      is_alone_(session_->device() != nullptr),
       options_(fitted(options, *session_)),
       store_(std::move(store)),
-      places_(is_alone_ ? 1 : session_->sequences()),
+      places_(places_for(options_, *session_)),
       thread_([this] { run(); }) {}
 
 Engine::~Engine() {
@@ -125,9 +133,15 @@ void Engine::run() {
 
 void Engine::publish() {
   own_counts_.blocks_running = 0;
-  for (const Place& place : places_) own_counts_.blocks_running += place.running ? place.blocks : 0;
+  std::size_t blocks_of_all = 0;
+  for (const Place& place : places_) {
+    own_counts_.blocks_running += place.running ? place.blocks : 0;
+    blocks_of_all += place.blocks;
+  }
   const std::size_t block_bytes = kCacheBlock * session_->token_bytes();
-  own_counts_.blocks = block_bytes == 0 ? 0 : ceil_div(session_->cache_bytes(), block_bytes);
+  own_counts_.blocks = is_on_card()       ? blocks_of_all
+                       : block_bytes == 0 ? 0
+                                          : ceil_div(session_->cache_bytes(), block_bytes);
   own_counts_.stored_bytes = store_ ? store_->bytes() : 0;
   const std::scoped_lock lock(mutex_);
   counts_ = own_counts_;
@@ -294,7 +308,7 @@ std::size_t Engine::blocks_of(std::size_t tokens) const { return ceil_div(tokens
 // Returns whether so many blocks more fit beside those that the running requests may still take, after dropping what
 // finished requests have left, the least recently used first.
 bool Engine::make_room(std::size_t blocks, std::size_t target, std::size_t source) {
-  if (is_alone_) return true;
+  if (is_on_card()) return true;  // every place has room for a whole context
   const std::size_t block_bytes = kCacheBlock * session_->token_bytes();
   for (const Place& place : places_)
     if (place.running && place.running->last_blocks > place.blocks) blocks += place.running->last_blocks - place.blocks;
@@ -350,19 +364,31 @@ Result<std::size_t> Engine::take_over(const Prefix& prefix, std::size_t target) 
 void Engine::step() {
   for (std::size_t place = 0; place < places_.size(); ++place) {
     Running* running = places_[place].running.get();
-    if (running == nullptr) continue;
-    if (is_alone_) return step_alone(place);
-    if (is_unwanted(*running)) use(place, running->generator.stop());
+    if (running != nullptr && is_unwanted(*running)) use(place, running->generator.stop());
   }
+  if (is_on_card() && num_running() == 1) return step_alone();
   lay_out();
   if (!feeds_.empty()) feed(feeds_);
 }
 
-// A graphics card chooses tokens ahead of the reader, of one sequence. After it was lost the host goes on like this.
-void Engine::step_alone(std::size_t place) {
-  Running& running = *places_[place].running;
-  (void)is_unwanted(running);
-  use(place, running.generator.next(&running.is_unwanted));
+// A graphics card chooses tokens ahead of the reader, of one sequence.
+void Engine::step_alone() {
+  const auto alone = std::ranges::find_if(places_, [](const Place& place) { return place.running != nullptr; });
+  const auto number = static_cast<std::size_t>(alone - places_.begin());
+  Running& running = *alone->running;
+  const Generation& made = running.generator.result();
+  const std::size_t read_before = made.prompt_tokens, fed_before = made.decode_steps;
+  auto step = running.generator.next(&running.is_unwanted);
+  while (!step && step.error().code == Code::OutOfMemory && drop_oldest(number, number))
+    step = running.generator.next(&running.is_unwanted);
+  const std::size_t read = std::max(made.prompt_tokens, read_before) - read_before;
+  const std::size_t fed = made.decode_steps - fed_before;
+  own_counts_.passes += fed + (read > 0 ? 1 : 0), own_counts_.rows += fed + read;
+  alone->blocks = blocks_of(session_->length(number));
+  use(number, std::move(step));
+  // After the prompt a token is drawn, so that one is due in a pass with others.
+  if (alone->running != nullptr && running.generator.due().empty())
+    use(number, running.generator.next(&running.is_unwanted));
 }
 
 // Takes the next row of every sequence that writes, and divides the rows for prompts evenly: the shortest prompts come

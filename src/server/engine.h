@@ -47,10 +47,12 @@ struct Request {
 
 struct EngineOptions {
   std::size_t most_waiting = 64;   // requests that wait beside those that run
-  std::size_t parallel = 8;        // requests that run; at most the session's sequences, 1 on a graphics card
+  std::size_t parallel = 8;        // requests that run; at most the session's sequences
   std::size_t batch_tokens = 256;  // rows of prompts in one pass
-  std::size_t cache_tokens = 0;    // positions of keys and values in memory; 0: the context of `parallel` sequences
-  std::string cache_folder{};      // for sequences that leave memory; empty: they are lost
+  // positions of keys and values in memory; 0: the context of `parallel` sequences. On a graphics card at most as many
+  // requests run as whole contexts are in it
+  std::size_t cache_tokens = 0;
+  std::string cache_folder{};  // for sequences that leave memory; empty: they are lost
   std::uint64_t cache_folder_bytes = std::uint64_t{4} << 30;
 };
 
@@ -136,7 +138,7 @@ class Engine {
   void shorten(Prefix& prefix);
   Result<std::size_t> take_over(const Prefix& prefix, std::size_t target);
   void step();
-  void step_alone(std::size_t place);
+  void step_alone();
   void lay_out();
   void feed(std::span<const Session::Feed> feeds);
   void use(std::size_t place, Result<Generator::Step> step);
@@ -148,10 +150,10 @@ class Engine {
   void end_count();
   void publish();
   std::size_t blocks_of(std::size_t tokens) const;
+  bool is_on_card() const { return session_->device() != nullptr; }  // until that is lost
 
   LanguageModel model_;
   std::unique_ptr<Session> session_;
-  const bool is_alone_;  // one request at a time: on a graphics card
   const EngineOptions options_;
   const std::unique_ptr<SequenceStore> store_;  // null: sequences that leave memory are lost
   std::vector<Place> places_;                   // [sequence]

@@ -155,6 +155,11 @@ void KvCache::rewind(std::size_t n) {
 }
 
 void KvCache::clear(std::size_t n) {
+  if (n == 0 && config_.device != nullptr && config_.device->records()) {
+    blocks_.clear();
+    written_ = held_from_ = 0;
+    return;
+  }
   if (is_pooled() && (n == 0 || held_from_ == 0)) give_back_from(ceil_div(n, kCacheBlock));
   rewind(n);
 }
@@ -169,15 +174,25 @@ void KvCache::give_back_from(std::size_t block) {
 }
 
 bool KvCache::can_share(const KvCache& from, std::size_t n) const {
-  return this != &from && is_pooled() && config_.pool == from.config_.pool && slots_ == from.slots_ &&
-         from.held_from_ == 0 && n <= from.written_;
+  const bool are_on_card = config_.device != nullptr && config_.device->records();
+  return this != &from && config_.device == from.config_.device && (are_on_card || is_pooled()) &&
+         config_.pool == from.config_.pool && slots_ == from.slots_ && from.held_from_ == 0 && n <= from.written_;
 }
 
-// The last block of the other cache may have rows after n, which have to be zeros: it is copied.
+// The last block of the other cache may have rows after n, which have to be zeros: it is copied. Kernels see one buffer
+// for each cache, so a card copies all blocks.
 Result<void> KvCache::share(const KvCache& from, std::size_t n) {
   LOOM_ASSERT(can_share(from, n));
   clear();
   const std::size_t whole = n / kCacheBlock, rest = n % kCacheBlock;
+  if (!is_pooled()) {
+    const std::size_t blocks = ceil_div(n, kCacheBlock);
+    LOOM_TRY_VOID(reach(blocks));
+    if (n != 0) blocks_[0].copy(0, from.blocks_[0], 0, blocks * config_.kv_heads * block_bytes_);
+    if (rest != 0) clear_rows(whole, rest, kCacheBlock);
+    written_ = n;
+    return {};
+  }
   for (std::size_t block = 0; block < whole; ++block) {
     config_.pool->share(from.pieces_[block]);
     own(from.pieces_[block]);
@@ -214,14 +229,13 @@ void KvCache::clear_rows(std::size_t index, std::size_t begin, std::size_t end) 
     for (std::size_t head = 0; head < config_.kv_heads; ++head) zero_rows(keys(head, index), begin, end);
     return;
   }
+  const auto [memory, offset] = place_of(index);
+  if (begin == 0 && end == kCacheBlock)  // a pass on a device reads nothing
+    return config_.device->clear(memory.data() + offset, config_.kv_heads * block_bytes_);
   // All heads at once: each read waits for the device.
   std::vector<std::byte> heads(config_.kv_heads * block_bytes_);
-  const auto [memory, offset] = place_of(index);
-  if (begin != 0 || end != kCacheBlock) {  // a pass on a device reads nothing
-    memory.read(offset, heads);
-    for (std::size_t head = 0; head < config_.kv_heads; ++head)
-      zero_rows(heads.data() + head * block_bytes_, begin, end);
-  }
+  memory.read(offset, heads);
+  for (std::size_t head = 0; head < config_.kv_heads; ++head) zero_rows(heads.data() + head * block_bytes_, begin, end);
   memory.write(offset, heads);
 }
 
