@@ -113,8 +113,8 @@ class Session {
   // and values; a graphics card copies them. OutOfRange; Unsupported where a sliding window has advanced; OutOfMemory,
   // after which the other sequence is empty.
   Result<void> share(std::size_t from, std::size_t n, std::size_t to);
-  // Like truncate(), and gives the memory of what was dropped to the other sequences; a graphics card gives back that of
-  // a whole sequence alone.
+  // Like truncate(), and gives the memory of what was dropped to the other sequences; on a graphics card only that of a
+  // whole sequence.
   Result<void> clear(std::size_t sequence, std::size_t n = 0);
 
   // Tokens and cache of a sequence as bytes, and back: CorruptData, or ShapeMismatch for a snapshot of another model.
