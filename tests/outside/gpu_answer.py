@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""SmolLM2 answers with the same ids and the same hash of logits on the graphics card as on the CPU; wrong names are reported.
+"""SmolLM2 answers with the same ids and the same hash of logits on the graphics card as on the CPU, and so does a server that
+answers four requests at once; wrong names are reported.
 
 usage: gpu_answer.py LOOM      (LOOM_DATA names the folder with the model)
 """
+import concurrent.futures
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import urllib.request
 
 loom = sys.argv[1]
 model = pathlib.Path(os.environ["LOOM_DATA"]) / "llm/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -28,6 +31,40 @@ for kv_dtype in ("float32", "int8"):
     here, there = answer("cpu", kv_dtype), answer("gpu", kv_dtype)
     assert here == there, (kv_dtype, here, there)
     print("answer", kv_dtype, here["text"], here["hash"])
+
+
+def answers_of_server(device):
+    small = pathlib.Path(__file__).resolve().parents[1] / "golden/models/llama2_untied"
+    flags = ["--port", "0", "--json", "--ctx", "128", "--parallel", "4", "--device", device, "-t", "1"]
+    server = subprocess.Popen([loom, "serve", str(small), *flags], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        said = ""
+        while "}" not in said:
+            line = server.stdout.readline()
+            assert line, f"the server on {device} has ended"
+            said += line
+        url = json.loads(said)["url"]
+
+        def ask(number):
+            body = {"prompt": [3 + number] * (5 + 9 * number), "max_tokens": 64, "ignore_eos": True,
+                    "temperature": 0.8 * (number % 2), "seed": 7}
+            request = urllib.request.Request(url + "/completions", json.dumps(body).encode(), {"Content-Type": "application/json"})
+            return json.load(urllib.request.urlopen(request, timeout=600))["loom"]["hash"]
+
+        with concurrent.futures.ThreadPoolExecutor(4) as clients:
+            hashes = list(clients.map(ask, range(4)))
+        figures = urllib.request.urlopen(url.removesuffix("/v1") + "/metrics", timeout=60).read().decode()
+        return hashes, int(figures.split("\nloom_passes_total ")[1].split()[0])
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+on_host, _ = answers_of_server("cpu")
+on_card, passes = answers_of_server("gpu")
+assert on_card == on_host and len(set(on_host)) == 4, (on_card, on_host)
+assert passes < 180, passes  # 256 where each is answered alone
+print("four requests at once:", passes, "passes")
 
 # ONNX graphs.
 def outputs(model, *arguments):
