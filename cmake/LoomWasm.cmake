@@ -1,5 +1,6 @@
 # loom.wasm and loom-threads.wasm: the functions of include/loom/loom.h as WebAssembly modules for js/src/wasm; loom-lm.wasm and
-# loom-lm-threads.wasm: those of language models, tokenizers and encoders alone, whose code is two thirds. All are linked from the same objects.
+# loom-lm-threads.wasm: those of language models, tokenizers and encoders alone. All are linked from the same objects; the second pair has
+# shorter lists of layers and kernels (cmake/lm_kinds.cpp, cmake/lm_kernels.cpp).
 # One without -threads has its own memory, the others import shared memory, on which workers run parts of the work.
 
 if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL wasm32)
@@ -28,6 +29,10 @@ function(loom_wasm_module target output functions memory)
   target_link_options(${target} PRIVATE -mexec-model=reactor ${${functions}} -Wl,--gc-sections -Wl,--strip-all -Wl,-O3 -Wl,--stack-first
     -Wl,-Map=${PROJECT_BINARY_DIR}/bin/${output}.map  # tools/wasm_sizes.py reads it
     -Wl,--initial-memory=8388608)  # FIRST_PAGES of js/src/wasm/core.js
+  if(functions STREQUAL "lm_exports")  # before the archives, whose files with the same symbols are then left out
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/lm_kinds.cpp ${PROJECT_SOURCE_DIR}/cmake/lm_kernels.cpp)
+    target_compile_options(${target} PRIVATE "SHELL:-include ${PROJECT_SOURCE_DIR}/cmake/wasm32_counts.h")
+  endif()
   if(memory STREQUAL THREADS)
     # wasi-libc and libc++ were compiled without atomics, which --shared-memory asks for: of what they share, the heap has a lock.
     target_link_options(${target} PRIVATE -Wl,--shared-memory -Wl,--import-memory -Wl,--max-memory=4294967296 -Wl,--no-check-features

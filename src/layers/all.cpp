@@ -1,16 +1,11 @@
 #include "layers/all.h"
 
-#include <algorithm>
-#include <array>
-
-#include "core/nearest.h"
 #include "layers/activation/activation.h"
 #include "layers/batchnorm/batchnorm.h"
 #include "layers/conv/conv.h"
 #include "layers/dense/dense.h"
 #include "layers/dropout/dropout.h"
 #include "layers/embedding/embedding.h"
-#include "layers/foreign/foreign_kind.h"
 #include "layers/graph/graph_layer.h"
 #include "layers/groupnorm/groupnorm.h"
 #include "layers/instancenorm/instancenorm.h"
@@ -73,37 +68,8 @@ constexpr const LayerKind* kKinds[] = {
     &GraphLayer::kKind,
 };
 
-// Null: there is none. Their names are written as folded_name() gives them.
-const LayerKind* find_builtin(std::string_view wanted) {
-  for (const LayerKind* kind : kKinds) {
-    if (kind->name == wanted) return kind;
-    for (const std::string_view alias : split_names(kind->aliases))
-      if (alias == wanted) return kind;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 std::span<const LayerKind* const> layer_kinds() { return kKinds; }
-
-std::vector<const LayerKind*> all_layer_kinds() {
-  std::vector<const LayerKind*> all(std::begin(kKinds), std::end(kKinds));
-  const std::vector<const LayerKind*> foreign = foreign_kinds();
-  all.insert(all.end(), foreign.begin(), foreign.end());
-  return all;
-}
-
-bool is_builtin_kind(std::string_view name) { return find_builtin(folded_name(name)) != nullptr; }
-
-Result<const LayerKind*> layer_kind(std::string_view name) {
-  const std::string wanted = folded_name(name);
-  if (const LayerKind* const kind = find_builtin(wanted)) return kind;
-  if (const LayerKind* const kind = find_foreign_kind(wanted)) return kind;
-  std::vector<std::string_view> known;
-  for (const LayerKind* kind : all_layer_kinds()) known.push_back(kind->name);
-  return fail(Code::UnknownName, "layer type \"{}\" is neither built in nor registered; nearest: {}", printable(name),
-              nearest_names(wanted, known));
-}
 
 }  // namespace loom

@@ -8,7 +8,8 @@
 
 namespace loom {
 
-// Returns the built-in kinds, in the order of their ids.
+// Returns the built-in kinds, in the order of their ids. loom-lm.wasm is linked with a shorter list (cmake/lm_kinds.cpp),
+// so all.cpp has nothing but this function.
 std::span<const LayerKind* const> layer_kinds();
 // Returns the built-in kinds, then the registered ones.
 std::vector<const LayerKind*> all_layer_kinds();

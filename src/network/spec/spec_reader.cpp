@@ -211,11 +211,12 @@ void read_common(Findings& findings, JsonReader& reader, CommonSettings& common)
 
 // Reads the graph of a layer that names its file; without a way to files, build() says so.
 void read_graph_file(Findings& findings, Layer& layer, const Steps& place) {
-  GraphLayer* const graph = layer_as<GraphLayer>(layer);
-  if (graph == nullptr || graph->file() == nullptr || !findings.options.read_graph) return;
-  auto model = findings.options.read_graph(*graph->file());
+  if (layer.kind() != "graph") return;  // by its name: modules without this kind hold nothing of it
+  GraphLayer& graph = static_cast<GraphLayer&>(layer);
+  if (graph.file() == nullptr || !findings.options.read_graph) return;
+  auto model = findings.options.read_graph(*graph.file());
   if (!model) return findings.add(std::move(model.error().under(below(place, "graph"))));
-  graph->adopt(std::move(*model));
+  graph.adopt(std::move(*model));
 }
 
 // A layer's settings from the reader, then its weights; null after an error.
