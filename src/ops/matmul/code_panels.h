@@ -34,11 +34,19 @@ constexpr BlockForm form_of(const PanelLayout& l) {
           .may_take_words = l.may_take_words()};
 }
 
+// True where every code of up to six bits meets int16 inputs as words. WebAssembly has no instruction that multiplies
+// bytes and adds neighbouring products, so digits take two to three times as long. ops/matmul/matmul.cpp asks for words.
+#if defined(__wasm__)
+inline constexpr bool kAlwaysTakesWords = true;
+#else
+inline constexpr bool kAlwaysTakesWords = false;
+#endif
+
 template <BlockForm F>
 struct BlockFormat {
   static constexpr int kBits = F.bits;
   static constexpr bool kMin = F.has_min, kZeros = F.has_zeros, kFp4 = F.twice_fp4;
-  static constexpr bool kTakesWords = kPrefersWords && kBits < 8 && F.may_take_words;
+  static constexpr bool kTakesWords = kPrefersWords && kBits < 8 && (kAlwaysTakesWords || F.may_take_words);
   static constexpr bool kNibbles = F.factors == PanelFactors::Nibbles;
   static constexpr bool kShared = F.factors == PanelFactors::Shared;
   static constexpr bool kSuper = kShared || kNibbles || F.factors == PanelFactors::Bytes;

@@ -21,7 +21,12 @@ QuantizedRows input_form(const Exec& exec, const PanelLayout& layout, float floo
   }
   q.scale_cols = layout.input_blocks() * kBlockCols;
   if (!sums_rows && layout.own_input_scales == PanelScales::None && exec.activations == Activations::int16) {
-    const bool takes_words = layout.may_take_words() && exec.kernels.matmul.prefers_words;
+#if defined(__wasm__)
+    const bool may_take_words = true;  // kAlwaysTakesWords of ops/matmul/code_panels.h
+#else
+    const bool may_take_words = layout.may_take_words();
+#endif
+    const bool takes_words = may_take_words && exec.kernels.matmul.prefers_words;
     q.form = traits(layout.kind).code_bits == 8 || takes_words ? InputForm::Words : InputForm::Digits;
   }
   return q;

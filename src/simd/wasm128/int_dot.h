@@ -21,6 +21,7 @@ template <int Most, int Words>
 LOOM_INLINE v128_t sum_codes(const native::U32 (&w)[Words], const std::int8_t* x) {
   static_assert(Words * Most * 127 <= 32767);
   v128_t first = wasm_i16x8_splat(0), second = first;  // rows 0 and 1, rows 2 and 3
+#pragma GCC unroll 8
   for (int i = 0; i < Words; ++i) {
     const auto codes = (v128_t)w[i];
     const v128_t v = wasm_v128_load32_splat(x + 4 * i);
@@ -39,15 +40,33 @@ LOOM_INLINE native::I32 dot_codes(const native::U32 (&w)[Words], const std::int8
                                      sum_codes<Most>(w, low));
 }
 
-template <int Words>
-LOOM_INLINE native::I32 dot_words(const native::U32 (&w)[Words], const std::int16_t* x) {
+// Eight inputs are loaded at once and spread from the register. Engines put all loads of a block before its arithmetic:
+// one load for each pair would leave more values than there are registers.
+template <int I>
+LOOM_INLINE v128_t spread(v128_t v) {
+  return wasm_i32x4_shuffle(v, v, I, I, I, I);
+}
+// Sum of the products of `Words` words with as many times four inputs. even(j) and odd(j) are columns 4j and 4j + 2, and
+// 4j + 1 and 4j + 3, of each row, as int16.
+template <int Words, class Even, class Odd>
+LOOM_INLINE native::I32 dot_words_of(const std::int16_t* x, Even even, Odd odd) {
+  static_assert(Words % 2 == 0);
   v128_t a = wasm_i32x4_splat(0), b = a;
-  for (int j = 0; j < Words; ++j) {
-    const v128_t even = wasm_v128_and((v128_t)w[j], wasm_i16x8_splat(255)), odd = wasm_u16x8_shr((v128_t)w[j], 8);
-    a = wasm_i32x4_add(a, wasm_i32x4_dot_i16x8(even, wasm_v128_load32_splat(x + 4 * j)));
-    b = wasm_i32x4_add(b, wasm_i32x4_dot_i16x8(odd, wasm_v128_load32_splat(x + 4 * j + 2)));
+#pragma GCC unroll 4
+  for (int j = 0; j < Words; j += 2) {
+    const v128_t v = wasm_v128_load(x + 4 * j);
+    a = wasm_i32x4_add(a, wasm_i32x4_dot_i16x8(even(j), spread<0>(v)));
+    b = wasm_i32x4_add(b, wasm_i32x4_dot_i16x8(odd(j), spread<1>(v)));
+    a = wasm_i32x4_add(a, wasm_i32x4_dot_i16x8(even(j + 1), spread<2>(v)));
+    b = wasm_i32x4_add(b, wasm_i32x4_dot_i16x8(odd(j + 1), spread<3>(v)));
   }
   return (native::I32)wasm_i32x4_add(a, b);
+}
+template <int Words>
+LOOM_INLINE native::I32 dot_words(const native::U32 (&w)[Words], const std::int16_t* x) {
+  return dot_words_of<Words>(
+      x, [&](int j) { return wasm_v128_and((v128_t)w[j], wasm_i16x8_splat(255)); },
+      [&](int j) { return wasm_u16x8_shr((v128_t)w[j], 8); });
 }
 
 LOOM_INLINE native::U32 look_up(const std::uint8_t (&table)[16], native::U32 words) {
@@ -64,12 +83,7 @@ class WordSlice {
     }
   }
   LOOM_INLINE native::I32 dot(const std::int16_t* x) const {
-    v128_t a = wasm_i32x4_splat(0), b = a;
-    for (int j = 0; j < 8; ++j) {
-      a = wasm_i32x4_add(a, wasm_i32x4_dot_i16x8(even_[j], wasm_v128_load32_splat(x + 4 * j)));
-      b = wasm_i32x4_add(b, wasm_i32x4_dot_i16x8(odd_[j], wasm_v128_load32_splat(x + 4 * j + 2)));
-    }
-    return (native::I32)wasm_i32x4_add(a, b);
+    return dot_words_of<8>(x, [this](int j) { return even_[j]; }, [this](int j) { return odd_[j]; });
   }
   static LOOM_INLINE native::I32 dot_once(const std::byte* codes, const std::int16_t* x) {
     return WordSlice(codes).dot(x);
@@ -88,10 +102,16 @@ class ByteSlice {
   LOOM_INLINE native::I32 dot(const std::int8_t* x, std::int32_t sum) const {
     (void)sum;
     v128_t first = wasm_i32x4_splat(0), second = first;  // rows 0 and 1, rows 2 and 3
-    for (int j = 0; j < 8; ++j) {
-      const v128_t v = wasm_i16x8_extend_low_i8x16(wasm_v128_load32_splat(x + 4 * j));
+    const auto add = [&](int j, v128_t v) {
       first = wasm_i32x4_add(first, wasm_i32x4_dot_i16x8(wasm_i16x8_extend_low_i8x16(codes_[j]), v));
       second = wasm_i32x4_add(second, wasm_i32x4_dot_i16x8(wasm_i16x8_extend_high_i8x16(codes_[j]), v));
+    };
+#pragma GCC unroll 2
+    for (int j = 0; j < 8; j += 4) {
+      const v128_t v = wasm_v128_load(x + 4 * j);
+      const v128_t low = wasm_i16x8_extend_low_i8x16(v), high = wasm_i16x8_extend_high_i8x16(v);
+      add(j, wasm_i64x2_shuffle(low, low, 0, 0)), add(j + 1, wasm_i64x2_shuffle(low, low, 1, 1));
+      add(j + 2, wasm_i64x2_shuffle(high, high, 0, 0)), add(j + 3, wasm_i64x2_shuffle(high, high, 1, 1));
     }
     return (native::I32)add_neighbours(first, second);
   }
@@ -100,7 +120,14 @@ class ByteSlice {
   v128_t codes_[8];
 };
 
-LOOM_INLINE native::F32 floats_of(native::Halfs h) { return half_to_float(__builtin_convertvector(h, native::I32)); }
+// Exact for every half, as half_to_float(), in a third of its instructions: a subnormal half is a subnormal float on the
+// way, which WebAssembly never flushes.
+LOOM_INLINE native::F32 floats_of(native::Halfs h) {
+  using Signed [[gnu::vector_size(8)]] = std::int16_t;
+  const native::I32 wide = __builtin_convertvector((Signed)h, native::I32);
+  const native::I32 small = (wide & INT32_MIN) | ((wide << 13) & 0x0fffe000);
+  return (native::F32)small * 0x1p112f;
+}
 LOOM_INLINE native::F32 fp4_values(native::I32 codes) { return fp4_by_bits(codes); }
 
 LOOM_INLINE native::I32 load_bytes(const std::byte* p) {
