@@ -4,8 +4,8 @@ import { defaultEngine, getPlatform, registerTypes, Remote } from './engine.js';
 import { LoomError } from './errors.js';
 import { AnswerStream } from './stream.js';
 
-/** Endings of other formats; the C library refuses the same ones (src/io/output_file.cpp). */
-const OTHER_ENDINGS = /\.(gguf|svg|html?|np[yz]|onnx|safetensors|csv|tsv|pth?|pkl|h5|keras)$/i;
+/** Endings of other formats; the C library refuses the same ones (src/io/output_file.cpp; a test compares the lists). */
+export const OTHER_ENDINGS = /\.(gguf|svg|html|htm|npy|npz|onnx|safetensors|csv|tsv|pt|pth|pkl|h5|keras)$/i;
 
 function checkEnding(path) {
   const [ending] = OTHER_ENDINGS.exec(path) ?? [];

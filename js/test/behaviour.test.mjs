@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createEngine, initLoom, LM, LoomError, Network, StepMesh, Tensor, Tokenizer, Trainer } from '../src/node.js';
+import { OTHER_ENDINGS } from '../src/api.js';
 import { Library } from '../src/engine/library.js';
 import { ANSWER as OPTIONS, COMPUTE, generationOptions } from '../src/engine/options.js';
 import { createCore } from '../src/platform/node.js';
@@ -436,6 +437,15 @@ test(
     }
   },
 );
+
+test('the refused endings are those of the C library', () => {
+  const source = readFileSync(join(ROOT, 'src/io/output_file.cpp'), 'utf8');
+  const lists = [...source.matchAll(/\{((?:"\.\w+"(?:, )?)+)\}|kOthers\[\] = \{([^}]*)\}/g)];
+  const endings = new Set(lists.flatMap(([all]) => [...all.matchAll(/"\.(\w+)"/g)].map(([, ending]) => ending)));
+  for (const ending of ['entity', 'json']) assert.ok(endings.delete(ending), ending); // of networks
+  const [, refused] = /\(([^)]*)\)/.exec(OTHER_ENDINGS.source);
+  assert.deepEqual(refused.split('|').sort(), [...endings].sort());
+});
 
 const lmModule = join(WASM, 'loom-lm.wasm');
 const skipLm = existsSync(lmModule) ? false : `there is no ${lmModule}: build the preset wasm`;
