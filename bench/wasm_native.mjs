@@ -1,9 +1,10 @@
 // WebAssembly in Node beside the native build with the same 128-bit registers, and memory of a long context.
 //   node bench/wasm_native.mjs MODEL.gguf [--program build/bin/loom] [--isa sse4] [--threads 1] [--rounds 5] [--module FOLDER]
-//     [--memory TOKENS] [--json]
+//     [--memory TOKENS [--kv TYPE]] [--json]
 // Both write 57 tokens after a prompt of as many tokens as the engine counts, interleaved. Prints tokens per second (least,
 // median, greatest) and the ratio of the medians. --memory measures instead how much memory the module has after a prompt of
-// so many tokens, by type of keys and values; "over" is that without the file and its largest tensor.
+// so many tokens, by type of keys and values, each in a process of its own: MiB after loading, after the prompt, after the
+// prompt without the file and its largest tensor (target: 61, which is 64 MB), and the most of the process.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -24,12 +25,13 @@ const { values: flags, positionals } = parseArgs({
     rounds: { type: 'string', default: '5' },
     module: { type: 'string', default: path.join(ROOT, 'build/wasm/bin') },
     memory: { type: 'string' },
+    kv: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
 const [model] = positionals;
 if (model === undefined || positionals.length > 1) {
-  console.error('usage: node bench/wasm_native.mjs MODEL.gguf [--program FILE] [--isa NAME] [--threads N] [--rounds N] [--module FOLDER] [--memory TOKENS] [--json]');
+  console.error('usage: node bench/wasm_native.mjs MODEL.gguf [--program FILE] [--isa NAME] [--threads N] [--rounds N] [--module FOLDER] [--memory TOKENS [--kv TYPE]] [--json]');
   process.exit(2);
 }
 const threads = Number(flags.threads), rounds = Number(flags.rounds);
@@ -37,7 +39,7 @@ const MIB = 1 << 20, LARGEST_TENSOR = 17694720; // token_embd.weight of SmolLM2-
 const address = (name) => pathToFileURL(path.join(flags.module, `${name}.wasm`)).href;
 
 async function memoryOf(tokens, kvDtype) {
-  const core = await createWasmCore({ module: threads > 1 ? address('loom-threads') : address('loom'), threads });
+  const core = await createWasmCore({ module: threads > 1 ? address('loom-lm-threads') : address('loom-lm'), threads });
   const size = fs.statSync(model).size, file = fs.openSync(model, 'r');
   const reader = { size, read: (offset, to) => fs.readSync(file, to, 0, to.length, offset) };
   const lm = SyncLM.open(new Library(core), { reader, name: 'model' }, {});
@@ -47,9 +49,12 @@ async function memoryOf(tokens, kvDtype) {
   const logits = session.feed(ids);
   while (!logits.next().done);
   const used = core.memoryBytes;
+  const processMiB = process.resourceUsage().maxRSS / 1024;
+  session.dispose();
+  lm.dispose();
   core.close();
   fs.closeSync(file);
-  return { kvDtype, loadedMiB: loaded / MIB, usedMiB: used / MIB, overMiB: (used - size - LARGEST_TENSOR) / MIB };
+  return { kvDtype, loadedMiB: loaded / MIB, usedMiB: used / MIB, overMiB: (used - size - LARGEST_TENSOR) / MIB, processMiB };
 }
 
 async function speeds() {
@@ -78,10 +83,10 @@ async function speeds() {
 }
 
 if (flags.memory !== undefined) {
-  const rows = [];
-  for (const type of ['float32', 'bfloat16', 'int8']) rows.push(await memoryOf(Number(flags.memory), type));
+  const alone = (type) => JSON.parse(execFileSync(process.execPath, [...process.argv.slice(1), '--kv', type, '--json'], { encoding: 'utf8' }))[0];
+  const rows = flags.kv === undefined ? ['float32', 'bfloat16', 'int8'].map(alone) : [await memoryOf(Number(flags.memory), flags.kv)];
   if (flags.json) console.log(JSON.stringify(rows));
-  else for (const row of rows) console.log(`| ${row.kvDtype} | ${row.loadedMiB.toFixed(0)} | ${row.usedMiB.toFixed(0)} | ${row.overMiB.toFixed(0)} |`);
+  else for (const row of rows) console.log(`| ${row.kvDtype} | ${threads} | ${[row.loadedMiB, row.usedMiB, row.overMiB, row.processMiB].map((mib) => mib.toFixed(0)).join(' | ')} |`);
 } else {
   const out = await speeds();
   const text = ({ least, median, greatest }) => [least, median, greatest].map((value) => value.toFixed(1)).join(' / ');
