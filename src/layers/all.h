@@ -8,8 +8,8 @@
 
 namespace loom {
 
-// Returns the built-in kinds, in the order of their ids. loom-lm.wasm is linked with a shorter list (cmake/lm_kinds.cpp),
-// so all.cpp has nothing but this function.
+// Returns the built-in kinds, in the order of their ids. all.cpp has nothing else, for loom-lm.wasm is linked with a
+// shorter list in its place (cmake/lm_kinds.cpp).
 std::span<const LayerKind* const> layer_kinds();
 // Returns the built-in kinds, then the registered ones.
 std::vector<const LayerKind*> all_layer_kinds();

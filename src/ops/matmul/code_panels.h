@@ -35,7 +35,7 @@ constexpr BlockForm form_of(const PanelLayout& l) {
 }
 
 // True where every code of up to six bits meets int16 inputs as words. WebAssembly has no instruction that multiplies
-// bytes and adds neighbouring products, so digits take two to three times as long. ops/matmul/matmul.cpp asks for words.
+// bytes and adds neighbouring products, so digits take two to three times as long. matmul.cpp asks for words.
 #if defined(__wasm__)
 inline constexpr bool kAlwaysTakesWords = true;
 #else

@@ -46,7 +46,7 @@ template <int I>
 LOOM_INLINE v128_t spread(v128_t v) {
   return wasm_i32x4_shuffle(v, v, I, I, I, I);
 }
-// Sum of the products of `Words` words with as many times four inputs. even(j) and odd(j) are columns 4j and 4j + 2, and
+// Sum of the products of `Words` words with as many times four inputs. even(j) and odd(j): columns 4j and 4j + 2, and
 // 4j + 1 and 4j + 3, of each row, as int16.
 template <int Words, class Even, class Odd>
 LOOM_INLINE native::I32 dot_words_of(const std::int16_t* x, Even even, Odd odd) {
@@ -120,8 +120,8 @@ class ByteSlice {
   v128_t codes_[8];
 };
 
-// Exact for every half, as half_to_float(), in a third of its instructions: a subnormal half is a subnormal float on the
-// way, which WebAssembly never flushes.
+// Exact for every half, as half_to_float(), in a third of its instructions: a subnormal half is a subnormal float
+// on the way, which WebAssembly never flushes.
 LOOM_INLINE native::F32 floats_of(native::Halfs h) {
   using Signed [[gnu::vector_size(8)]] = std::int16_t;
   const native::I32 wide = __builtin_convertvector((Signed)h, native::I32);
