@@ -60,7 +60,7 @@ def parts_of(build):
     sources, flags = collections.defaultdict(list), collections.defaultdict(dict)
     for entry in json.loads((build / "compile_commands.json").read_text()):
         for source in sources_of(entry):
-            if not re.search(r"_(test|fuzz|cpu)\.cpp$", source.name):
+            if not re.search(r"_(test|fuzz|cpu|tiles)\.cpp$", source.name):
                 parts = source.relative_to(SRC).parts
                 folder = "_".join(parts[:2]) if parts[0] == "legacy" else parts[0]  # files of one, functions of C of the other
                 folder = TOGETHER.get(folder, folder)

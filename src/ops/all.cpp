@@ -19,15 +19,15 @@ LOOM_COMPILED_VARIANTS(LOOM_DECLARE)
 
 namespace {
 template <class Kernels>
-const Kernels& chosen(const Kernels& of_table, const MatmulKernels&) {
+const Kernels* chosen(const Kernels* of_table, const MatmulKernels*) {
   return of_table;
 }
-const MatmulKernels& chosen(const MatmulKernels&, const MatmulKernels& products) { return products; }
+const MatmulKernels* chosen(const MatmulKernels*, const MatmulKernels* products) { return products; }
 }  // namespace
 
 KernelTable with_products(const KernelTable& table, const MatmulKernels& products) {
   return {
-#define LOOM_KERNELS(name, Kernels) .name = chosen(table.name, products),
+#define LOOM_KERNELS(name, Kernels) .name = *chosen(&table.name, &products),
 #define LOOM_ELEMENT_KERNELS(name, Kernels) .name = table.name,
 #include "ops/kernels.inc"
   };

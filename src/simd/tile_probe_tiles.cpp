@@ -14,7 +14,7 @@ bool has_exact_tiles() {
   const auto narrow = [](std::int32_t v) {
     return static_cast<std::uint16_t>(__builtin_bit_cast(std::uint32_t, static_cast<float>(v)) >> 16);
   };
-  // Of the size of real inputs and codes: sums come near 2^24, beyond which not every integer is a number of f32.
+  // As large as real inputs and codes: sums come near 2^24, beyond which not every integer is a number of f32.
   for (int i = 0; i < kSide; ++i)
     for (int k = 0; k < kTerms; ++k) {
       a[i][k] = k % 2 == 0 ? 256 * (127 - (i + k) % 3) : (37 * i + 11 * k) % 256 - 128;

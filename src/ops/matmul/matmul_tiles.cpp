@@ -35,7 +35,7 @@ template <class Format>
 constexpr std::int32_t kMostCode = Format::kBits == 8 ? 128
                                    : Format::kFp4     ? 12
                                                       : 1 << (Format::kBits - 1);
-// What a code of the tiles is short of the panel's.
+// The difference between a panel's code and that of the tiles.
 template <class Format>
 constexpr std::int32_t kCentre = Format::kBits == 8 ? 0 : kMostCode<Format>;
 // The numbers of the tiles by code.
@@ -47,7 +47,7 @@ constexpr Bf16Table<Format::kBits == 6 ? 64 : 32> kCodeTable([](int code) {
     return code - kCentre<Format>;
 });
 
-// What the loops depend on, whatever the format is.
+// The loops depend on this part of a format.
 struct TileShape {
   std::size_t subs;   // sub-blocks of a block
   std::size_t parts;  // sums of a sub-block: one of both parts of the inputs, where it is exact, or one of each
