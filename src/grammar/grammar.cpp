@@ -1,6 +1,8 @@
 #include "grammar/grammar.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "core/config_reader.h"
@@ -11,6 +13,7 @@
 #include "grammar/frontends.h"
 #include "grammar/masks.h"
 #include "grammar/runner.h"
+#include "grammar/tagged_calls.h"
 #include "text/unicode/utf8.h"
 
 namespace loom {
@@ -78,7 +81,8 @@ ExprId text_without_brace(Rules& rules) {
 }
 
 // The calls, in front of which free text may stand where the syntax says so.
-ExprId with_free_text(Rules& rules, const CallSyntax& syntax, ExprId calls) {
+template <class Syntax>
+ExprId with_free_text(Rules& rules, const Syntax& syntax, ExprId calls) {
   if (!syntax.is_optional) return rules.sequence({rules.text(syntax.open), calls});
   if (syntax.trigger.empty())
     return rules.choice({text_without_brace(rules), rules.sequence({rules.text(syntax.open), calls})});
@@ -194,11 +198,109 @@ void call_fields(ConfigVisitor& visit, CallSyntax& syntax) {
   visit({"trigger"}, syntax.trigger);
 }
 
+// The value of an argument. Texts have no quotes, so only lists of them are held.
+Result<ExprId> tagged_value(Rules& rules, const TaggedSyntax& syntax, const Json& root, const std::string& name,
+                            const Json& schema) {
+  const Json* const type = find(schema, "type");
+  if (type == nullptr || *type != "string") {
+    LOOM_TRY(const grammar::RuleId rule, grammar::compile_schema_part(root, schema, rules));
+    return rules.rule(rule);
+  }
+  std::optional<std::vector<std::string>> texts;
+  for (const auto& [key, value] : schema.items()) {
+    constexpr std::string_view kNotes[] = {"type", "title", "description", "default", "examples", "$comment"};
+    const bool is_list = key == "enum" || key == "const";
+    if (std::ranges::find(kNotes, key) != std::end(kNotes) || std::string_view(key).starts_with("x-")) continue;
+    if (!is_list || texts)
+      return fail_at({"properties", name, key}, Code::InvalidArgument,
+                     "a text in a tag can be held to one of enum and const alone");
+    texts.emplace();
+    for (const Json& each : key == "enum" ? value : Json::array({value})) {
+      const std::string* const text = as_string(each);
+      if (text == nullptr || text->empty() || text->find(syntax.value_end) != text->npos)
+        return fail_at({"properties", name, key}, Code::InvalidArgument,
+                       "expected texts that are not empty, without {}", printable(syntax.value_end));
+      texts->push_back(*text);
+    }
+    if (texts->empty()) return fail_at({"properties", name, key}, Code::InvalidArgument, "expected at least one text");
+  }
+  return texts ? grammar::any_text(rules, *std::move(texts)) : text_without(rules, syntax.value_end, false);
+}
+
+// The part after the name: arguments in the order of the schema.
+Result<ExprId> tagged_arguments(Rules& rules, const TaggedSyntax& syntax, const Json& schema) {
+  constexpr std::string_view kKeys[] = {"type",        "properties", "required", "additionalProperties", "title",
+                                        "description", "$defs",      "$schema",  "definitions",          "$comment"};
+  for (const auto& [key, value] : schema.items())
+    if (std::ranges::find(kKeys, key) == std::end(kKeys) && !std::string_view(key).starts_with("x-"))
+      return fail_at({key}, Code::InvalidArgument, "this keyword is not supported for arguments in tags");
+  const Json none = Json::object();
+  const Json *const given = find(schema, "properties"), *const required = find(schema, "required");
+  const Json& properties = given == nullptr ? none : *given;
+  if (!properties.is_object()) return fail_at({"properties"}, Code::InvalidArgument, "expected an object of schemas");
+  std::set<std::string> needed;
+  if (required != nullptr && !required->is_array())
+    return fail_at({"required"}, Code::InvalidArgument, "expected a list of names");
+  for (const Json& name : required == nullptr ? Json::array() : *required) {
+    if (as_string(name) == nullptr || find(properties, *as_string(name)) == nullptr)
+      return fail_at({"required"}, Code::InvalidArgument, "expected names of properties, got {}", dump_json(name));
+    needed.insert(*as_string(name));
+  }
+  const auto count = static_cast<std::uint32_t>(properties.size());
+  const auto state_of = [count](std::uint32_t index, bool is_first) { return is_first ? index : count + 1 + index; };
+  const std::uint32_t end = 2 * count + 2;
+  grammar::Machine machine;
+  machine.states.resize(end + 1);
+  machine.states[end].accepts = true;
+  std::uint32_t i = 0;
+  for (const auto& [name, property] : properties.items()) {
+    LOOM_TRY(const ExprId value, tagged_value(rules, syntax, schema, name, property));
+    for (const bool is_first : {true, false}) {
+      auto& edges = machine.states[state_of(i, is_first)].edges;
+      const std::string before = (is_first ? syntax.first : syntax.next) + name + syntax.inside;
+      edges.push_back({rules.sequence({rules.text(before), value}), state_of(i + 1, false)});
+      if (!needed.contains(name)) edges.push_back({rules.empty(), state_of(i + 1, is_first)});
+    }
+    ++i;
+  }
+  machine.states[state_of(count, true)].edges.push_back({rules.text(syntax.none), end});
+  machine.states[state_of(count, false)].edges.push_back({rules.text(syntax.close), end});
+  return rules.machine(std::move(machine));
+}
+
+void tagged_fields(ConfigVisitor& visit, TaggedSyntax& syntax) {
+  visit({"open"}, syntax.open);
+  visit({"first"}, syntax.first);
+  visit({"inside"}, syntax.inside);
+  visit({"next"}, syntax.next);
+  visit({"close"}, syntax.close);
+  visit({"none"}, syntax.none);
+  visit({"value_end"}, syntax.value_end);
+  visit({"is_optional"}, syntax.is_optional);
+  visit({"trigger"}, syntax.trigger);
+}
+
+Result<std::shared_ptr<const Grammar>> tagged_calls_from(const Json& json) {
+  TaggedSyntax syntax;
+  Json functions;
+  auto read = read_config(json, [&](ConfigVisitor& v) { tagged_fields(v, syntax), v.json("functions", functions); });
+  if (!read) return at("the calls", std::move(read).error());
+  std::vector<TaggedCall> calls;
+  for (std::size_t i = 0; functions.is_array() && i < functions.size(); ++i) {
+    const Json *const name = find(functions[i], "name"), *const schema = find(functions[i], "schema");
+    if (name == nullptr || as_string(*name) == nullptr || schema == nullptr)
+      return fail(Code::InvalidArgument, "the calls: /functions/{}: expected an object with name and schema", i);
+    calls.push_back({*as_string(*name), schema});
+  }
+  return tagged_call_grammar(syntax, calls);
+}
+
 Result<std::shared_ptr<const Grammar>> calls_from(std::string_view text) {
   CallSyntax syntax;
   Json functions;
   auto json = parse_json(text, kSchemaLimits);
   if (!json) return at("the calls", std::move(json).error());
+  if (find(*json, "value_end") != nullptr) return tagged_calls_from(*json);
   auto read = read_config(*json, [&](ConfigVisitor& v) { call_fields(v, syntax), v.json("functions", functions); });
   if (!read) return at("the calls", std::move(read).error());
   std::vector<CallGrammar> calls;
@@ -218,6 +320,35 @@ Grammar::Source Grammar::source_of_calls(const CallSyntax& syntax, std::span<con
   for (const CallGrammar& each : functions) list.push_back(Json{{"before", each.before}, {"schema", *each.schema}});
   CallSyntax copy = syntax;
   Json json = written_config([&](ConfigVisitor& visit) { call_fields(visit, copy); });
+  json["functions"] = std::move(list);
+  return {"calls", {dump_json(json)}};
+}
+
+Result<std::shared_ptr<const Grammar>> tagged_call_grammar(const TaggedSyntax& syntax,
+                                                           std::span<const TaggedCall> functions) {
+  if (functions.empty()) return fail(Code::InvalidArgument, "no functions came, expected at least one");
+  if (syntax.value_end.empty()) return fail(Code::InvalidArgument, "the tag that ends a value is empty");
+  if (syntax.is_optional && (syntax.trigger.empty() || !syntax.open.starts_with(syntax.trigger)))
+    return fail(Code::InvalidArgument, "the opening \"{}\" does not begin with the trigger", printable(syntax.open));
+  Rules rules;
+  const grammar::RuleId root = rules.add_rule("the calls");
+  std::vector<ExprId> ways;
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    auto arguments = tagged_arguments(rules, syntax, *functions[i].schema);
+    if (!arguments) return at(fmt::format("function {}", i), std::move(arguments).error());
+    ways.push_back(rules.sequence({rules.text(functions[i].name), *arguments}));
+  }
+  rules.define(root, with_free_text(rules, syntax, rules.choice(std::move(ways))));
+  auto built = GrammarBuilder::build(rules, root, source_of_tagged_calls(syntax, functions));
+  if (!built) return at("the calls", std::move(built).error());
+  return built;
+}
+
+Grammar::Source source_of_tagged_calls(const TaggedSyntax& syntax, std::span<const TaggedCall> functions) {
+  Json list = Json::array();
+  for (const TaggedCall& each : functions) list.push_back(Json{{"name", each.name}, {"schema", *each.schema}});
+  TaggedSyntax copy = syntax;
+  Json json = written_config([&](ConfigVisitor& visit) { tagged_fields(visit, copy); });
   json["functions"] = std::move(list);
   return {"calls", {dump_json(json)}};
 }

@@ -126,9 +126,9 @@ class SchemaCompiler {
  public:
   SchemaCompiler(const Json& root, Rules& rules) : root_(root), rules_(rules), json_(rules) {}
 
-  Result<RuleId> run() {
+  Result<RuleId> run(const Json& part) {
     const RuleId out = rules_.add_rule("the document");
-    LOOM_TRY(const ExprId root, expr_of({&root_}));
+    LOOM_TRY(const ExprId root, expr_of({&part}));
     rules_.define(out, root);
     for (; !jobs_.empty(); jobs_.pop_front()) {
       steps_ += jobs_.front().schemas.size();
@@ -862,6 +862,9 @@ class SchemaCompiler {
 
 }  // namespace
 
-Result<RuleId> compile_schema(const Json& schema, Rules& rules) { return SchemaCompiler(schema, rules).run(); }
+Result<RuleId> compile_schema(const Json& schema, Rules& rules) { return SchemaCompiler(schema, rules).run(schema); }
+Result<RuleId> compile_schema_part(const Json& root, const Json& part, Rules& rules) {
+  return SchemaCompiler(root, rules).run(part);
+}
 
 }  // namespace loom::grammar

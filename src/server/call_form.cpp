@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/json.h"
+#include "grammar/tagged_calls.h"
 #include "host/conversation.h"
 #include "server/tools.h"
 
@@ -151,6 +152,19 @@ std::optional<CallForm> tagged_form(std::string_view text, std::size_t open, std
   const std::size_t line = form.open.find('\n');
   form.marker = trimmed(std::string_view(form.open).substr(0, line));
   if (line != form.open.npos) tagged.prefix = trimmed(std::string_view(form.open).substr(line));
+  const auto without_blanks_after = [](std::string_view part) {
+    return std::string(part.substr(0, part.find_last_not_of(" \n\r\t") + 1));
+  };
+  const std::string_view head = between(open, name.begin);
+  tagged.exact_open = head.substr(std::min(head.find_first_not_of(" \n"), head.size()));
+  tagged.exact_first = before, tagged.exact_inside = inside, tagged.exact_next = after;
+  tagged.exact_close = without_blanks_after(rest);
+  // A call without arguments: both ends without the tags of the argument, and one line break between them.
+  std::string_view begin = before.substr(0, before.size() - tagged.open.size());
+  std::string_view ending = std::string_view(tagged.exact_close);
+  ending = ending.substr(ending.find(tagged.close) + tagged.close.size());
+  if (begin.ends_with('\n') && ending.starts_with('\n')) ending.remove_prefix(1);
+  tagged.exact_none = std::string(begin) + std::string(ending);
   return form.marker.empty() ? std::nullopt : std::optional(std::move(form));
 }
 
@@ -239,11 +253,28 @@ std::vector<std::int32_t> visible_ids(const CallForm& form, const text::Tokenize
 
 Result<std::shared_ptr<const Grammar>> call_grammar(const CallForm& form, std::span<const Function> functions,
                                                     bool most_one, bool is_optional, const FindForm& known) {
-  if (form.kind == CallForm::Kind::Tagged)
-    return fail(
-        Code::Unsupported,
-        "/tools: the chat template of this model writes arguments in tags, which a schema cannot hold: expected "
-        "no \"strict\", and the tool_choice auto or none");
+  const auto named = [](Result<std::shared_ptr<const Grammar>> made) -> Result<std::shared_ptr<const Grammar>> {
+    if (made) return made;
+    const Error& error = made.error();
+    return fail(error.code == Code::LimitExceeded ? error.code : Code::InvalidConfig, "/tools: {}", error.text());
+  };
+  if (form.kind == CallForm::Kind::Tagged) {
+    const TaggedArguments& tags = form.tagged;
+    const TaggedSyntax syntax{.open = tags.exact_open,
+                              .first = tags.exact_first,
+                              .inside = tags.exact_inside,
+                              .next = tags.exact_next,
+                              .close = tags.exact_close,
+                              .none = tags.exact_none,
+                              .value_end = tags.close,
+                              .is_optional = is_optional,
+                              .trigger = form.marker};
+    std::vector<TaggedCall> calls;
+    for (const Function& function : functions) calls.push_back({function.name, &function.parameters});
+    if (known)
+      if (auto form_before = known(source_of_tagged_calls(syntax, calls))) return form_before;
+    return named(tagged_call_grammar(syntax, calls));
+  }
   std::vector<CallGrammar> calls;
   for (const Function& function : functions) calls.push_back({function.name + form.middle, &function.parameters});
   const CallSyntax syntax{.open = form.open,
@@ -254,10 +285,7 @@ Result<std::shared_ptr<const Grammar>> call_grammar(const CallForm& form, std::s
                           .trigger = form.marker};
   if (known)
     if (auto form_before = known(Grammar::source_of_calls(syntax, calls))) return form_before;
-  auto made = Grammar::from_calls(syntax, calls);
-  if (made) return made;
-  const Error& error = made.error();
-  return fail(error.code == Code::LimitExceeded ? error.code : Code::InvalidConfig, "/tools: {}", error.text());
+  return named(Grammar::from_calls(syntax, calls));
 }
 
 Json messages_in_own_form(const Json& messages, std::span<const Function> functions) {

@@ -24,6 +24,8 @@ struct TaggedArguments {
   std::vector<std::string> middle{};  // parts with blanks between them
   bool on_lines = false;              // a value has lines of its own
   std::string end{};                  // of the call, after the last argument
+  // The texts between the parts with their blanks, as TaggedSyntax has them.
+  std::string exact_open{}, exact_first{}, exact_inside{}, exact_next{}, exact_close{}, exact_none{};
 };
 
 // `open` NAME `middle` ARGUMENTS, for each further call `between` NAME `middle` ARGUMENTS, then `close`.
@@ -57,8 +59,8 @@ std::vector<std::int32_t> visible_ids(const CallForm& form, const text::Tokenize
 struct Function;
 // Returns a form that was compiled before, or null.
 using FindForm = std::function<std::shared_ptr<const Grammar>(const Grammar::Source&)>;
-// `most_one`: one call; `is_optional`: text may stand in place of the calls. InvalidConfig with the place in "tools";
-// Unsupported for arguments in tags.
+// `most_one`: one call, as in any case of arguments in tags; `is_optional`: text may stand in place of the calls.
+// InvalidConfig with the place in "tools".
 Result<std::shared_ptr<const Grammar>> call_grammar(const CallForm& form, std::span<const Function> functions,
                                                     bool most_one, bool is_optional, const FindForm& known = {});
 

@@ -5,6 +5,8 @@
 #include <map>
 
 #include "core/json.h"
+#include "host/conversation.h"
+#include "server/call_reader.h"
 #include "server/tools.h"
 #include "support/files.h"
 
@@ -18,6 +20,23 @@ Result<CallForm> form_of(const std::string& file) {
   const std::string source = test::read_all(test::data_path("vocabs/templates/" + file + ".jinja"));
   LOOM_TRY(const ChatTemplate parsed, ChatTemplate::parse(source));
   return server::call_form_of(parsed, {.bos_token = "<s>", .eos_token = "</s>"});
+}
+
+// The text that a template writes for a call of "go".
+std::string call_text(const std::string& file, const CallForm& form, const Json& arguments) {
+  const std::string source = test::read_all(test::data_path("vocabs/templates/" + file + ".jinja"));
+  const ChatTemplate parsed = ChatTemplate::parse(source).value();
+  Json answer = message("assistant", "");
+  answer["tool_calls"] = Json::array(
+      {Json{{"id", "call12345"}, {"type", "function"}, {"function", {{"name", "go"}, {"arguments", arguments}}}}});
+  ChatContext context;
+  context.messages = Json::array({message("user", "Question?"), answer});
+  context.bos_token = "<s>", context.eos_token = "</s>";
+  const std::string text = parsed.render(chat_context(context).value(), {}, TemplateTime{.year = 2026}).value();
+  const std::size_t begin = text.rfind(form.tagged.exact_open + "go");
+  const std::size_t end = text.rfind(form.tagged.exact_close);
+  EXPECT_TRUE(begin != text.npos && end != text.npos) << text;
+  return text.substr(begin, end + form.tagged.exact_close.size() - begin);
 }
 
 struct Row {
@@ -122,11 +141,77 @@ TEST(CallForm, TagsOfArgumentsAreReadFromPublishedTemplates) {
     EXPECT_EQ(form->tagged.close, row.close) << row.file;
     EXPECT_EQ(form->tagged.end, row.end) << row.file;
     EXPECT_EQ(form->tagged.on_lines, row.on_lines) << row.file;
-    // Arguments in tags cannot be forced.
-    const std::vector<Function> none = {{.name = "go", .description = {}, .parameters = Json::object()}};
-    const auto forced = call_grammar(*form, none, false, false);
-    ASSERT_FALSE(forced) << row.file;
-    EXPECT_EQ(forced.error().code, Code::Unsupported);
+  }
+}
+
+// A forced call is the text that the template writes for it, and is read as this call.
+TEST(CallForm, ForcedCallsInTagsAreThoseOfTheTemplate) {
+  const Json schema = parse_json(R"({"type":"object","properties":{"city":{"type":"string"},"n":{"$ref":"#/$defs/n"},
+      "unit":{"type":"string","enum":["C","F"]},"list":{"type":"array","items":{"type":"boolean"}}},
+      "required":["n"],"additionalProperties":false,"$defs":{"n":{"type":"integer","minimum":1,"maximum":99}}})")
+                          .value();
+  const std::vector<Function> list = {
+      {.name = "go", .description = "goes", .parameters = schema},
+      {.name = "halt", .description = {}, .parameters = Json{{"type", "object"}, {"properties", Json::object()}}}};
+  // MiniCPM5's template writes marks of XML around "<" and lists as Python does.
+  const std::vector<Json> plain = {Json{{"n", 7}}, Json{{"city", "New York"}, {"n", 42}, {"unit", "F"}}};
+  std::vector<Json> all = plain;
+  all.push_back(Json{{"city", "New\nYork <b"}, {"n", 42}});
+  all.push_back(Json{{"city", "Rome"}, {"n", 99}, {"unit", "C"}, {"list", {true, false}}});
+  for (const char* file :
+       {"Qwen3-Coder", "GLM-4.6", "MiniMax-M2", "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "openbmb-MiniCPM5-1B"}) {
+    const auto form = form_of(file);
+    ASSERT_TRUE(form) << file;
+    const auto made = call_grammar(*form, list, false, false), strict = call_grammar(*form, list, false, true);
+    ASSERT_TRUE(made) << file << made.error().text();
+    ASSERT_TRUE(strict) << file << strict.error().text();
+    const auto read = [&](const std::string& text) {
+      server::CallReader reader(*form, {"go", "halt"});
+      for (const Function& function : list) reader.describe(function.name, function.parameters);
+      auto found = reader.push(text);
+      const auto rest = reader.finish();
+      found.calls.insert(found.calls.end(), rest.calls.begin(), rest.calls.end());
+      return found.calls;
+    };
+    for (const Json& each : file == std::string_view("openbmb-MiniCPM5-1B") ? plain : all) {
+      const std::string text = call_text(file, *form, each);
+      EXPECT_TRUE((*made)->matches(text).value()) << file << ": " << text;
+      EXPECT_TRUE((*strict)->matches("So: " + text).value()) << file << ": " << text;
+      EXPECT_FALSE((*made)->matches("So: " + text).value()) << file << ": " << text;
+      const auto calls = read(text);
+      ASSERT_EQ(calls.size(), 1u) << file << ": " << text;
+      EXPECT_EQ(parse_json(calls[0].arguments).value(), each) << file;
+    }
+    const std::string halt = form->tagged.exact_open + "halt" + form->tagged.exact_none;
+    EXPECT_TRUE((*made)->matches(halt).value()) << file << ": " << halt;
+    ASSERT_EQ(read(halt).size(), 1u) << file << ": " << halt;
+    EXPECT_EQ(read(halt)[0].arguments, "{}") << file;
+    for (const Json& wrong : {Json{{"city", "Rome"}}, Json{{"n", 100}}, Json{{"n", 1}, {"unit", "K"}}, Json{{"m", 1}},
+                              Json{{"n", 1}, {"list", {1}}}, Json{{"n", 1}, {"city", "Rome"}}})
+      EXPECT_FALSE((*made)->matches(call_text(file, *form, wrong)).value()) << file << wrong;
+    EXPECT_TRUE((*strict)->matches("No call.").value());
+    const auto again = Grammar::from_source((*made)->source());
+    ASSERT_TRUE(again) << again.error().text();
+    EXPECT_TRUE((*again)->matches(halt).value()) << file;
+  }
+}
+
+TEST(CallForm, SchemasThatTagsCannotHoldAreNamed) {
+  const CallForm form = form_of("Qwen3-Coder").value();
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"({"anyOf":[{}]})", "/anyOf"},
+      {R"({"properties":{"a":{"type":"string","pattern":"a+"}}})", "/properties/a/pattern"},
+      {R"({"properties":{"a":{"type":"string","enum":["x</parameter>"]}}})", "/properties/a/enum"},
+      {R"({"properties":{"a":{"type":"string","const":7}}})", "/properties/a/const"},
+      {R"({"properties":{"a":{"not":{}}}})", "/properties/a/not"},
+      {R"({"required":["a"]})", "/required"}};
+  for (const auto& [schema, place] : wrong) {
+    const std::vector<Function> list = {{.name = "go", .description = {}, .parameters = parse_json(schema).value()}};
+    const auto made = call_grammar(form, list, false, false);
+    ASSERT_FALSE(made) << schema;
+    EXPECT_EQ(made.error().code, Code::InvalidConfig);
+    EXPECT_NE(made.error().text().find("/tools: function 0"), std::string::npos) << made.error().text();
+    EXPECT_NE(made.error().text().find(place), std::string::npos) << made.error().text();
   }
 }
 
