@@ -35,16 +35,17 @@ std::string name_of(const std::string& model) {
   return extension == ".gguf" || extension == ".entity" ? path.stem().string() : path.filename().string();
 }
 
-// Passes on a graphics card have a size of their own.
 Result<std::unique_ptr<Session>> open_for_requests(const LanguageModel& model, const ServerFlags& o) {
   CommonOptions options = o.common;
   const std::size_t sequences = server::Engine::sequences_for(o.engine.parallel);
+  const std::size_t rows = o.engine.batch_tokens + o.engine.parallel;
+  constexpr std::size_t kRowsOnCard = 512;  // of a prompt that is read alone
   if (options.device != "cpu") {
-    LOOM_TRY(auto session, open_session(model, options, sequences));
+    LOOM_TRY(auto session, open_session(model, options, sequences, std::max(kRowsOnCard, rows)));
     if (session->device() != nullptr) return session;
     options.device = "cpu";  // "auto" chose it
   }
-  return open_session(model, options, sequences, o.engine.batch_tokens + o.engine.parallel);
+  return open_session(model, options, sequences, rows);
 }
 
 Result<void> read_key(ServerFlags& o) {
