@@ -10,7 +10,12 @@ namespace loom::inline LOOM_TARGET {
 template <class T>
 inline constexpr int kTile = [] {
   constexpr std::size_t registers = sizeof(T) == 8 ? kRegisters64 : kRegisters;
-  return registers == 1 ? 12 : registers == 2 ? 6 : registers == 4 ? 3 : 1;
+#if defined(__wasm__)
+  constexpr int kOfFour = 2;  // V8 keeps one of sixteen registers and loads all factors of a step first: three spill
+#else
+  constexpr int kOfFour = 3;
+#endif
+  return registers == 1 ? 12 : registers == 2 ? 6 : registers == 4 ? kOfFour : 1;
 }();
 
 // Panels (or tiles of positions) that go by side by side: where sixteen lanes are one register there are thirty-two of
