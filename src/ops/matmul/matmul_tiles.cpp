@@ -1,7 +1,7 @@
 // Products of many rows of inputs with block panels by registers of tiles: sums of bfloat16 products in f32, which are
 // the exact integers of the other targets, since codes and the two parts of an int16 fit eight bits and no sum leaves
-// 2^24. The integers and what follows them are those of code_panels.h. All else is the work of the target that this is a
-// variant of.
+// 2^24. The integers and what follows them are those of code_panels.h. All else is the work of the target that this is
+// a variant of.
 
 #include <utility>
 
