@@ -16,7 +16,8 @@ std::string_view name(Isa isa);
 std::string isa_names(std::string_view between);
 // UnknownName with the list of names.
 Result<Isa> isa_from_name(std::string_view text);
-// Whether it was compiled in and this CPU supports it; tiles must also have given exact sums (simd/tile_probe_tiles.cpp).
+// Whether it was compiled in and this CPU supports it; tiles must have given exact sums too
+// (simd/tile_probe_tiles.cpp).
 bool is_usable(Isa isa);
 // All such, weakest first.
 std::vector<Isa> usable_isas();
