@@ -57,7 +57,7 @@ const MatmulKernels& or_plain(const MatmulKernels& /*kernels*/, const MatmulKern
 
 const KernelTable& simulated_kernels() {
   static const MatmulKernels products = [] {
-    MatmulKernels plain{.panels = {}, .prefers_words = false, .quantize_row = no_codes};
+    MatmulKernels plain{.panels = {}, .prefers_words = false, .tile_rows = 0, .quantize_row = no_codes};
     for (PanelKernel& kernel : plain.panels) kernel = simulated_panels;
     return plain;
   }();
