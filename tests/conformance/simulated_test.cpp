@@ -49,24 +49,13 @@ void simulated_panels(const MatmulTask& task, std::size_t first, std::size_t las
 // Panels are never looked at, so inputs need no codes.
 void no_codes(const float* /*x*/, std::size_t /*cols*/, std::size_t /*row*/, const QuantizedRows& /*out*/) {}
 
-template <class Kernels>
-const Kernels& or_plain(const Kernels& kernels, const MatmulKernels& /*plain*/) {
-  return kernels;
-}
-const MatmulKernels& or_plain(const MatmulKernels& /*kernels*/, const MatmulKernels& plain) { return plain; }
-
 const KernelTable& simulated_kernels() {
   static const MatmulKernels products = [] {
     MatmulKernels plain{.panels = {}, .prefers_words = false, .tile_rows = 0, .quantize_row = no_codes};
     for (PanelKernel& kernel : plain.panels) kernel = simulated_panels;
     return plain;
   }();
-  static const KernelTable& scalar = **kernels_for(usable_isas().front());
-  static const KernelTable table = {
-#define LOOM_KERNELS(name, Kernels) or_plain(scalar.name, products),
-#define LOOM_ELEMENT_KERNELS(name, Kernels) scalar.name,
-#include "ops/kernels.inc"
-  };
+  static const KernelTable table = with_products(**kernels_for(usable_isas().front()), products);
   return table;
 }
 
