@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "core/checked.h"
 #include "ops/all.h"
@@ -63,9 +62,7 @@ struct QuantizedInputs {
     if (q.splits_scale) q.row_scales = exec.arena.take<float>(x.rows);
     if (has_tiles(exec, x.rows, q)) {
       constexpr std::size_t kRows = 16, kTiles = 2, kElements = 512;
-      const std::size_t each = q.blocks * kTiles * kElements, whole = x.rows / kRows * each;
-      q.parts = exec.arena.take<std::uint16_t>(ceil_div(x.rows, kRows) * each);
-      if (x.rows % kRows != 0 && !exec.arena.measures()) std::memset(q.parts + whole, 0, each * sizeof *q.parts);
+      q.parts = exec.arena.take<std::uint16_t>(ceil_div(x.rows, kRows) * q.blocks * kTiles * kElements);
     }
     for_rows(exec, x.rows, x.cols,
              [&](std::size_t row) { exec.kernels.matmul.quantize_row(x.row(row), x.cols, row, q); });
@@ -76,7 +73,8 @@ struct QuantizedInputs {
 // Rows that share a pass over the panels: fewer, with a look at cancel between them, only where that is long.
 std::size_t rows_at_once(const Exec& exec, ConstTensor x) {
   constexpr std::size_t kLeast = 64;
-  return exec.cancel == nullptr ? x.rows : std::max(kLeast, items_per_look(kPanelRows * x.cols));
+  const std::size_t panels = exec.kernels.matmul.tile_rows != 0 ? 2 : 1;  // tiles take two side by side
+  return exec.cancel == nullptr ? x.rows : std::max(kLeast, items_per_look(panels * kPanelRows * x.cols));
 }
 
 void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
@@ -99,9 +97,7 @@ void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> job
         const QuantizedRows* const quantized = inputs.find(input_form(exec, job.weight->layout(), job.input_floor));
         const MatmulTask task{job.weight, x.as(), x.rows, x.cols, quantized, job.y.as(), job.bias};
         const std::size_t stop = end < n ? end : n;
-        // Not fewer than tiles take side by side.
-        const std::size_t each =
-            exec.cancel == nullptr ? n : std::max<std::size_t>(2, items_per_look(kPanelRows * x.rows * x.cols));
+        const std::size_t each = exec.cancel == nullptr ? n : items_per_look(kPanelRows * x.rows * x.cols);
         for (std::size_t first = begin; first < stop && !is_cancelled(exec); first += each)
           exec.kernels.matmul.panels[static_cast<std::size_t>(kind)](task, first, std::min(first + each, stop));
       }
