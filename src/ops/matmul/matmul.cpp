@@ -61,6 +61,7 @@ struct QuantizedInputs {
     q.data = exec.arena.take<QuantizedBlock>(x.rows * q.blocks);
     if (q.splits_scale) q.row_scales = exec.arena.take<float>(x.rows);
     if (has_tiles(exec, x.rows, q)) {
+      // Rows beyond the last are not written: nobody reads their sums.
       constexpr std::size_t kRows = 16, kTiles = 2, kElements = 512;
       q.parts = exec.arena.take<std::uint16_t>(ceil_div(x.rows, kRows) * q.blocks * kTiles * kElements);
     }
