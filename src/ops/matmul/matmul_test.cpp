@@ -429,7 +429,7 @@ TEST(Matmul, packed_blocks_by_tiles_for_any_rows) {  // D-26, D-35
   for (const DType dtype : types) {
     const Matrix m = make(dtype, kOutputs, kCols, 56);
     for (const Activations activations : {Activations::int16, Activations::int8}) {
-      Runner plain(Isa::scalar);
+      Runner plain(usable_isas().front());
       plain.activations = activations;
       const std::vector<float> expected = plain(m, x);
       for (const Kernels& kernels : all_kernels())
