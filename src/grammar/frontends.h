@@ -13,7 +13,7 @@ namespace loom::grammar {
 // Adds the rules of the text and returns the one that the text must satisfy.
 Result<RuleId> compile_gbnf(std::string_view text, Rules& rules);
 Result<RuleId> compile_schema(const Json& schema, Rules& rules);
-// Of a schema inside of another one, to which its references refer.
+// Compiles a schema inside of another one, to which its references refer.
 Result<RuleId> compile_schema_part(const Json& root, const Json& part, Rules& rules);
 
 // A regular expression as a machine over sets of code points, state 0 first.

@@ -125,7 +125,8 @@ class TileProducts {
   TileProducts(TileUnit& unit, const QuantizedRows& x, const DecodedPanel<Shape>* panels)
       : unit_(unit), x_(x), panels_(panels) {}
 
-  // Of blocks from `first` on, for the rows from `row` on, a multiple of sixteen; adds them to totals [P][apart][16].
+  // Adds the products of blocks from `first` on to totals [P][apart][16], for the rows from `row` on, a multiple of
+  // sixteen.
   [[gnu::noinline]] void add(std::size_t first, std::size_t blocks, std::size_t row, std::size_t rows, float* totals,
                              std::size_t apart) {
     for (std::size_t k = 0; k < blocks; ++k)

@@ -17,7 +17,7 @@ LOOM_INLINE native::U32 upper_halves(native::I32 v) {
 }
 }  // namespace detail
 
-// The parts of columns 0, 2, 1, 3, 4, 6, 5, 7 ..: bf16_codes() puts weights in the same order.
+// The parts of columns 0, 2, 1, 3, 4, 6, 5, 7 ..: Bf16Pairs have weights in the same order.
 LOOM_INLINE void store_bf16_parts(native::I32 q, bool in_order, std::uint16_t* high, std::uint16_t* low) {
   const auto store = [in_order](native::I32 part, std::uint16_t* to) {
     auto upper = (__m512i)detail::upper_halves(part);
@@ -34,7 +34,7 @@ struct Bf16Pairs {
   native::U32 even, odd;
 };
 
-// Of codes below 32 or 64, in bytes, by a table.
+// Makes them by a table from codes below 32 or 64, in bytes.
 template <int Entries>
 class Bf16Table {
  public:
@@ -61,7 +61,7 @@ class Bf16Table {
   alignas(64) std::uint16_t entries_[Entries] = {};
 };
 
-// Of signed bytes.
+// Makes them from signed bytes.
 LOOM_INLINE Bf16Pairs bf16_of_bytes(native::U32 codes) {
   const auto number = [codes](int byte) {
     return (native::U32) __builtin_convertvector((native::I32)(codes << (24 - 8 * byte)) >> 24, native::F32);
