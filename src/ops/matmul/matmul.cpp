@@ -43,6 +43,11 @@ bool has_tiles(const Exec& exec, std::size_t rows, const QuantizedRows& q) {
   return least != 0 && rows >= least && (q.scale_cols == 0 ? q.splits_scale : q.scale_cols <= kBlockCols);
 }
 
+// Memory of kernels, by cache lines.
+struct alignas(64) Scratch {
+  std::byte bytes[64];
+};
+
 // x in every form that the weights of a call ask for, each once.
 struct QuantizedInputs {
   QuantizedRows forms[kForms];
@@ -62,20 +67,29 @@ struct QuantizedInputs {
     if (q.splits_scale) q.row_scales = exec.arena.take<float>(x.rows);
     if (has_tiles(exec, x.rows, q)) {
       // Rows beyond the last are not written: nobody reads their sums.
-      constexpr std::size_t kRows = 16, kTiles = 2, kElements = 512;
-      q.parts = exec.arena.take<std::uint16_t>(ceil_div(x.rows, kRows) * q.blocks * kTiles * kElements);
+      constexpr std::size_t kRows = 16;
+      q.tiles = exec.arena.take<TileInputs>(ceil_div(x.rows, kRows) * q.blocks);
     }
     for_rows(exec, x.rows, x.cols,
              [&](std::size_t row) { exec.kernels.matmul.quantize_row(x.row(row), x.cols, row, q); });
     forms[count++] = q;
   }
+  bool have_tiles() const {
+    return std::any_of(forms, forms + count, [](const QuantizedRows& q) { return q.tiles != nullptr; });
+  }
 };
 
-// Rows that share a pass over the panels: fewer, with a look at cancel between them, only where that is long.
+// Panels that a kernel takes in one call for so many rows, and rows that share a pass over the panels: all, or with a
+// look at cancel between them only where that is long. Tiles take panels side by side and are faster; fewer than a
+// batch of their rows would decode the weights once more.
+std::size_t panels_at_once(const Exec& exec, std::size_t panels, std::size_t rows, std::size_t cols) {
+  if (exec.cancel == nullptr) return panels;
+  const std::size_t least = exec.kernels.matmul.tile_panels;
+  return std::max(least, items_per_look(kPanelRows * rows * cols) / least * least);
+}
 std::size_t rows_at_once(const Exec& exec, ConstTensor x) {
-  constexpr std::size_t kLeast = 64;
-  const std::size_t panels = exec.kernels.matmul.tile_rows != 0 ? 2 : 1;  // tiles take two side by side
-  return exec.cancel == nullptr ? x.rows : std::max(kLeast, items_per_look(panels * kPanelRows * x.cols));
+  const std::size_t panels = exec.kernels.matmul.tile_panels, least = panels > 1 ? 256 : 64;
+  return exec.cancel == nullptr ? x.rows : std::max(least, items_per_look(kPanelRows * x.cols));
 }
 
 void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
@@ -90,15 +104,25 @@ void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> job
     const QuantizedRows form = input_form(exec, job.weight->layout(), job.input_floor);
     if (inputs.find(form) == nullptr) inputs.add(exec, x, form);
   }
-  const auto run_panels = [&](std::size_t begin, std::size_t end) {
+  const std::size_t threads = static_cast<std::size_t>(exec.pool.threads()),
+                    scratch_bytes = inputs.have_tiles() ? exec.kernels.matmul.scratch_bytes : 0;
+  auto* const scratch =
+      reinterpret_cast<std::byte*>(exec.arena.take<Scratch>(threads * scratch_bytes / sizeof(Scratch)));
+  const auto run_panels = [&](std::size_t begin, std::size_t end, int worker) {
     for (const MatmulJob& job : jobs) {
       const std::size_t n = job.weight->panels();
       if (begin < n && begin < end) {
         const PanelKind kind = job.weight->layout().kind;
         const QuantizedRows* const quantized = inputs.find(input_form(exec, job.weight->layout(), job.input_floor));
-        const MatmulTask task{job.weight, x.as(), x.rows, x.cols, quantized, job.y.as(), job.bias};
-        const std::size_t stop = end < n ? end : n;
-        const std::size_t each = exec.cancel == nullptr ? n : items_per_look(kPanelRows * x.rows * x.cols);
+        const MatmulTask task{.weight = job.weight,
+                              .x = x.as(),
+                              .rows = x.rows,
+                              .cols = x.cols,
+                              .quantized = quantized,
+                              .y = job.y.as(),
+                              .bias = job.bias,
+                              .scratch = scratch + static_cast<std::size_t>(worker) * scratch_bytes};
+        const std::size_t stop = end < n ? end : n, each = panels_at_once(exec, n, x.rows, x.cols);
         for (std::size_t first = begin; first < stop && !is_cancelled(exec); first += each)
           exec.kernels.matmul.panels[static_cast<std::size_t>(kind)](task, first, std::min(first + each, stop));
       }
@@ -110,10 +134,13 @@ void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> job
   // they take less time than waking the workers.
   const std::size_t work = bytes * x.rows / 16384 + 1;
   const bool is_short = bytes < 65536 && x.rows * x.cols * outputs < kWorthSharing * kTermsOfElement;
-  std::size_t parts = is_short ? 1 : static_cast<std::size_t>(exec.pool.threads()) * 4;
+  std::size_t parts = is_short ? 1 : threads * 4;
+  if (inputs.have_tiles()) parts = std::min(parts, std::max(threads, panels / exec.kernels.matmul.tile_panels));
   parts = parts < work ? parts : work;
   parts = parts < panels ? parts : panels;
-  exec.run(parts, [&](std::size_t part) { run_panels(part * panels / parts, (part + 1) * panels / parts); });
+  exec.run(parts, [&](std::size_t part, int worker) {
+    run_panels(part * panels / parts, (part + 1) * panels / parts, worker);
+  });
 }
 
 }  // namespace

@@ -36,6 +36,12 @@ struct alignas(32) QuantizedBlock {
   float scaled, scaled16[2];    // sx * f32(sum of q) over the 32 and over each 16
   std::int32_t sum, sums16[2];  // of q
 };
+// 32 columns of sixteen rows of x as two tiles of bfloat16, the parts of q that are multiples of 256 and the rest, and
+// what else a QuantizedBlock has. Each four columns have the order 0, 2, 1, 3.
+struct alignas(64) TileInputs {
+  std::uint16_t parts[2][16][32];
+  float scale[16], scaled[16], scaled16[2][16], sum[16], sums16[2][16];
+};
 struct QuantizedRows {
   QuantizedBlock* data = nullptr;  // [rows, blocks]
   std::size_t blocks = 0;
@@ -44,10 +50,8 @@ struct QuantizedRows {
   // a row's scale is in row_scales and multiplies the total; those of its blocks are 1
   bool splits_scale = false;
   float* row_scales = nullptr;
-  float floor = 0;  // a row's largest size counts as at least this
-  // For registers of tiles, if any: [rows / 16][blocks][2 halves][16 rows][32] bfloat16. A row of a half of a block has
-  // sixteen columns (0, 2, 1, 3, 4, 6 ..) twice, the parts of q that are multiples of 256, then the rest.
-  std::uint16_t* parts = nullptr;
+  float floor = 0;              // a row's largest size counts as at least this
+  TileInputs* tiles = nullptr;  // [rows / 16, blocks] for registers of tiles, if any
 
   QuantizedBlock* row(std::size_t r) const { return data + r * blocks; }
 };
@@ -75,6 +79,7 @@ struct MatmulTask {
   const QuantizedRows* quantized;
   float* y;
   const float* bias;
+  std::byte* scratch = nullptr;  // MatmulKernels::scratch_bytes, if any
 };
 using PanelKernel = void (*)(const MatmulTask&, std::size_t begin, std::size_t end);
 struct MatmulKernels {
@@ -84,6 +89,8 @@ struct MatmulKernels {
   bool prefers_words;
   // Rows from which inputs that have scales by block are laid out for tiles, too; 0: never.
   std::size_t tile_rows;
+  // Panels that tiles take side by side, and what a thread needs for them.
+  std::size_t tile_panels, scratch_bytes;
   // Quantises row r of x.
   void (*quantize_row)(const float* x, std::size_t cols, std::size_t row, const QuantizedRows& out);
 };

@@ -491,7 +491,12 @@ constexpr PanelKernel kernel_of(PanelKind kind) {
 }
 
 constexpr MatmulKernels kernels() {
-  MatmulKernels table{.panels = {}, .prefers_words = kPrefersWords, .tile_rows = 0, .quantize_row = quantize_row};
+  MatmulKernels table{.panels = {},
+                      .prefers_words = kPrefersWords,
+                      .tile_rows = 0,
+                      .tile_panels = 1,
+                      .scratch_bytes = 0,
+                      .quantize_row = quantize_row};
   for (std::size_t i = 0; i < kNumPanelKinds; ++i) table.panels[i] = kernel_of(static_cast<PanelKind>(i));
   return table;
 }
