@@ -123,7 +123,7 @@ def program_cpu(args, streams, prompt_tokens, repeats):
     """Processor time of `loom bench`."""
     command = [args.loom, "bench", args.model, "--batch", str(streams), "--prompt-tokens", str(prompt_tokens),
                "--new-tokens", str(args.new_tokens), "--repeats", str(repeats), "-t", args.threads, "-q", "--json",
-               "--ctx", str(args.context)]
+               "--ctx", str(args.context), "--device", args.device]
     run = machine.measure(command)
     if run.code != 0:
         sys.exit(f"loom bench: {run.error}")
@@ -161,6 +161,7 @@ def parse():
     parser.add_argument("--words", type=int, default=24, help="words of a prompt")
     parser.add_argument("--new-tokens", type=int, default=32)
     parser.add_argument("--context", type=int, default=512, help="tokens of one sequence")
+    parser.add_argument("--device", default="cpu", help="where loom computes: cpu, gpu")
     parser.add_argument("--json", help="file for all rounds")
     return parser.parse_args()
 
@@ -170,7 +171,7 @@ def start(args, most):
     for name, parallel in (("loom", most), ("one at a time", 1)):
         port = free_port()
         servers.append(Server(name, [args.loom, "serve", args.model, "--port", str(port), "-t", args.threads, "-q",
-                                     "--ctx", str(args.context), "--parallel", str(parallel)], port))
+                                     "--ctx", str(args.context), "--parallel", str(parallel), "--device", args.device], port))
     if args.llama_server:
         port = free_port()
         servers.append(Server("llama-server", [args.llama_server, "-m", args.model, "--port", str(port), "-np", str(most),
