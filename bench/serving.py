@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Throughput of `loom serve` with several clients at once, beside one request at a time, `loom bench` and llama-server.
 
-  bench/serving.py MODEL [--streams 1,8,32] [--rounds 3] [--threads 1] [--llama-server PROGRAM] [--json FILE]
+  bench/serving.py MODEL [--streams 1,8,32] [--rounds 3] [--threads 1] [--device cpu] [--llama-server PROGRAM] [--json FILE]
+  bench/serving.py MODEL --neighbour 2000 --context 4096 [--rounds 3] [--threads 1] [--llama-server PROGRAM]
 
 Every stream sends one chat whose prompt no other stream has and reads its answer as server-sent events; rounds of all
 servers are interleaved. A row reports the median round: tokens per second of all streams together, seconds to the first token and
 between pieces of text (median and worst stream); and the best round by tokens per second of the server's own processor
 time, which other programs can only lower. "one at a time" is loom serve --parallel 1. `loom bench` reads and writes as many tokens
 in as many sequences, by its own processor time. Hashes of loom's answers must be those of the same chats asked one by
-one.
+one. --neighbour asks one chat 50 ms after another with a prompt of so many words, and prints the seconds to the first token of the second chat.
 """
 import argparse
 import concurrent.futures
@@ -119,6 +120,36 @@ def measure(server, streams, args, seed):
             "hashes": [digest for _, _, digest in answers], "prompts": texts}
 
 
+def wait_behind(server, args, seed):
+    """Seconds to the first token of a short chat that begins while the prompt of a long one is read."""
+    long, short = prompts(1, args.neighbour, seed)[0], prompts(1, 8, seed + 1)[0]
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        neighbour = pool.submit(chat, server, long, 4)
+        time.sleep(0.05)
+        times, _, _ = chat(server, short, 4)
+        _, read, _ = neighbour.result()
+    return times[0], read
+
+
+def compare_waits(args):
+    started, waits = start(args, 4), {}
+    servers = [server for server in started if server.name != "one at a time"]
+    try:
+        for server in servers:
+            chat(server, prompts(1, 8, 0)[0], 4)  # warms up
+        for number in range(args.rounds):
+            for server in servers:
+                wait, read = wait_behind(server, args, 10 * number + 1)
+                waits.setdefault(server.name, []).append(wait)
+                print(f"{server.name:14}{wait:8.3f} s behind a prompt of {read} tokens", flush=True)
+    finally:
+        for server in started:
+            server.stop()
+    if args.llama_server:
+        ratios = sorted(mine / theirs for mine, theirs in zip(waits["loom"], waits["llama-server"]))
+        print("loom's time over llama-server's: " + " / ".join(f"{r:.2f}" for r in (ratios[0], statistics.median(ratios), ratios[-1])))
+
+
 def program_cpu(args, streams, prompt_tokens, repeats):
     """Processor time of `loom bench`."""
     command = [args.loom, "bench", args.model, "--batch", str(streams), "--prompt-tokens", str(prompt_tokens),
@@ -161,6 +192,7 @@ def parse():
     parser.add_argument("--words", type=int, default=24, help="words of a prompt")
     parser.add_argument("--new-tokens", type=int, default=32)
     parser.add_argument("--context", type=int, default=512, help="tokens of one sequence")
+    parser.add_argument("--neighbour", type=int, metavar="WORDS", help="measure the wait behind a prompt of so many words in place of throughput")
     parser.add_argument("--device", default="cpu", help="where loom computes: cpu, gpu")
     parser.add_argument("--json", help="file for all rounds")
     return parser.parse_args()
@@ -198,6 +230,8 @@ def report(rounds, path):
 
 def main():
     args = parse()
+    if args.neighbour:
+        return compare_waits(args)
     counts = sorted({int(n) for n in args.streams.split(",")})
     servers, rounds = start(args, max(counts)), {}
     try:

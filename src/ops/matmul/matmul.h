@@ -89,7 +89,7 @@ struct MatmulKernels {
   bool prefers_words;
   // Rows from which inputs that have scales by block are laid out for tiles, too; 0: never.
   std::size_t tile_rows;
-  // Panels that tiles take side by side, and what a thread needs for them.
+  // Panels that tiles take side by side, and the memory of a thread for them.
   std::size_t tile_panels, scratch_bytes;
   // Quantises row r of x.
   void (*quantize_row)(const float* x, std::size_t cols, std::size_t row, const QuantizedRows& out);

@@ -56,8 +56,8 @@ constexpr TileShape kShape{.subs = Format::kSubs,
                            .sums = !Wide || kMostCode<Format> * kMostInput * Format::kSub <= 0x1p24f ? 1 : 2,
                            .has_min = Format::kMin};
 
-// Eight blocks of a panel: the codes of each sub-block as a tile, whose other rows are zeros, and its factors. A code of
-// the tiles and `more` are the code less its offset and zero.
+// Eight blocks of a panel: the codes of each sub-block as a tile, whose other rows are zeros, and its factors. A code
+// of the tiles and `more` are the code less its offset and zero.
 template <std::size_t Subs>
 struct DecodedPanel {
   alignas(64) std::uint16_t tiles[kSuperBlocks][Subs][kTileElements];
@@ -121,8 +121,8 @@ struct Term {
   float* totals;
 };
 
-// totals[row] += the terms of a sub-block, as add_block() of code_panels.h adds them. The sums of a tile, or of two that
-// follow each other, are [16 rows][16].
+// totals[row] += the terms of a sub-block, as add_block() of code_panels.h adds them. The sums of a tile, or of two
+// that follow each other, are [16 rows][16].
 template <std::size_t Subs, std::size_t Sums, bool HasMin>
 [[gnu::noinline]] void add_terms(const Term<Subs>& term, const float* sums) {
   const native::F32 scale = term.panel->scale[term.block][term.sub], min = term.panel->min[term.block][term.sub],
@@ -145,15 +145,15 @@ template <std::size_t Subs, std::size_t Sums, bool HasMin>
                                                             : add.template operator()<false>();
 }
 
-// Products of Groups times sixteen rows of inputs, one or two, with some panels. While the unit multiplies, the terms of
-// the tile before are added: each takes about as long.
+// Products of Groups times sixteen rows of inputs, one or two, with some panels. While the unit multiplies, the terms
+// of the tile before are added: each takes about as long.
 template <TileShape Shape, int Groups>
 class TileProducts {
  public:
   TileProducts(TileUnit& unit, std::size_t rows) : unit_(unit), rows_(rows) {}
 
-  // Adds the products of the panels with blocks x[0], x[1] .. to totals, [panel][apart][16]; `further` is the distance of
-  // the second group's blocks.
+  // Adds the products of the panels with blocks x[0], x[1] .. to totals, [panel][apart][16]; `further` is the distance
+  // of the second group's blocks.
   [[gnu::noinline]] void add(const TileInputs* x, std::size_t further, std::size_t blocks,
                              const DecodedPanel<Shape.subs>* panels, std::size_t count, float* totals,
                              std::size_t apart) {
@@ -182,7 +182,8 @@ class TileProducts {
   }
 
  private:
-  // Tiles 0 to 3 are the parts of both groups of inputs, two are sums, which tiles take in turn or both, two are codes.
+  // Tiles 0 to 3 are the parts of both groups of inputs, two are sums, which groups alternate between or fill both,
+  // two are codes.
   static constexpr int kSums = 4, kCodes = 6;
   std::size_t rows_of(int group) const {
     return group + 1 < Groups ? kTileRows : rows_ - static_cast<std::size_t>(Groups - 1) * kTileRows;
@@ -212,7 +213,7 @@ class TileProducts {
   alignas(64) float sums_[Shape.sums][kTileRows * kLanes];
 };
 
-// What a thread needs for the panels that it takes side by side.
+// The memory of a thread for the panels that it takes side by side.
 template <std::size_t Subs>
 struct Scratch {
   DecodedPanel<Subs> panels[kPanels];
