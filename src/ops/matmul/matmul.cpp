@@ -135,7 +135,10 @@ void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> job
   const std::size_t work = bytes * x.rows / 16384 + 1;
   const bool is_short = bytes < 65536 && x.rows * x.cols * outputs < kWorthSharing * kTermsOfElement;
   std::size_t parts = is_short ? 1 : threads * 4;
-  if (inputs.have_tiles()) parts = std::min(parts, std::max(threads, panels / exec.kernels.matmul.tile_panels));
+  if (inputs.have_tiles()) {  // as many for each thread, and panels side by side in each
+    const std::size_t of_thread = panels / (threads * exec.kernels.matmul.tile_panels);
+    parts = std::min(parts, threads * std::max<std::size_t>(1, of_thread));
+  }
   parts = parts < work ? parts : work;
   parts = parts < panels ? parts : panels;
   exec.run(parts, [&](std::size_t part, int worker) {

@@ -256,8 +256,11 @@ void tile_batches(TileUnit& unit, const MatmulTask& task, std::size_t p, std::si
 template <TileShape Shape>
 void tile_panels(const MatmulTask& task, std::size_t first, std::size_t last, Decode<Shape.subs> decode) {
   TileUnit unit;
-  for (std::size_t p = first; p < last; p += kPanels)
-    tile_batches<Shape>(unit, task, p, std::min(last - p, kPanels), decode);
+  const std::size_t batches = (last - first + kPanels - 1) / kPanels;
+  for (std::size_t i = 0; i < batches; ++i) {
+    const std::size_t p = first + i * (last - first) / batches, end = first + (i + 1) * (last - first) / batches;
+    tile_batches<Shape>(unit, task, p, end - p, decode);
+  }
 }
 
 template <PanelKind Kind>
