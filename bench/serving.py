@@ -74,33 +74,44 @@ class Server:
         self.log.close()
 
 
-def chat(server, prompt, tokens):
-    """Seconds from the request to each piece of the answer, tokens of the prompt that were read, and loom's hash."""
+def read_chat(server, prompt, tokens):
+    """Seconds from the request to each piece of the answer, tokens of the prompt that were read, and loom's hash; ValueError
+    says what else came."""
     body = {"messages": [{"role": "user", "content": prompt}], "max_tokens": tokens, "temperature": 0, "stream": True,
             "stream_options": {"include_usage": True}, "ignore_eos": True}
     begin, times, written, read, digest = time.monotonic(), [], 0, 0, None
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
-    connection.request("POST", "/v1/chat/completions", json.dumps(body), {"Content-Type": "application/json"})
-    response = connection.getresponse()
-    if response.status != 200:
-        sys.exit(f"{server.name}: status {response.status}: {response.read()[:500]!r}")
-    for line in response:
-        if not line.startswith(b"data: ") or line.startswith(b"data: [DONE]"):
-            continue
-        event = json.loads(line[6:])
-        if "error" in event:
-            sys.exit(f"{server.name}: {event['error']}")
-        if any(choice["delta"].get("content") for choice in event.get("choices", [])):
-            times.append(time.monotonic() - begin)
-        if event.get("usage"):
-            usage = event["usage"]
-            written = usage["completion_tokens"]
-            read = usage["prompt_tokens"] - (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
-        digest = event.get("loom", {}).get("hash", digest)
-    connection.close()
+    try:
+        connection.request("POST", "/v1/chat/completions", json.dumps(body), {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        if response.status != 200:
+            raise ValueError(f"status {response.status}: {response.read()[:500]!r}")
+        for line in response:
+            if not line.startswith(b"data: ") or line.startswith(b"data: [DONE]"):
+                continue
+            event = json.loads(line[6:])
+            if "error" in event:
+                raise ValueError(f"{event['error']}")
+            if any(choice["delta"].get("content") for choice in event.get("choices", [])):
+                times.append(time.monotonic() - begin)
+            if event.get("usage"):
+                usage = event["usage"]
+                written = usage["completion_tokens"]
+                read = usage["prompt_tokens"] - (usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
+            digest = event.get("loom", {}).get("hash", digest)
+    finally:
+        connection.close()
     if written != tokens:
-        sys.exit(f"{server.name}: {written} tokens came, {tokens} were asked for")
+        raise ValueError(f"{written} tokens came, {tokens} were asked for")
     return times, read, digest
+
+
+def chat(server, prompt, tokens):
+    """Like read_chat(); ends the program where it fails."""
+    try:
+        return read_chat(server, prompt, tokens)
+    except ValueError as error:
+        sys.exit(f"{server.name}: {error}")
 
 
 def prompts(streams, words, seed):
