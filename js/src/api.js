@@ -1,6 +1,7 @@
 // The public classes: their objects live in an engine, their calls return promises.
 import { describe } from './describe.js';
 import { defaultEngine, getPlatform, registerTypes, Remote } from './engine.js';
+import { read, truth } from './engine/options.js';
 import { LoomError } from './errors.js';
 import { AnswerStream } from './stream.js';
 
@@ -31,7 +32,8 @@ function checkReplaces(path, bytes) {
 }
 
 /** Separates what stays on this side from the options of the engine. */
-function split({ signal, onProgress, onToken, engine, ...rest } = {}) {
+function split(options) {
+  const { signal, onProgress, onToken, engine, ...rest } = options ?? {};
   if (signal !== undefined && typeof signal?.addEventListener !== 'function') {
     throw new LoomError('TypeMismatch', 'signal must be an AbortSignal');
   }
@@ -302,10 +304,11 @@ export class Network extends Remote {
 
   /** Writes the network: a path in Node, a name in the origin's private files on a page. */
   async save(path, options) {
-    const { overwrite = false, ...rest } = options ?? {};
+    const known = { keepMaster: truth, overwrite: truth };
+    const { overwrite = false, keepMaster = false } = read(options, known, 'save()');
     const format = /\.json$/i.test(String(path)) ? 'json' : 'entity';
     checkEnding(String(path));
-    await getPlatform().save(path, await this.toBytes({ format, ...rest }), overwrite ? undefined : checkReplaces);
+    await getPlatform().save(path, await this.toBytes({ format, keepMaster }), overwrite ? undefined : checkReplaces);
   }
 
   toBytes(options) {

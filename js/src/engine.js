@@ -106,8 +106,8 @@ export class Engine {
     return this.call(0, 'engine.gpuReport', []);
   }
 
-  verify(options = {}) {
-    const { signal, ...rest } = options;
+  verify(options) {
+    const { signal, ...rest } = options ?? {};
     return this.call(0, 'engine.verify', [rest], { signal });
   }
 
@@ -139,6 +139,7 @@ export class Engine {
           if (message.flag !== undefined) Atomics.store(message.flag, 0, 1);
           this.#post({ abort: call, how: 'abort' });
           pending.isAborted = true;
+          pending.endRead?.();
           reject(aborted(signal));
         };
         signal.addEventListener('abort', pending.listener, { once: true });
@@ -194,11 +195,23 @@ export class Engine {
     } else if (message.read !== undefined) {
       this.#serveRead(message);
     } else if (message.item !== undefined) {
-      this.#calls.get(message.item)?.onItem?.(message.value);
+      this.#item(message);
     } else if (message.progress !== undefined) {
       this.#progress(message);
     } else if (message.reply !== undefined) {
       this.#reply(message);
+    }
+  }
+
+  #item({ item, value }) {
+    const pending = this.#calls.get(item);
+    if (pending === undefined || pending.isAborted) return;
+    try {
+      pending.onItem?.(value);
+    } catch (error) {
+      this.#post({ abort: item, how: 'abort' });
+      pending.isAborted = true;
+      pending.reject(error);
     }
   }
 
@@ -209,6 +222,7 @@ export class Engine {
       pending?.onProgress?.(fraction);
     } catch (error) {
       this.#post({ abort: progress, how: 'abort' });
+      pending.isAborted = true;
       pending.reject(error);
     }
   }
@@ -234,6 +248,15 @@ export class Engine {
     if (pending === undefined) return;
     const { shared, source } = pending.reader;
     const state = new Int32Array(shared, 0, 2);
+    const end = (count) => {
+      if (pending.endRead === undefined) return; // the call was aborted, and the worker no longer waits
+      pending.endRead = undefined;
+      Atomics.store(state, 1, count);
+      Atomics.store(state, 0, 1);
+      Atomics.notify(state, 0);
+    };
+    pending.endRead = () => end(-1);
+    if (pending.isAborted) return end(-1);
     let count = -1;
     try {
       const bytes = await source.read(offset, length);
@@ -248,9 +271,7 @@ export class Engine {
               cause: error,
             });
     }
-    Atomics.store(state, 1, count);
-    Atomics.store(state, 0, 1);
-    Atomics.notify(state, 0);
+    end(count);
   }
 
   #unpack(value) {
@@ -290,9 +311,11 @@ function aborted(signal) {
   return new LoomError('Cancelled', 'the call was aborted', { cause: signal.reason });
 }
 
-/** Objects of an engine become their numbers. */
+/** Objects of an engine become their numbers; no other value may look like one. */
 function pack(value) {
   if (value === null || typeof value !== 'object') return value;
+  if (Object.hasOwn(Object(Array.isArray(value) ? value[0] : value), '$object'))
+    throw new LoomError('UnknownKey', 'an argument has the key "$object", which names objects of the engine');
   if (value instanceof Remote) return value.reference();
   if (Array.isArray(value)) return value[0] instanceof Remote ? value.map(pack) : value;
   if (value.constructor !== Object) return value instanceof Tensor ? { data: value.data, shape: value.shape } : value;

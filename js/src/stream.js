@@ -9,6 +9,7 @@ export class AnswerStream {
   #items = [];
   #waiting = [];
   #isDone = false;
+  #isLeft = false; // nobody reads the pieces that come
   #error;
   #engine;
   #call;
@@ -31,6 +32,7 @@ export class AnswerStream {
   }
 
   #push(text) {
+    if (this.#isLeft) return;
     const waiting = this.#waiting.shift();
     if (waiting === undefined) this.#items.push(text);
     else waiting.resolve({ done: false, value: text });
@@ -59,6 +61,7 @@ export class AnswerStream {
   }
 
   async return() {
+    this.#isLeft = true;
     this.#items = [];
     await this.stop().catch((error) => {
       if (!(error instanceof LoomError)) throw error;

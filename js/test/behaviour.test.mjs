@@ -15,7 +15,18 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { createEngine, initLoom, LM, LoomError, Network, StepMesh, Tensor, Tokenizer, Trainer } from '../src/node.js';
+import {
+  createEngine,
+  Graph,
+  initLoom,
+  LM,
+  LoomError,
+  Network,
+  StepMesh,
+  Tensor,
+  Tokenizer,
+  Trainer,
+} from '../src/node.js';
 import { OTHER_ENDINGS } from '../src/api.js';
 import { Library } from '../src/engine/library.js';
 import { ANSWER as OPTIONS, COMPUTE, generationOptions } from '../src/engine/options.js';
@@ -375,6 +386,158 @@ withEngine('options that are wrong are refused by every call', async (engine, op
   const { text, logprobs } = await lm.generate(QUESTION, { logprobs: 2, stop: ' Paris' });
   assert.equal(text, ANSWER.slice(0, ANSWER.indexOf(' Paris')));
   assert.equal(logprobs[0].top.length, 2);
+});
+
+withEngine('every option of an answer reaches generate()', async (engine) => {
+  const lm = await LM.load(MODEL, { engine });
+  const ids = async (options) => (await lm.generate(QUESTION, { maxTokens: 3, ...options })).ids;
+  const [first] = await ids({});
+  assert.notEqual((await ids({ logitBias: { [first]: -100 } }))[0], first);
+  assert.notEqual((await ids({ logitBias: new Map([[first, -100]]) }))[0], first);
+  for (const id of ['', ' 7 ', '0x10', '1e1', '-1'])
+    await rejects(ids({ logitBias: { [id]: 1 } }), 'TypeMismatch', /token id/);
+  await rejects(ids({ logitBias: new Map([[null, 1]]) }), 'TypeMismatch', /token id/);
+  assert.deepEqual(await ids({ maxTokens: 0n }), []);
+  assert.equal((await ids({ maxTokens: 2n })).length, 2);
+  const drawn = { seed: 2n ** 64n - 1n, temperature: 1 };
+  assert.deepEqual(await ids(drawn), await ids(drawn));
+  assert.equal((await (await lm.session({ threads: 1n })).info()).threads, 1);
+});
+
+withEngine('names that every object has are no options', async (engine) => {
+  const lm = await LM.load(MODEL, { engine });
+  for (const name of ['toString', 'constructor', 'hasOwnProperty'])
+    await rejects(lm.generate(QUESTION, { [name]: 5 }), 'UnknownKey', new RegExp(name));
+  await rejects(lm.generate(QUESTION, JSON.parse('{"__proto__": {}}')), 'UnknownKey', /__proto__/);
+  await rejects(lm.generate(QUESTION, { form: 1n }), 'InvalidArgument', /form is 1/);
+  await rejects(lm.generate(QUESTION, { date: new Date(NaN) }), 'InvalidArgument', /date/);
+  await rejects(engine.verify({ colour: 1 }), 'UnknownKey', /colour/);
+  assert.deepEqual((await lm.generate(QUESTION, null)).hash, HASH);
+  const net = await Network.fromSpec(SPEC, { engine });
+  await rejects(net.save(join(work, 'odd.entity'), { format: 'json' }), 'UnknownKey', /format/);
+  await rejects(net.save(join(work, 'odd.entity'), { overwrite: 'no' }), 'TypeMismatch', /overwrite/);
+  await rejects(Network.fromSpec({ $object: 1 }, { engine }), 'UnknownKey', /\$object/);
+  await rejects(Network.fromArch({}, { engine, strict: false }), 'UnknownKey', /strict/);
+});
+
+withEngine('what cannot be JSON or UTF-8 is named', async (engine) => {
+  const lm = await LM.load(MODEL, { engine });
+  const circle = { type: 'object' };
+  circle.properties = { circle };
+  for (const schema of [circle, { minimum: 1n }]) {
+    const error = await lm.generate(QUESTION, { schema }).catch((each) => each);
+    assert.equal(error.code, 'TypeMismatch');
+    assert.match(error.message, /^schema .*$/);
+  }
+  await rejects(Network.fromSpec({ seed: 3n, layers: [] }, { engine }), 'TypeMismatch', /spec/);
+  for (const options of [{ stop: 'a\ud800' }, { choices: ['\udc00a'] }, { regex: '\ud83d' }])
+    await rejects(lm.generate(QUESTION, options), 'InvalidArgument', /half of a character/);
+  const asText = await lm.prompt('half \ud83d of it');
+  assert.deepEqual((await lm.prompt([{ role: 'user', content: 'half \ud83d of it' }])).ids, asText.ids);
+  assert.deepEqual((await lm.prompt('half \ufffd of it')).ids, asText.ids);
+});
+
+withEngine('whole numbers that an input cannot hold are refused', async (engine) => {
+  const net = await Network.fromSpec(SPEC, { engine });
+  const trainer = await Trainer.create(net, [1, 8], { loss: 'cross_entropy' });
+  const step = (classes) => trainer.step([[1, 2, 3, 4, 5, 6, 7, 8]], null, { classes });
+  for (const wrong of [[0.5], [NaN], new Float32Array([1.7])]) await rejects(step(wrong), 'TypeMismatch', /classes/);
+  for (const wrong of [[2 ** 32 + 1], new Uint32Array([2 ** 32 - 1])])
+    await rejects(step(wrong), 'OutOfRange', /classes/);
+  for (const right of [[1], [1n], [true], new Uint8Array([1]), new Float32Array([1]), new BigInt64Array([1n])])
+    assert.equal((await step(right)).skipped, false);
+  const y = await net.forward([[1, 2, 3, 4, 5, 6, 7, 8]]);
+  assert.deepEqual((await net.forward([[1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n]])).data, y.data);
+});
+
+withEngine('a listener that throws ends its call with that error', async (engine) => {
+  const lm = await LM.load(MODEL, { engine });
+  const mine = new Error('the listener failed');
+  const onToken = () => {
+    throw mine;
+  };
+  await assert.rejects(lm.generate(QUESTION, { onToken }), mine);
+  const stream = lm.stream(QUESTION, { onToken });
+  await assert.rejects(async () => {
+    for await (const _ of stream);
+  }, mine);
+  assert.equal((await lm.generate(QUESTION)).hash, HASH);
+});
+
+withEngine('an abort ends a read that never ends, and the engine goes on', async (engine) => {
+  const controller = new AbortController();
+  const read = () => {
+    setTimeout(() => controller.abort(), 20);
+    return new Promise(() => {});
+  };
+  await rejects(LM.load({ size: 1e6, read }, { engine, signal: controller.signal }), 'Cancelled');
+  assert.equal((await engine.info()).objects, 0);
+});
+
+/** Writes a low-rank adapter of SmolLM2-135M that changes its answers. */
+function writeAdapter(folder) {
+  mkdirSync(folder, { recursive: true });
+  const config = { peft_type: 'LORA', task_type: 'CAUSAL_LM', r: 1, lora_alpha: 8, bias: 'none' };
+  Object.assign(config, { target_modules: ['q_proj', 'o_proj'], layers_to_transform: [0] });
+  writeFileSync(join(folder, 'adapter_config.json'), JSON.stringify(config));
+  const width = 576;
+  const tensors = {};
+  const parts = [];
+  for (const matrix of ['q_proj', 'o_proj']) {
+    for (const [part, shape] of [
+      ['A', [1, width]],
+      ['B', [width, 1]],
+    ]) {
+      const begin = parts.length * width * 4;
+      const name = `base_model.model.model.layers.0.self_attn.${matrix}.lora_${part}.weight`;
+      tensors[name] = { dtype: 'F32', shape, data_offsets: [begin, begin + width * 4] };
+      parts.push(Buffer.from(Float32Array.from({ length: width }, (_, i) => ((i * 37) % 19) / 9 - 1).buffer));
+    }
+  }
+  const text = JSON.stringify(tensors);
+  const header = Buffer.from(text.padEnd(Math.ceil(text.length / 8) * 8));
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(header.length));
+  writeFileSync(join(folder, 'adapter_model.safetensors'), Buffer.concat([size, header, ...parts]));
+}
+
+withEngine(
+  'a chat that is forked keeps its choice of adapters',
+  async (engine) => {
+    writeAdapter(join(work, 'adapter'));
+    const lm = await LM.load(MODEL, { engine, adapters: [join(work, 'adapter')] });
+    const answers = [];
+    for (const adapters of [undefined, []]) {
+      const chat = await lm.chat({ adapters, maxTokens: 8 });
+      const copy = await (await chat.fork()).fork();
+      answers.push((await chat.send(QUESTION)).hash);
+      assert.equal((await copy.send(QUESTION)).hash, answers.at(-1));
+    }
+    assert.notEqual(answers[0], answers[1]);
+  },
+  ['native'],
+);
+
+/** An ONNX model of one Relu, whose input has this name, as protobuf. */
+function relu(name) {
+  const field = (number, value) => {
+    if (typeof value === 'number') return [number << 3, value];
+    const bytes = typeof value === 'string' ? [...Buffer.from(value)] : value.flat();
+    return [(number << 3) | 2, bytes.length, ...bytes];
+  };
+  const shape = field(2, [field(1, field(1, 2))]);
+  const info = (each) => [field(1, each), field(2, field(1, [field(1, 1), shape]))];
+  const node = [field(1, name), field(2, 'y'), field(4, 'Relu')];
+  const graph = [field(1, node), field(2, 'relu'), field(11, info(name)), field(12, info('y'))];
+  return Uint8Array.from([field(1, 8), field(7, graph), field(8, field(2, 17))].flat());
+}
+
+withEngine('an input of a graph may be called data', async (engine) => {
+  const graph = await Graph.load(relu('data'), { engine });
+  const numbers = new Float32Array([-1, 2]);
+  for (const inputs of [{ data: numbers }, { data: [-1, 2] }, { data: numbers, shape: [2] }, numbers, [-1, 2]])
+    assert.deepEqual([...(await graph.forward(inputs)).y.data], [0, 2]);
+  await rejects(graph.forward({ x: numbers }), 'UnknownKey', /data/);
 });
 
 withEngine('memory stays flat over 1 000 networks', async (engine) => {

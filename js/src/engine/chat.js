@@ -1,14 +1,14 @@
 // Conversations with a language model.
 import { LoomError } from '../errors.js';
 import { answer } from './answer.js';
-import { generationOptions, list, read, text, whole } from './options.js';
+import { generationOptions, jsonText, list, read, text, whole } from './options.js';
 import { Owner } from './owner.js';
 import { bytesOf } from './tokenizer.js';
 
 export class Chat extends Owner {
   static type = 'Chat';
 
-  constructor(model, session, system, options) {
+  constructor(model, session, system, options, adapters) {
     super(
       model.library,
       model.library.frame((frame) =>
@@ -23,6 +23,7 @@ export class Chat extends Owner {
     this.model = model;
     this.session = session;
     this.options = options;
+    this.adapters = adapters; // undefined: all
   }
 
   /** Adds a message and answers it: yields pieces of text and returns the Generation. Its text so far joins the
@@ -54,7 +55,7 @@ export class Chat extends Owner {
   }
 
   setMessages(messages) {
-    const content = JSON.stringify(list(messages, 'messages', 'a list of objects with role and content'));
+    const content = jsonText(list(messages, 'messages', 'a list of objects with role and content'), 'messages');
     this.library.frame((frame) => {
       const { pointer, count } = frame.bytes(bytesOf(content, 'messages'));
       this.run('loom_chat_set_messages', pointer, count);
@@ -78,7 +79,8 @@ export class Chat extends Owner {
 
   /** A conversation with the same messages and options, which goes its own way. */
   fork() {
-    const copy = new Chat(this.model, this.model.newSession({}), undefined, this.options);
+    const { adapters, model, options } = this;
+    const copy = new Chat(model, model.newSession({ adapters }), undefined, options, adapters);
     copy.setMessages(this.messages());
     return copy;
   }

@@ -39,12 +39,10 @@ export class Graph extends Owner {
   /** Runs the graph: an object from input name to numbers, or the numbers of the only input. */
   forward(inputs) {
     const { inputs: declared, outputs } = this.facts;
-    const isNamed =
-      typeof inputs === 'object' &&
-      inputs !== null &&
-      !Array.isArray(inputs) &&
-      !ArrayBuffer.isView(inputs) &&
-      !ArrayBuffer.isView(inputs.data);
+    const isObject =
+      typeof inputs === 'object' && inputs !== null && !Array.isArray(inputs) && !ArrayBuffer.isView(inputs);
+    // An input may be called data; values with a shape have both.
+    const isNamed = isObject && !(ArrayBuffer.isView(inputs.data) && Array.isArray(inputs.shape));
     if (!isNamed && declared.length !== 1)
       throw mismatch('inputs', `an object with the ${declared.length} inputs by name`, inputs);
     const named = isNamed ? inputs : { [declared[0].name]: inputs };

@@ -1,7 +1,18 @@
 // Language models: weights, tokenizer, chat template.
 import { LoomError, mismatch } from '../errors.js';
 import { Chat } from './chat.js';
-import { ANSWER, COMPUTE, computeOptions, generationOptions, list, read, text, truth, whole } from './options.js';
+import {
+  ANSWER,
+  COMPUTE,
+  computeOptions,
+  generationOptions,
+  jsonText,
+  list,
+  read,
+  text,
+  truth,
+  whole,
+} from './options.js';
 import { Owner } from './owner.js';
 import { FORMS, LMSession, ADAPTERS, encodedPrompt } from './lm_session.js';
 import { Tokenizer } from './tokenizer.js';
@@ -82,7 +93,7 @@ export class LM extends Owner {
     const { adapters, ...rest } = read(options, GENERATE, 'generate()');
     const session = this.newSession({ adapters });
     try {
-      return yield* session.generate(prompt, rest);
+      return yield* session.written(prompt, rest);
     } finally {
       session.dispose();
     }
@@ -102,7 +113,7 @@ export class LM extends Owner {
   chat(options) {
     const { adapters, system, ...rest } = read(options, CHAT, 'chat()');
     const session = this.newSession({ adapters });
-    return new Chat(this, session, system, rest);
+    return new Chat(this, session, system, rest, adapters);
   }
 
   session(options) {
@@ -150,7 +161,7 @@ export class LM extends Owner {
 
   renderChat(messages, options) {
     const { addGenerationPrompt = true } = read(options, { addGenerationPrompt: truth }, 'renderChat()');
-    const content = JSON.stringify(list(messages, 'messages', 'a list of objects with role and content'));
+    const content = jsonText(list(messages, 'messages', 'a list of objects with role and content'), 'messages');
     return this.library.frame((frame) => {
       const { pointer, count } = frame.bytes(new TextEncoder().encode(content));
       return this.library.text('loom_model_render_chat', this.handle, pointer, count, Number(addGenerationPrompt));

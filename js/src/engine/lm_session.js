@@ -1,7 +1,17 @@
 // Sequences of tokens that a language model has read.
 import { LoomError, mismatch } from '../errors.js';
 import { answer } from './answer.js';
-import { ANSWER, choice, generationOptions, list, read, refuseTemplateOptions, truth, whole } from './options.js';
+import {
+  ANSWER,
+  choice,
+  generationOptions,
+  jsonText,
+  list,
+  read,
+  refuseTemplateOptions,
+  truth,
+  whole,
+} from './options.js';
 import { Owner } from './owner.js';
 import { bytesOf } from './tokenizer.js';
 
@@ -23,7 +33,7 @@ export function encodedPrompt(prompt, form, options) {
   if (Array.isArray(prompt) && typeof prompt[0] === 'object' && prompt[0] !== null) {
     if (form === 'raw')
       throw new LoomError('InvalidArgument', 'form is "raw" with a list of messages: expected "chat" or "auto"');
-    return { bytes: new TextEncoder().encode(JSON.stringify(prompt)), form: MESSAGES };
+    return { bytes: new TextEncoder().encode(jsonText(prompt, 'the prompt')), form: MESSAGES };
   }
   refuseTemplateOptions(options, 'a list of token ids passes none');
   return null;
@@ -38,8 +48,12 @@ export class LMSession extends Owner {
   }
 
   /** Continues sequence 0 with a prompt and an answer: yields pieces of text and returns the Generation. */
-  *generate(prompt, options) {
-    const { form = 'auto', receipt = false, ...rest } = read(options, GENERATE, 'generate()');
+  generate(prompt, options) {
+    return this.written(prompt, read(options, GENERATE, 'generate()'));
+  }
+
+  /** Like generate(), with options that read() gave: what it gives is not always what it takes. */
+  *written(prompt, { form = 'auto', receipt = false, ...rest }) {
     const handle = this.library.frame((frame) => {
       const values = generationOptions(frame, rest);
       const encoded = encodedPrompt(prompt, form, rest);

@@ -2,7 +2,7 @@
 import { mismatch } from '../errors.js';
 import { decoded, fieldsOf } from './library.js';
 import { filled, networkOf } from './network.js';
-import { COMPUTE, computeOptions, mapping, read, real, truth, whole } from './options.js';
+import { COMPUTE, computeOptions, jsonText, mapping, read, real, truth, whole } from './options.js';
 import { Owner } from './owner.js';
 import { ELEMENT_NAMES, given, shapeOf, tensorAt, tensorStruct } from './tensors.js';
 import { bytesOf } from './tokenizer.js';
@@ -101,7 +101,7 @@ export class StepMesh extends Owner {
   tween(config, options) {
     const { ticks = 0 } = read(options, TICKS, 'tween()');
     return this.library.frame((frame) => {
-      const data = frame.bytes(bytesOf(JSON.stringify(mapping(config ?? {}, 'config', 'an object')), 'config'));
+      const data = frame.bytes(bytesOf(jsonText(mapping(config ?? {}, 'config', 'an object'), 'config'), 'config'));
       return new MeshTween(this, this.make('loom_mesh_tween_create', data.pointer, data.count, BigInt(ticks)));
     });
   }

@@ -1,7 +1,7 @@
 // Networks of any layers: made of a spec, read from a file, run, changed, drawn.
 import { LoomError, mismatch } from '../errors.js';
 import { decoded, fieldsOf } from './library.js';
-import { COMPUTE, choice, computeOptions, list, mapping, read, text, truth, whole } from './options.js';
+import { COMPUTE, choice, computeOptions, jsonText, list, mapping, read, text, truth, whole } from './options.js';
 import { Owner } from './owner.js';
 import { extentsAt, given, shapeOf, Tensor, tensorAt, tensorStruct } from './tensors.js';
 import { bytesOf } from './tokenizer.js';
@@ -26,7 +26,7 @@ const FORWARD = {
 /** JSON of a value; a text is JSON already. */
 function jsonOf(value, what) {
   if (typeof value === 'string' || value instanceof Uint8Array) return bytesOf(value, what);
-  return bytesOf(JSON.stringify(mapping(value, what, 'an object or JSON text')), what);
+  return bytesOf(jsonText(mapping(value, what, 'an object or JSON text'), what), what);
 }
 
 export class Network extends Owner {
@@ -43,7 +43,8 @@ export class Network extends Owner {
     });
   }
 
-  static fromArch(library, config) {
+  static fromArch(library, config, options) {
+    read(options, {}, 'Network.fromArch()');
     return library.frame((frame) => {
       const { pointer, count } = frame.bytes(jsonOf(config, 'config'));
       return new Network(library, library.make('loom_network_from_arch', pointer, count));

@@ -1,14 +1,14 @@
 // Options of calls: every one is checked and read, or refused by its name.
 import { LoomError, mismatch } from '../errors.js';
 
-/** A whole number within its range. */
+/** A whole number within its range; a BigInt that a number holds exactly becomes one. */
 export function whole(value, what, least, most) {
   const number = typeof value === 'bigint' ? value : Number.isInteger(value) ? value : undefined;
   if (number === undefined) throw mismatch(what, 'a whole number', value);
   if (number < least || number > most) {
     throw new LoomError('OutOfRange', `${what} is ${number}: expected ${least} to ${most}`);
   }
-  return number;
+  return typeof number === 'bigint' && Number.isSafeInteger(Number(number)) ? Number(number) : number;
 }
 
 export function real(value, what) {
@@ -24,7 +24,24 @@ export function truth(value, what) {
 export function text(value, what) {
   if (typeof value !== 'string') throw mismatch(what, 'a text', value);
   if (value.includes('\0')) throw new LoomError('InvalidArgument', `${what} has a NUL in it`);
+  if (LONE_SURROGATE.test(value))
+    throw new LoomError('InvalidArgument', `${what} has half of a character: a surrogate without the other one`);
   return value;
+}
+
+const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+const LONE_SURROGATES = new RegExp(LONE_SURROGATE, 'g');
+
+/** A value as JSON text. Halves of characters become U+FFFD, as in a prompt that is a text. */
+export function jsonText(value, what) {
+  try {
+    return JSON.stringify(value, (_, each) =>
+      typeof each === 'string' ? each.replace(LONE_SURROGATES, '\ufffd') : each,
+    );
+  } catch (error) {
+    const [why] = error.message.split('\n');
+    throw new LoomError('TypeMismatch', `${what} cannot be written as JSON: ${why}`, { cause: error });
+  }
 }
 
 export function list(value, what, expected) {
@@ -42,7 +59,8 @@ export function mapping(value, what, expected) {
 /** One of some texts. */
 export function choice(value, what, choices) {
   if (!choices.includes(value)) {
-    throw new LoomError('InvalidArgument', `${what} is ${JSON.stringify(value)}: expected ${choices.join(', ')}`);
+    const came = typeof value === 'string' ? JSON.stringify(value) : String(value);
+    throw new LoomError('InvalidArgument', `${what} is ${came}: expected ${choices.join(', ')}`);
   }
   return value;
 }
@@ -61,14 +79,13 @@ const nonzero = (check) => (value, what) => {
 export function read(options, table, call) {
   const out = {};
   for (const [name, value] of Object.entries(mapping(options ?? {}, `the options of ${call}`, 'an object'))) {
-    const check = table[name];
-    if (check === undefined) {
+    if (!Object.hasOwn(table, name)) {
       throw new LoomError(
         'UnknownKey',
-        `${call} has no option ${JSON.stringify(name)}: expected ${Object.keys(table).join(', ')}`,
+        `${call} has no option ${JSON.stringify(name)}: expected ${Object.keys(table).join(', ') || 'none'}`,
       );
     }
-    if (value !== undefined && value !== null) out[name] = check(value, name);
+    if (value !== undefined && value !== null) out[name] = table[name](value, name);
   }
   return out;
 }
@@ -109,7 +126,7 @@ export const ANSWER = {
   chatTemplate: text,
   tools: (value, what) => list(value, what, 'a list of functions'),
   templateVariables: (value, what) => mapping(value, what, 'an object from name to value'),
-  date: (value, what) => (value instanceof Date ? value.toISOString().slice(0, 10) : text(value, what)),
+  date: (value, what) => day(value, what),
   continueFinalMessage: truth,
   schema: (value, what) => (typeof value === 'string' ? text(value, what) : mapping(value, what, 'a JSON Schema')),
   grammar: text,
@@ -146,10 +163,16 @@ const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCas
 function biases(value, what) {
   const pairs =
     value instanceof Map ? [...value] : Object.entries(mapping(value, what, 'an object from token id to number'));
-  return pairs.map(([id, bias]) => [
-    whole(Number(id), 'a token id of logitBias', 0, 2 ** 31 - 1),
-    real(bias, 'a number of logitBias'),
-  ]);
+  return pairs.map(([id, bias]) => {
+    const number = typeof id === 'string' && /^(0|[1-9][0-9]*)$/.test(id) ? Number(id) : id;
+    return [whole(number, 'a token id of logitBias', 0, 2 ** 31 - 1), real(bias, 'a number of logitBias')];
+  });
+}
+
+function day(value, what) {
+  if (!(value instanceof Date)) return text(value, what);
+  if (Number.isNaN(value.getTime())) throw new LoomError('InvalidArgument', `${what} is an invalid Date`);
+  return value.toISOString().slice(0, 10);
 }
 
 /** Lays out loom_generation_options. */
@@ -175,11 +198,12 @@ export function generationOptions(frame, options) {
     if (speculate !== 'ngram') values.draft_model = speculate.handle;
   }
   if (options.chatTemplate !== undefined) values.chat_template = frame.text(options.chatTemplate);
-  if (options.tools !== undefined) values.tools = frame.text(JSON.stringify(options.tools));
+  if (options.tools !== undefined) values.tools = frame.text(jsonText(options.tools, 'tools'));
   if (options.templateVariables !== undefined)
-    values.template_variables = frame.text(JSON.stringify(options.templateVariables));
+    values.template_variables = frame.text(jsonText(options.templateVariables, 'templateVariables'));
   if (options.schema !== undefined) {
-    values.schema = frame.text(typeof options.schema === 'string' ? options.schema : JSON.stringify(options.schema));
+    const { schema } = options;
+    values.schema = frame.text(typeof schema === 'string' ? schema : jsonText(schema, 'schema'));
   }
   for (const name of ['grammar', 'regex']) if (options[name] !== undefined) values[name] = frame.text(options[name]);
   if (options.choices !== undefined) put('choices', frame.texts(options.choices));

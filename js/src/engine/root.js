@@ -24,7 +24,7 @@ export const OPENS = {
 /** Functions of (library, ...args). */
 export const MAKES = {
   'Network.fromSpec': (library, spec, options) => Network.fromSpec(library, spec, options),
-  'Network.fromArch': (library, config) => Network.fromArch(library, config),
+  'Network.fromArch': (library, config, options) => Network.fromArch(library, config, options),
   'Network.graft': (library, networks, options) => Network.graft(library, networks, options),
   'Trainer.create': (library, ...args) => Trainer.create(library, ...args),
   'StepMesh.create': (library, ...args) => StepMesh.create(library, ...args),

@@ -65,7 +65,30 @@ export function given(value, what, type = Float32Array) {
   for (let part = value; Array.isArray(part) || ArrayBuffer.isView(part); part = part[0]) shape.push(part.length);
   const flat = [];
   flatten(value, shape, 0, flat, what);
-  return new Tensor(type.from(flat, type === BigInt64Array || type === BigUint64Array ? BigInt : undefined), shape);
+  return new Tensor(converted(flat, what, type), shape);
+}
+
+/** Bounds of the whole numbers that typed arrays hold; an array of another kind holds any number. */
+const BOUNDS = new Map([
+  [Int8Array, [-(2 ** 7), 2 ** 7 - 1]],
+  [Uint8Array, [0, 2 ** 8 - 1]],
+  [Int16Array, [-(2 ** 15), 2 ** 15 - 1]],
+  [Uint16Array, [0, 2 ** 16 - 1]],
+  [Int32Array, [-(2 ** 31), 2 ** 31 - 1]],
+  [Uint32Array, [0, 2 ** 32 - 1]],
+  [BigInt64Array, [-(2n ** 63n), 2n ** 63n - 1n]],
+  [BigUint64Array, [0n, 2n ** 64n - 1n]],
+]);
+
+/** Numbers as a typed array. Whole ones must be whole and fit: a typed array would cut them. */
+function converted(numbers, what, type) {
+  const bounds = BOUNDS.get(type);
+  if (bounds === undefined) return type.from(numbers, Number);
+  const convert = typeof bounds[0] === 'bigint' ? BigInt : Number;
+  return type.from(numbers, (each) => {
+    if (typeof each === 'boolean') return convert(each);
+    return convert(whole(each, `a number of ${what}`, ...bounds));
+  });
 }
 
 function typed(data, what, type) {
@@ -73,7 +96,7 @@ function typed(data, what, type) {
     throw new LoomError('InvalidArgument', `${what}: its memory was moved to another thread, so it has no numbers`);
   if (data instanceof type) return data;
   if (!('length' in data)) throw mismatch(what, 'numbers', data);
-  return type.from(data, type === BigInt64Array || type === BigUint64Array ? BigInt : Number);
+  return converted(data, what, type);
 }
 
 function flatten(value, shape, depth, flat, what) {

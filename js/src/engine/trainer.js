@@ -2,7 +2,7 @@
 import { LoomError } from '../errors.js';
 import { decoded, fieldsOf } from './library.js';
 import { networkOf } from './network.js';
-import { COMPUTE, computeOptions, mapping, read, real, whole } from './options.js';
+import { COMPUTE, computeOptions, jsonText, mapping, read, real, whole } from './options.js';
 import { Owner } from './owner.js';
 import { ELEMENT_NAMES, given, shapeOf, tensorAt, tensorStruct } from './tensors.js';
 import { bytesOf } from './tokenizer.js';
@@ -16,7 +16,7 @@ export class Trainer extends Owner {
   static create(library, network, shape, config, options) {
     const compute = read(options, COMPUTE, 'Trainer.create()');
     return library.frame((frame) => {
-      const data = frame.bytes(bytesOf(JSON.stringify(mapping(config ?? {}, 'config', 'an object')), 'config'));
+      const data = frame.bytes(bytesOf(jsonText(mapping(config ?? {}, 'config', 'an object'), 'config'), 'config'));
       const extents = frame.extents(shapeOf(shape, 'shape'));
       const handle = library.make(
         'loom_trainer_create',
