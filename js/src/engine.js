@@ -116,7 +116,9 @@ export class Engine {
     if (this.isClosed) return;
     const worker = this.#worker;
     this.#end(new LoomError('Disposed', 'the engine was disposed'));
-    worker.terminate();
+    // Memory of the native library does not end with its thread: the worker releases its objects first.
+    if (this.kind === 'wasm' || worker.end === undefined) worker.terminate();
+    else worker.end();
   }
 
   async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() {
@@ -301,6 +303,7 @@ export class Engine {
     this.#lost = why;
     this.begin.reject(why);
     for (const [call, pending] of [...this.#calls]) {
+      pending.endRead?.();
       this.#forget(call);
       pending.reject(why);
     }

@@ -9,7 +9,7 @@ import { LoomError } from './errors.js';
 
 /**
  * Serves the calls of a port.
- * @param {{post(message: object, transfer?: Transferable[]): void}} port
+ * @param {{post(message: object, transfer?: Transferable[]): void, close?(): void}} port close() ends the worker
  * @param {object} platform see platform/node.js
  * @returns {(message: object) => void} takes a message
  */
@@ -23,6 +23,7 @@ class Server {
   #next = 1;
   #turns = new Map(); // per object: the promise of its last call
   #running = new Map(); // per call: how it is asked to end
+  #calls = new Set(); // promises of calls that run or wait
   #library;
 
   constructor(port, platform) {
@@ -38,6 +39,8 @@ class Server {
         ({ core }) => this.port.post({ started: { kind: core.kind, threads: core.threads } }),
         (error) => this.port.post({ failed: LoomError.pack(error) }),
       );
+    } else if (message.end !== undefined) {
+      this.#close();
     } else if (message.abort !== undefined) {
       this.#end(message.abort, message.how);
     } else if (message.dispose !== undefined) {
@@ -50,6 +53,15 @@ class Server {
   #end(call, how) {
     const running = this.#running.get(call);
     if (running !== undefined) running.how = how;
+  }
+
+  /** Ends all calls, releases all objects and ends the worker. */
+  async #close() {
+    for (const running of this.#running.values()) running.how = 'abort';
+    await Promise.allSettled([this.#library, ...this.#calls]);
+    for (const object of this.#objects.values()) object.dispose();
+    this.#objects.clear();
+    this.port.close?.();
   }
 
   #dispose(number) {
@@ -66,9 +78,11 @@ class Server {
     this.#running.set(message.call, state);
     const before = this.#turns.get(message.object);
     const run = () => this.#run(message, state);
-    const turn = (before === undefined || message.object === 0 ? run() : before.then(run)).finally(() =>
-      this.#running.delete(message.call),
-    );
+    const turn = (before === undefined || message.object === 0 ? run() : before.then(run)).finally(() => {
+      this.#running.delete(message.call);
+      this.#calls.delete(turn);
+    });
+    this.#calls.add(turn);
     if (message.object !== 0) this.#turns.set(message.object, turn);
   }
 

@@ -3,5 +3,6 @@ import { parentPort } from 'node:worker_threads';
 import * as platform from './platform/node.js';
 import { serve } from './serve.js';
 
-const take = serve({ post: (message, transfer = []) => parentPort.postMessage(message, transfer) }, platform);
+const post = (message, transfer = []) => parentPort.postMessage(message, transfer);
+const take = serve({ post, close: () => parentPort.close() }, platform);
 parentPort.on('message', take);

@@ -556,6 +556,22 @@ withEngine('memory stays flat over 1 000 networks', async (engine) => {
   assert.ok(grown < 40 << 20, `${grown >> 20} MiB more after 1 000 networks of 0.1 MiB`);
 });
 
+test('an engine that is disposed gives its memory back', { skip: engines().native.skip }, async () => {
+  const round = async () => {
+    const engine = await createEngine({ kind: 'native' });
+    const lm = await LM.load(MODEL, { engine });
+    const call = lm.generate(QUESTION, { maxTokens: 20 });
+    setTimeout(() => engine.dispose(), 30);
+    await rejects(call, 'Disposed');
+  };
+  for (let i = 0; i < 3; i++) await round();
+  const before = process.memoryUsage().rss;
+  for (let i = 0; i < 8; i++) await round();
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const grown = process.memoryUsage().rss - before;
+  assert.ok(grown < 250 << 20, `${grown >> 20} MiB more after 8 engines with a model of some 120 MiB`);
+});
+
 withEngine('a worker that is killed rejects its calls, and a new engine works', async (engine, options) => {
   const workers = [];
   process.on('worker', (worker) => workers.push(worker));

@@ -30,6 +30,7 @@ export function spawn(options, onMessage, onEnd) {
     ref: () => worker.ref(),
     unref: () => worker.unref(),
     terminate: () => worker.terminate(),
+    end: () => worker.postMessage({ end: true }),
   };
 }
 
