@@ -220,7 +220,9 @@ Result<HttpResponse> Api::completions(const HttpRequest& request) {
 
 Result<HttpResponse> Api::responses(const HttpRequest& request) {
   LOOM_TRY(ResponseRequest read, read_response_request(request.body));
-  LOOM_TRY(const Prepared prepared, answers_->prepare(std::move(read.chat)));
+  const auto made = answers_->prepare(std::move(read.chat));
+  if (!made) return tl::make_unexpected(placed_in_input(made.error(), read.places));
+  const Prepared& prepared = *made;
   const auto later = std::make_shared<HttpReply>();
   LOOM_TRY_VOID(
       answers_->submit(prepared, std::make_shared<ResponseReply>(later, models_.engine->model().tokenizer,

@@ -96,6 +96,8 @@ TEST_F(Responses, FunctionsAreCalledAndTheirResultsRead) {
   EXPECT_EQ(arguments, *as_string(call["arguments"]));
   EXPECT_EQ(events.back()["type"], "response.completed");
   EXPECT_EQ(events.back()["response"]["output"][0]["call_id"], call["call_id"]);
+  body["tool_choice"]["colour"] = 1;
+  EXPECT_EQ(post(api, "/v1/responses", body).status, 400);
   Json next = asking();
   next["tools"] = body["tools"];
   next["input"] = Json::array({Json{{"role", "user"}, {"content", "Roll"}}, call,
@@ -219,6 +221,16 @@ TEST_F(Responses, AFormHoldsAndWrongRequestsAreNamed) {
   error(body, "/input/0/type");
   body["input"] = parse_json(R"([{"role":"user","content":[{"type":"input_image","image_url":"x"}]}])").value();
   error(body, "input_image");
+  for (const char* item :
+       {R"({"role":"user","content":"Hi","prefix":true})", R"({"type":"reasoning","summary":[],"prefix":true})",
+        R"({"type":"function_call","call_id":"1","name":"f","arguments":"{}","prefix":true})",
+        R"({"type":"function_call_output","call_id":"1","output":"x","prefix":true})"}) {
+    body["input"] = Json::array({parse_json(item).value()});
+    error(body, "/input/0/prefix");
+  }
+  body["input"] = parse_json(R"([{"role":"user","content":[{"type":"input_text","text":"Hi","file":"x"}]}])").value();
+  error(body, "/input/0/content/0/file");
+  error(asking({{"text", {{"format", {{"type", "text"}, {"schema", Json::object()}}}}}}), "/text/format/schema");
   body["input"] = parse_json(R"([{"type":"function_call_output","call_id":"x","output":"4"}])").value();
   error(body, "/input/0/tool_call_id: no call before");
   body["instructions"] = "Be brief.";

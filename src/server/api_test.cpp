@@ -143,9 +143,9 @@ TEST_F(ApiTest, ChoicesAreSessionsOfOneSeed) {
     }
   EXPECT_EQ(ends, 3u);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(joined[i], *as_string(json["choices"][i]["message"]["content"]));
-  several["n"] = 100;  // more than may wait
+  several["n"] = 100;  // more than may ever wait
   const HttpResponse refused = ask(api, question(several));
-  EXPECT_EQ(refused.status, 429) << refused.body;
+  EXPECT_EQ(refused.status, 400) << refused.body;
 }
 
 // Compares an answer with that of the same request without the member.
@@ -340,8 +340,24 @@ TEST_F(ApiTest, WrongRequestsAreAnsweredByOpenAisErrorObject) {
         "/structured_outputs: expected json, choice, regex or grammar");
   error(ask(api, question({{"response_format", {{"type", "json_object"}, {"schema", {{"not", 1}}}}}})), 400,
         "invalid_value", "/response_format/schema");
+  const Json schema{{"type", "integer"}};
+  const auto form = [&](const Json& format, const std::string& named) {
+    error(ask(api, question({{"response_format", format}})), 400, "unknown_parameter", named);
+  };
+  form({{"type", "json_object"}, {"json_schema", {{"schema", schema}}}},
+       "/response_format/json_schema: has no meaning");
+  form({{"type", "text"}, {"schema", schema}}, "/response_format/schema: has no meaning");
+  form({{"type", "json_schema"}, {"schema", schema}, {"json_schema", {{"schema", schema}}}}, "/response_format/schema");
+  form({{"type", "json_schema"}, {"json_schema", {{"schema", schema}, {"shema", 1}}}},
+       "/response_format/json_schema/shema");
+  Json parts = question();
+  parts["messages"][0]["content"] = parse_json(R"([{"type":"text","text":"Hi","image_url":"x"}])").value();
+  error(ask(api, parts), 400, "unknown_parameter", "/messages/0/content/0/image_url");
   error(ask(api, question({{"stop", ""}})), 400, "invalid_value", "/stop");
   error(ask(api, question({{"logit_bias", {{"x", 1}}}})), 400, "invalid_value", "/logit_bias/x");
+  for (const char* id : {"01", "-0", "+1", "1.0", ""})
+    error(ask(api, question({{"logit_bias", {{"1", 1}, {id, 2}}}})), 400, "invalid_value",
+          "expected a token's id as key");
   error(ask(api, question({{"logit_bias", {{"1", 101}}}})), 400, "invalid_value", "/logit_bias/1");
   error(ask(api, question({{"logit_bias", {{"99999999", 1}}}})), 400, "invalid_value", "99999999");
   error(ask(api, question({{"top_logprobs", 1}})), 400, "invalid_value", "/top_logprobs");
@@ -483,7 +499,7 @@ TEST_F(ApiTest, MetricsCountRequestsTokensAndBlocks) {
   };
   const Json first = answer(api, question()), again = answer(api, question());
   const std::int64_t prompt = *as_int(first["usage"]["prompt_tokens"]);
-  EXPECT_EQ(ask(api, question({{"n", 20}})).status, 429);
+  EXPECT_EQ(ask(api, question({{"n", 20}})).status, 400);
   EXPECT_EQ(metric("loom_requests_total{end=\"answered\"}"), 2);
   EXPECT_EQ(metric("loom_requests_total{end=\"refused\"}"), 20);
   EXPECT_EQ(metric("loom_requests_total{end=\"failed\"}"), 0);

@@ -61,6 +61,15 @@ Result<void> settle(const CompletionFields& fields, ChatRequest& to) {
 
 }  // namespace
 
+Result<void> check_part(const Json& part, const std::string& place) {
+  constexpr std::string_view kKnown[] = {
+      "type", "text", "annotations", "logprobs", "parsed", "cache_control", "prompt_cache_breakpoint"};
+  for (const auto& [key, value] : part.items())
+    if (!value.is_null() && std::ranges::find(kKnown, key) == std::end(kKnown))
+      return fail(Code::UnknownKey, "{}/{}: is not read, expected type and text", place, printable(key));
+  return {};
+}
+
 Result<void> read_conversation_members(const Json& messages, Tools tools, ChatRequest& to) {
   if (!messages.is_array() || messages.empty())
     return fail(Code::InvalidConfig, "/messages: {}", expected("a list of at least one message", messages));
@@ -71,6 +80,11 @@ Result<void> read_conversation_members(const Json& messages, Tools tools, ChatRe
       return fail(Code::InvalidConfig, "/messages/{}/content: {}", i, expected("a text or a list of parts", *content));
   }
   LOOM_TRY(to.messages, conversation_from_json(Json{{"messages", messages}}));
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const Json* const content = find(messages[i], "content");
+    for (std::size_t k = 0; content != nullptr && content->is_array() && k < content->size(); ++k)
+      LOOM_TRY_VOID(check_part((*content)[k], fmt::format("/messages/{}/content/{}", i, k)));
+  }
   LOOM_TRY_VOID(check_calls(to.messages));
   to.tools = std::move(tools);
   if (to.generation.grammar && to.tools.are_offered())

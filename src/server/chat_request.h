@@ -48,4 +48,7 @@ Result<ChatRequest> read_completion_request(std::string_view body);
 // Sets messages and tools. Unsupported for tools beside a form of the answer. Places in errors begin with "/messages".
 Result<void> read_conversation_members(const Json& messages, Tools tools, ChatRequest& to);
 
+// UnknownKey for a member of a part of a message's content that Loom neither reads nor servers add to answers.
+Result<void> check_part(const Json& part, const std::string& place);
+
 }  // namespace loom::server

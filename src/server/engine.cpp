@@ -98,7 +98,12 @@ Result<void> Engine::submit(std::vector<Request> requests) {
   const std::scoped_lock lock(mutex_);
   if (is_stopped_) return fail(Code::Cancelled, "the server ends");
   const std::size_t most = options_.parallel + options_.most_waiting, now = num_running_ + num_waiting_;
-  if (requests.size() > most || now > most - requests.size()) {
+  if (requests.size() > most) {
+    num_refused_ += requests.size();
+    return fail(Code::LimitExceeded, "{} answers in one request, at most {} may run or wait on this server",
+                requests.size(), most);
+  }
+  if (now > most - requests.size()) {
     num_refused_ += requests.size();
     return fail(Code::Busy, "{} requests are under way and {} came, at most {} may run or wait; try again later", now,
                 requests.size(), most);
@@ -183,6 +188,7 @@ void Engine::admit() {
 void Engine::turn_away(Request& request, Error error) {
   begin_count(), end_count();
   ++(error.code == Code::Cancelled ? own_counts_.cancelled : own_counts_.failed);
+  publish();
   request.on_end(tl::make_unexpected(std::move(error)));
 }
 

@@ -512,7 +512,10 @@ TEST_F(EngineTest, RequestsThatDoNotAllFitAreRefusedTogether) {
   std::vector<Client> clients(5);
   std::vector<Request> requests;
   for (Client& client : clients) requests.push_back(client.request(ids(8, 1), greedy(4)));
-  EXPECT_EQ(shared->submit(std::move(requests)).error().code, Code::Busy);
+  // To try again later would not help.
+  const auto refused = shared->submit(std::move(requests));
+  EXPECT_EQ(refused.error().code, Code::LimitExceeded);
+  EXPECT_EQ(refused.error().text(), "5 answers in one request, at most 4 may run or wait on this server");
   EXPECT_EQ(shared->under_way(), 0u);
   expect_equal(ask(*shared, ids(8, 1), greedy(4)), alone(ids(8, 1), greedy(4)), "afterwards");
 }

@@ -14,7 +14,8 @@ Result<void> read_logit_bias(const Json& bias, std::vector<std::pair<std::int32_
   for (const auto& [key, value] : bias.items()) {
     std::int32_t id = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-    if (error != std::errc{} || end != key.data() + key.size())
+    // "05" and "-0" would be second names of ids.
+    if (error != std::errc{} || end != key.data() + key.size() || std::to_string(id) != key)
       return fail(Code::InvalidConfig, "/logit_bias/{}: expected a token's id as key", key);
     const auto number = as_number(value);
     constexpr double kMost = 100;
@@ -55,12 +56,25 @@ MadeGrammar text_form_from(std::string_view member, const Json& given, FromText 
   return from_member(member, compile(*text));
 }
 
+// Refuses members of a form that have no meaning beside its type.
+Result<void> check_form(std::string_view member, const Json& format, const Steps& known) {
+  for (const auto& [key, value] : format.items())
+    if (!value.is_null() && std::ranges::find(known, key) == known.end())
+      return fail(Code::UnknownKey, "/{}/{}: has no meaning here, expected {}", member, printable(key),
+                  fmt::join(known, ", "));
+  return {};
+}
+
 // Null for {"type": "text"}. The schema is in "json_schema" or, as responses have it, beside the type. That of
 // "json_object" may stand beside the type, as llama.cpp and Together have it.
 MadeGrammar read_format(std::string_view member, const Json& format) {
   const Json* const type = find(format, "type");
-  if (type != nullptr && *type == "text") return std::shared_ptr<const Grammar>();
+  if (type != nullptr && *type == "text") {
+    LOOM_TRY_VOID(check_form(member, format, {"type"}));
+    return std::shared_ptr<const Grammar>();
+  }
   if (type != nullptr && *type == "json_object") {
+    LOOM_TRY_VOID(check_form(member, format, {"type", "schema"}));
     const Json* const schema = find(format, "schema");
     if (schema == nullptr || schema->is_null()) return Grammar::json_object();
     return schema_from(fmt::format("{}/schema", member), *schema);
@@ -69,11 +83,15 @@ MadeGrammar read_format(std::string_view member, const Json& format) {
     return fail(Code::InvalidConfig, "/{}: {}", member,
                 expected(R"({"type": "text"}, "json_object" or "json_schema")", format));
   const bool is_flat = member != "response_format";
+  if (!is_flat) LOOM_TRY_VOID(check_form(member, format, {"type", "json_schema"}));
   const Json* const inner = is_flat ? &format : find(format, "json_schema");
   const Json* const schema = inner == nullptr ? nullptr : find(*inner, "schema");
   if (schema == nullptr)
     return fail(Code::InvalidConfig, R"(/{}: expected {}{{"name": ..., "schema": ...}})", member,
                 is_flat ? "" : R"("json_schema": )");
+  Steps known{"name", "description", "schema", "strict"};
+  if (is_flat) known.emplace_back("type");
+  LOOM_TRY_VOID(check_form(is_flat ? member : "response_format/json_schema", *inner, known));
   return schema_from(fmt::format("{}{}/schema", member, is_flat ? "" : "/json_schema"), *schema);
 }
 

@@ -29,6 +29,7 @@ Result<std::string> content_of(const Json& content, const std::string& place) {
     if (type != "input_text" && type != "output_text" && type != "text")
       return fail(Code::Unsupported, "{}: parts of type \"{}\" are not read, only text", here, type);
     LOOM_TRY(const std::string text, text_of(content[i], "text", here));
+    LOOM_TRY_VOID(check_part(content[i], here));
     out += text;
   }
   return out;
@@ -51,6 +52,24 @@ Result<std::string> thoughts_of(const Json& item, const std::string& place) {
   return out;
 }
 
+// Members of items that are no messages: those that are read, and those that servers add and clients send back.
+Result<void> check_members(const Json& item, const std::string& place, std::initializer_list<std::string_view> read) {
+  constexpr std::string_view kOfAll[] = {"type", "id", "status", "created_by"};
+  for (const auto& [key, value] : item.items()) {
+    if (value.is_null() || std::ranges::find(kOfAll, key) != std::end(kOfAll)) continue;
+    if (std::ranges::find(read, key) == read.end())
+      return fail(Code::UnknownKey, "{}/{}: is not read, expected {}", place, printable(key), fmt::join(read, ", "));
+  }
+  return {};
+}
+
+// Copies members of a message that a chat has too, so that they are read or refused like there.
+void copy_members(const Json& item, Json& to) {
+  constexpr std::string_view kOwn[] = {"type", "role", "content", "id", "status", "phase", "created_by"};
+  for (const auto& [key, value] : item.items())
+    if (!value.is_null() && std::ranges::find(kOwn, key) == std::end(kOwn)) to[key] = value;
+}
+
 Result<void> add_item(const Json& item, const std::string& place, Json& messages) {
   const Json* const type = find(item, "type");
   // Thoughts, text and calls of one answer are one message.
@@ -58,6 +77,7 @@ Result<void> add_item(const Json& item, const std::string& place, Json& messages
     return !messages.empty() && messages.back()["role"] == "assistant" && !messages.back().contains("tool_calls");
   };
   if (type != nullptr && *type == "reasoning") {
+    LOOM_TRY_VOID(check_members(item, place, {"content", "summary", "encrypted_content"}));
     const Json* const sealed = find(item, "encrypted_content");
     if (sealed != nullptr && !sealed->is_null())
       return fail(Code::Unsupported, "{}/encrypted_content: thoughts of another server cannot be read", place);
@@ -77,9 +97,11 @@ Result<void> add_item(const Json& item, const std::string& place, Json& messages
       messages.back()["content"] = std::move(text);
     else
       messages.push_back(message(role, std::move(text)));
+    copy_members(item, messages.back());
     return {};
   }
   if (*type == "function_call") {
+    LOOM_TRY_VOID(check_members(item, place, {"call_id", "name", "arguments", "parsed_arguments"}));
     LOOM_TRY(std::string id, text_of(item, "call_id", place));
     LOOM_TRY(std::string name, text_of(item, "name", place));
     LOOM_TRY(std::string arguments, text_of(item, "arguments", place));
@@ -90,6 +112,7 @@ Result<void> add_item(const Json& item, const std::string& place, Json& messages
     return {};
   }
   if (*type == "function_call_output") {
+    LOOM_TRY_VOID(check_members(item, place, {"call_id", "output", "name"}));
     LOOM_TRY(std::string id, text_of(item, "call_id", place));
     const Json* const output = find(item, "output");
     LOOM_TRY(std::string text, content_of(output == nullptr ? Json() : *output, place + "/output"));
@@ -111,6 +134,7 @@ Result<Json> read_input(const ResponseFields& fields, std::vector<std::string>& 
   }
   if (const std::string* text = as_string(fields.input)) {
     messages.push_back(message("user", *text));
+    places.emplace_back("/input");
     return messages;
   }
   if (!fields.input.is_array() || fields.input.empty())
@@ -121,17 +145,6 @@ Result<Json> read_input(const ResponseFields& fields, std::vector<std::string>& 
     places.resize(messages.size(), place);
   }
   return messages;
-}
-
-// An error about "/messages/2" at the place of the item that became this message.
-Error placed_in_input(Error error, const std::vector<std::string>& places) {
-  constexpr std::string_view kMessages = "/messages/";
-  const std::string text = error.text();
-  if (!text.starts_with(kMessages)) return error;
-  const std::size_t end = std::min(text.find_first_not_of("0123456789", kMessages.size()), text.size());
-  std::size_t index = 0;
-  std::from_chars(text.data() + kMessages.size(), text.data() + end, index);
-  return index < places.size() ? Error{error.code, places[index] + text.substr(end)} : error;
 }
 
 // Refuses members that would change the answer and have no meaning to Loom.
@@ -157,6 +170,16 @@ Result<Json> read_text_format(const Json& text) {
 
 }  // namespace
 
+Error placed_in_input(Error error, const std::vector<std::string>& places) {
+  constexpr std::string_view kMessages = "/messages/";
+  const std::string text = error.text();
+  if (!text.starts_with(kMessages)) return error;
+  const std::size_t end = std::min(text.find_first_not_of("0123456789", kMessages.size()), text.size());
+  std::size_t index = 0;
+  std::from_chars(text.data() + kMessages.size(), text.data() + end, index);
+  return index < places.size() ? Error{error.code, places[index] + text.substr(end)} : error;
+}
+
 Result<ResponseRequest> read_response_request(std::string_view body) {
   LOOM_TRY(const ResponseFields fields, read_fields<ResponseFields>(body));
   LOOM_TRY_VOID(refuse_unsupported(fields));
@@ -179,6 +202,7 @@ Result<ResponseRequest> read_response_request(std::string_view body) {
   LOOM_TRY(const Json messages, read_input(fields, places));
   if (auto read = read_conversation_members(messages, std::move(tools), chat); !read)
     return tl::make_unexpected(placed_in_input(std::move(read).error(), places));
+  out.places = std::move(places);
   const bool has_limit = fields.max_output_tokens != kMostTokens;
   out.echo = Json{{"instructions", fields.instructions.empty() ? Json() : Json(fields.instructions)},
                   {"max_output_tokens", has_limit ? Json(fields.max_output_tokens) : Json()},

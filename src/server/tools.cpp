@@ -92,6 +92,12 @@ Result<void> read_choice(const Json& choice, ToolFamily family, Tools& to) {
   if (type == nullptr || *type != "function" || name == nullptr || as_string(*name) == nullptr)
     return fail(Code::Unsupported, "/tool_choice: {}",
                 expected("none, auto, required or {\"type\": \"function\", ...} with a name", choice));
+  for (const Json* const object : {&choice, owner})
+    for (const auto& [key, value] : object->items()) {
+      const bool is_known = object == owner && key == "name";
+      if (is_known || (object == &choice && (key == "type" || (owner == function && key == "function")))) continue;
+      if (!value.is_null()) return fail(Code::UnknownKey, "/tool_choice: {} is not read, expected a name", shown(key));
+    }
   to.named = *as_string(*name);
   if (std::ranges::find(to.functions, to.named, &Function::name) == to.functions.end())
     return fail(Code::InvalidConfig, "/tool_choice: no tool is called {}", shown(*name));
