@@ -13,6 +13,7 @@
 #include "cli/train_view.h"
 #include "core/json.h"
 #include "host/replay_receipt.h"
+#include "host/shown_answers.h"
 #include "io/identify.h"
 #include "host/train.h"
 #include "training/run_page.h"
@@ -173,6 +174,14 @@ Result<int> replay_receipts(const ReplayFlags& o) {
     LOOM_TRY(options.isa, isa_from_name(o.common.isa));
   }
   LOOM_TRY(const std::vector<Json> receipts, read_receipts(o.journal));
+  LOOM_TRY(const std::string shown, shown_difference(o.journal));
+  if (!shown.empty()) {
+    if (o.common.json)
+      print_json(Json{{"equal", false}, {"difference", shown}});
+    else
+      std::printf("DIFFERS  %s\n", terminal_text(shown).c_str());
+    return kFailed;
+  }
   watch_interrupts();
   Json all = Json::array();
   bool equal = true;

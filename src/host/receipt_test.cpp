@@ -10,6 +10,7 @@
 #include "core/little_endian.h"
 #include "host/chat.h"
 #include "host/replay_receipt.h"
+#include "host/shown_answers.h"
 #include "lm/peft.h"
 #include "support/files.h"
 
@@ -407,6 +408,47 @@ TEST(Receipt, ThoseOfASavedResponseAreRead) {
   EXPECT_FALSE(may_hold_receipts(none));
 }
 
+// A response that shows another answer than its receipt proves nothing.
+TEST(Receipt, AnAnswerThatASavedResponseShowsIsThatOfItsReceipt) {
+  const test::TempFolder folder;
+  const std::string path = folder / "response";
+  const auto difference = [&](std::string_view written, const Json& shown, bool in_events = false) {
+    Json choice = shown;
+    choice["index"] = 0;
+    const Json receipt{{"loom_receipt", 1}, {"result", {{"text", written}}}};
+    const Json last{{"index", 0}, {"delta", Json::object()}, {"loom", {{"receipt", receipt}}}};
+    if (!in_events) choice["loom"] = last["loom"];
+    std::string text = dump_json({{"choices", Json::array({choice})}});
+    if (in_events) text = "data: " + text + "\n\ndata: " + dump_json({{"choices", Json::array({last})}}) + "\n\n";
+    test::write_all(path, text);
+    return shown_difference(path).value_or("error");
+  };
+  const auto call = [](const char* name, const char* arguments, const char* part = "message") {
+    const Json function{{"name", name}, {"arguments", arguments}};
+    return Json{{part, {{"content", nullptr}, {"tool_calls", Json::array({Json{{"function", function}}})}}}};
+  };
+  const auto said = [](const char* text) { return Json{{"message", {{"content", text}}}}; };
+  EXPECT_EQ(difference("Yes, it is.", said("Yes, it is.")), "");
+  EXPECT_EQ(difference("Yes, it is.", said("Yes")), "the text of the response: Yes, of its receipt: Yes, it is.");
+  EXPECT_EQ(difference("Yes", {{"text", "Yes"}}), "");
+  EXPECT_NE(difference("Yes", {{"text", "No"}}), "");
+  EXPECT_EQ(difference("Yes", {{"delta", {{"content", "Yes"}}}}, true), "");
+  EXPECT_NE(difference("Yes", {{"delta", {{"content", "No"}}}}, true), "");
+  constexpr std::string_view kJson = R"({"name": "f", "arguments": {"a": [1, "}"], "b": 2}})";
+  EXPECT_EQ(difference(kJson, call("f", R"({"a":[1,"}"],"b":2})")), "");
+  EXPECT_EQ(difference(kJson, call("f", R"({"a":[1,"}"],"b":2})", "delta"), true), "");
+  EXPECT_TRUE(difference(kJson, call("f", R"({"a":[1,"}"],"b":3})")).starts_with("the arguments of the response"));
+  EXPECT_TRUE(difference(kJson, call("g", R"({"a":[1,"}"],"b":2})")).starts_with("the function of the response"));
+  constexpr std::string_view kTags = "<f>\n<a>\n1e1\n</a>\n<b>x y</b></f>";
+  EXPECT_EQ(difference(kTags, call("f", R"({"a":10,"b":"x y"})")), "");
+  EXPECT_NE(difference(kTags, call("f", R"({"a":11,"b":"x y"})")), "");
+  EXPECT_NE(difference(kTags, call("f", R"({"a":10,"b":"y x"})")), "");
+  const Json thought{{"message", {{"content", "Yes."}, {"reasoning_content", "I see."}}}};
+  EXPECT_EQ(difference("<think>\nI see.\n</think>\n\nYes.", thought), "");
+  EXPECT_NE(difference("<think>\nI saw.\n</think>\n\nYes.", thought), "");
+  EXPECT_NE(difference("<think>\nI see.\n</think>\n\nNo.", thought), "");
+}
+
 TEST(Receipt, AStoppedAnswerHasNone) {
   const LanguageModel model = tiny_model();
   const auto session = Session::create(model.decoder, {.threads = 1, .context_tokens = 64}).value();
@@ -487,6 +529,11 @@ TEST(Receipt, AConversationKeepsAReceiptPerAnswerAndForgetsThoseOfEditedMessages
   for (const Json& receipt : receipts) EXPECT_EQ(difference(receipt), "");
   EXPECT_EQ(dump_json(chat.receipt().value()), dump_json(receipts[2]));
   EXPECT_TRUE(may_hold_receipts(path));
+  EXPECT_EQ(shown_difference(path).value(), "");
+  Json changed = test::read_json(path);
+  changed["messages"][3]["content"] = "something else";
+  test::write_all(folder / "changed.json", dump_json(changed));
+  EXPECT_TRUE(shown_difference(folder / "changed.json").value().starts_with("answer 2: the text of"));
   EXPECT_EQ(write_receipt(path, receipts[0]).error().code, Code::InvalidArgument);
 
   ASSERT_TRUE(chat.load(path));

@@ -46,6 +46,32 @@ std::string id_seed_of(std::span<const std::int32_t> prompt, const GenerationOpt
   return to_hex(hash.finish());
 }
 
+// Whether an expression or statement of the template has the name as a variable: outside of texts, after no dot.
+bool has_variable(std::string_view source, std::string_view name) {
+  const auto is_in_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  bool is_code = false;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    const std::string_view rest = source.substr(i);
+    if (!is_code) {
+      is_code = rest.starts_with("{{") || rest.starts_with("{%");
+      i += is_code ? 1 : 0;
+    } else if (rest.starts_with("}}") || rest.starts_with("%}")) {
+      is_code = false;
+    } else if (source[i] == '\'' || source[i] == '"') {
+      const char quote = source[i];
+      for (++i; i < source.size() && source[i] != quote; ++i)
+        if (source[i] == '\\') ++i;
+    } else if (is_in_name(source[i])) {
+      const std::size_t begin = i;
+      while (i + 1 < source.size() && is_in_name(source[i + 1])) ++i;
+      if (source.substr(begin, i + 1 - begin) == name && source[begin - 1] != '.') return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<CallReader> Prepared::reader() const {
@@ -166,7 +192,7 @@ Result<void> Answers::check_variables(const ChatRequest& request) const {
   if (request.wants_thoughts && !thinks())
     return fail(Code::Unsupported, "/think: the chat template of this model writes no thoughts; expected false");
   for (const auto& [name, value] : request.variables.items())
-    if (request.are_variables_checked && template_source_.find(name) == std::string::npos)
+    if (request.are_variables_checked && !has_variable(template_source_, name))
       return fail(Code::Unsupported, "/chat_template_kwargs/{}: the chat template of this model reads no such variable",
                   name);
   return {};

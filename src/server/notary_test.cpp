@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "host/replay_receipt.h"
+#include "host/shown_answers.h"
 #include "server/api.h"
 #include "support/small_model.h"
 
@@ -46,6 +47,7 @@ class ReceiptsOfTheServer : public testing::Test {
     test::write_all(folder / "response", response.body);
     auto found = read_receipts(folder / "response");
     EXPECT_TRUE(found) << found.error().text();
+    EXPECT_EQ(shown_difference(folder / "response").value_or("error"), "") << response.body;
     return found.value_or(std::vector<Json>{});
   }
   static std::string difference(const Json& receipt) {

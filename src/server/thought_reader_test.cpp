@@ -103,6 +103,8 @@ TEST_F(Thoughts, TheTemplateTakesVariablesThatItReads) {
     EXPECT_NE(response.body.find(named), std::string::npos) << response.body;
   };
   error({{"chat_template_kwargs", {{"surprise", 1}}}}, "/chat_template_kwargs/surprise: the chat template");
+  for (const char* name : {"able_think", "think", "content", "e", ""})  // parts of names, of texts and after dots
+    error({{"chat_template_kwargs", {{name, 1}}}}, fmt::format("/chat_template_kwargs/{}: the chat template", name));
   error({{"chat_template_kwargs", {{"messages", 1}}}}, "Loom sets messages itself");
   error({{"chat_template_kwargs", 1}}, "/chat_template_kwargs: expected an object, got 1");
   Json ollama{{"model", "small"}, {"messages", question()["messages"]}, {"stream", false}, {"think", true}};
