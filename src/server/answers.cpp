@@ -107,8 +107,8 @@ Result<void> Answers::limit(ChatRequest& request) const {
   // Where the client names no length, an answer is cut at the longest one.
   if (tokens == kMostTokens || request.has_standard_length) tokens = std::min(tokens, options_.most_tokens);
   if (tokens > options_.most_tokens)
-    return fail(Code::InvalidConfig, "/max_tokens: an answer has at most {} tokens on this server, got {}",
-                options_.most_tokens, tokens);
+    return fail(Code::InvalidConfig, "{}: an answer has at most {} tokens on this server, got {}",
+                request.length_member, options_.most_tokens, tokens);
   return {};
 }
 
@@ -238,7 +238,8 @@ void Answers::attest(Request& request, const Receipt::Prompt& prompt, std::funct
   // The engine outlives its calls of on_end, and holds the request until then: a shared pointer would be a circle.
   request.on_end = [engine = engine_.get(), notary = notary_, options = request.options, prompt,
                     is_wanted = std::move(is_wanted), end = std::move(request.on_end)](Result<Answer> answer) {
-    if (!answer) return end(std::move(answer));
+    // One that ran out of time ends without a receipt: only a complete answer has one.
+    if (!answer || answer->generation.stop_reason == StopReason::Cancelled) return end(std::move(answer));
     auto receipt = receipt_of(engine->model(), engine->session(), options, answer->generation, prompt);
     if (!receipt) return end(tl::make_unexpected(std::move(receipt).error()));
     const auto kept = std::make_shared<Answer>(*std::move(answer));

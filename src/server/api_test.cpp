@@ -261,6 +261,11 @@ TEST_F(ApiTest, ALengthThatAClientNamesIsNeverCut) {
               std::string::npos)
         << refused.body;
   }
+  const HttpResponse response = api.handle({"POST", "/v1/responses", "", R"({"input":"Hi","max_output_tokens":16})"});
+  EXPECT_NE(response.body.find("/max_output_tokens: an answer has at most 10"), std::string::npos) << response.body;
+  const HttpResponse ollama =
+      api.handle({"POST", "/api/generate", "", R"({"model":"small","prompt":"Hi","options":{"num_predict":16}})"});
+  EXPECT_NE(ollama.body.find("/options/num_predict: an answer has at most 10"), std::string::npos) << ollama.body;
 }
 
 TEST_F(ApiTest, MembersThatSayWhoAsksChangeNothing) {

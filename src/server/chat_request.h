@@ -32,8 +32,9 @@ struct ChatRequest {
   bool wants_thoughts = false;         // refused where the model writes none
   // answers to each prompt, which draw from one seed as sessions 0, 1... (GenerationOptions::sampling_session)
   std::size_t choices = 1;
-  bool has_standard_length = false;  // generation.max_tokens is not the client's
-  std::size_t most_context = 0;      // tokens of prompt and answer; 0: as the session has them
+  std::string_view length_member = "/max_tokens";  // of the request that gives generation.max_tokens
+  bool has_standard_length = false;                // generation.max_tokens is not the client's
+  std::size_t most_context = 0;                    // tokens of prompt and answer; 0: as the session has them
   bool stream = false;
   bool include_usage = false;  // at the end of a stream
   bool wants_receipt = false;  // of each answer (host/receipt.h)

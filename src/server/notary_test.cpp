@@ -128,6 +128,22 @@ TEST_F(ReceiptsOfTheServer, AnswersThatMayCallFunctionsHaveThem) {
 }
 
 // Beside others, after a beginning that is cached, whole and as a stream: only the machine may differ.
+TEST_F(ReceiptsOfTheServer, AnAnswerThatRanOutOfTimeHasNone) {
+  for (const int limit_ms : {20, 40, 80, 160, 320}) {
+    Api api({.engine = *engine_, .answers = {.name = "small", .timeout = std::chrono::milliseconds(limit_ms)}});
+    const HttpResponse response = ask(api, {{"receipt", true}, {"max_tokens", 220}, {"ignore_eos", true}});
+    if (response.status == 429) continue;  // nothing had begun
+    ASSERT_EQ(response.status, 200) << response.body;
+    const Json json = parse_json(response.body).value();
+    EXPECT_EQ(json["choices"][0]["finish_reason"], "length");
+    EXPECT_LT(*as_int(json["usage"]["completion_tokens"]), 220);
+    EXPECT_FALSE(json["choices"][0].contains("loom"));
+    EXPECT_TRUE(json["loom"].contains("hash"));
+    return;
+  }
+  FAIL() << "no answer had begun after 320 ms";
+}
+
 TEST_F(ReceiptsOfTheServer, DoNotDependOnOtherRequests) {
   Api api(*engine_, "small");
   const Json body{{"receipt", true}, {"temperature", 0.5}, {"seed", 9}};

@@ -40,6 +40,7 @@ Result<void> read_options(const Json& given, ChatRequest& to) {
   LOOM_TRY(const std::int64_t window, whole(options.repeat_last_n, "repeat_last_n", -1, 64));
   if (most == 0) return fail(Code::InvalidConfig, "/options/num_predict: expected 1 or more, -1 or -2, got 0");
   generation.max_tokens = most < 0 ? kMostTokens : static_cast<std::size_t>(most);
+  to.length_member = "/options/num_predict";
   generation.sampling.repetition_window = static_cast<int>(window);
   to.most_context = options.num_ctx;
   LOOM_TRY_VOID(read_stop(options.stop, generation.stop));

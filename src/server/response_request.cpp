@@ -186,7 +186,7 @@ Result<ResponseRequest> read_response_request(std::string_view body) {
   ResponseRequest out;
   ChatRequest& chat = out.chat;
   chat.model = fields.model, chat.stream = fields.stream;
-  chat.generation.max_tokens = fields.max_output_tokens;
+  chat.generation.max_tokens = fields.max_output_tokens, chat.length_member = "/max_output_tokens";
   LOOM_TRY_VOID(read_answer_members(fields, chat.generation));
   LOOM_TRY(const Json format, read_text_format(fields.text));
   LOOM_TRY(chat.generation.grammar, read_grammar(fields, "text/format", format));
