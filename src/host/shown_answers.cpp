@@ -22,7 +22,7 @@ struct Call {
   std::string name, arguments;
 };
 
-// What one choice of a response shows, whole or joined from the pieces of a stream.
+// One choice of a response as it is shown, whole or joined from the pieces of a stream.
 struct Shown {
   std::optional<std::string> text, thoughts;
   std::map<std::int64_t, Call> calls;

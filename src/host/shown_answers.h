@@ -7,8 +7,8 @@
 
 namespace loom {
 
-// Describes the first answer whose text, thoughts or calls are not those of its receipt; empty: there is none. Empty for
-// a receipt that stands alone too. Errors of read_receipts().
+// Describes the first answer whose text, thoughts or calls are not those of its receipt; empty: there is none, or the
+// receipt stands alone. Errors of read_receipts().
 Result<std::string> shown_difference(const std::string& path);
 
 }  // namespace loom

@@ -60,7 +60,7 @@ MadeGrammar text_form_from(std::string_view member, const Json& given, FromText 
 Result<void> check_form(std::string_view member, const Json& format, const Steps& known) {
   for (const auto& [key, value] : format.items())
     if (!value.is_null() && std::ranges::find(known, key) == known.end())
-      return fail(Code::UnknownKey, "/{}/{}: has no meaning here, expected {}", member, printable(key),
+      return fail(Code::UnknownKey, "/{}/{}: has no meaning beside this type, expected {}", member, printable(key),
                   fmt::join(known, ", "));
   return {};
 }

@@ -63,7 +63,7 @@ Result<void> check_members(const Json& item, const std::string& place, std::init
   return {};
 }
 
-// Copies members of a message that a chat has too, so that they are read or refused like there.
+// Copies members of a message that a chat has too, so that they are read or refused alike.
 void copy_members(const Json& item, Json& to) {
   constexpr std::string_view kOwn[] = {"type", "role", "content", "id", "status", "phase", "created_by"};
   for (const auto& [key, value] : item.items())
