@@ -2,7 +2,7 @@
 import { describe } from './describe.js';
 import { defaultEngine, getPlatform, registerTypes, Remote } from './engine.js';
 import { read, truth } from './engine/options.js';
-import { LoomError } from './errors.js';
+import { LoomError, mismatch } from './errors.js';
 import { AnswerStream } from './stream.js';
 
 /** Endings of other formats; the C library refuses the same ones (src/io/output_file.cpp; a test compares the lists). */
@@ -177,10 +177,11 @@ export class LMSession extends Remote {
 
 export class Chat extends Remote {
   async send(text, options) {
-    return answer(this, 'send', [text], options).result;
+    return this.stream(text, options).result;
   }
 
   stream(text, options) {
+    if (text === undefined) throw mismatch('the message', 'a text, or null to answer the messages as they stand', text);
     return answer(this, 'send', [text], options);
   }
 

@@ -21,8 +21,8 @@ export async function describe(source) {
       throw new LoomError('InvalidArgument', 'the source: its memory was moved to another thread, so it has no bytes');
     return { described: { bytes: new Uint8Array(source.buffer, source.byteOffset, source.byteLength) } };
   }
-  if (typeof Blob !== 'undefined' && source instanceof Blob) return { described: { blob: source } };
-  if (typeof source?.getFile === 'function') return { described: { blob: await source.getFile() } };
+  if (typeof Blob !== 'undefined' && source instanceof Blob) return ofBlob(source);
+  if (typeof source?.getFile === 'function') return ofBlob(await source.getFile());
   if (typeof source?.read === 'function') return customReader(source);
   if (source !== null && typeof source === 'object' && source.constructor === Object) {
     const files = {};
@@ -35,6 +35,9 @@ export async function describe(source) {
     source,
   );
 }
+
+/** A Blob; the name of a File goes with it, since not every worker gets a File as one. */
+const ofBlob = (blob) => ({ described: { blob, label: blob.name } });
 
 /** An object with size and read(offset, length), which may return a promise. */
 async function customReader(source) {

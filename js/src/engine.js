@@ -336,6 +336,11 @@ export class Remote {
   #number;
 
   constructor(engine, number) {
+    if (!(engine instanceof Engine))
+      throw new LoomError(
+        'InvalidArgument',
+        'objects of an engine are made by calls, not by new: LM.load(), lm.chat(), Network.fromSpec(), Trainer.create() ...',
+      );
     this.#engine = engine;
     this.#number = number;
     engine.track(this, number);

@@ -37,7 +37,7 @@ export class Loom {
   /** Loads a model in place of the one before: a path, a hub id, a URL, a Blob, bytes or files by name. */
   async LoadTransformer(source, options = {}) {
     const platform = getPlatform();
-    const [side, { Library }, { LM }, { described }] = await Promise.all([
+    const [side, { Library, opening }, { LM }, { described }] = await Promise.all([
       platform.engineSide(),
       import('./engine/library.js'),
       import('./engine/lm.js'),
@@ -48,7 +48,7 @@ export class Loom {
     const opened = await side.open(described, 'LM.load', this.#library.core, started, refuseReader);
     const { onProgress, ...rest } = options;
     try {
-      const model = LM.open(this.#library, opened, rest, onProgress);
+      const model = opening(opened, () => LM.open(this.#library, opened, rest, onProgress));
       this.#model?.dispose();
       this.#model = model;
     } finally {

@@ -1,7 +1,7 @@
 // The engine's side of the messages between a page and its worker. Objects live in this thread, the other side has
 // their numbers. Calls on one object take turns, in the order in which they came; answers of several objects advance
 // together.
-import { Library } from './engine/library.js';
+import { Library, opening } from './engine/library.js';
 import { Owner } from './engine/owner.js';
 import { MAKES, OPENS } from './engine/root.js';
 import { Tensor } from './engine/tensors.js';
@@ -118,7 +118,7 @@ class Server {
         this.#read(message.call, part),
       );
       try {
-        return OPENS[method](library, source, ...rest, progress);
+        return opening(source, () => OPENS[method](library, source, ...rest, progress));
       } finally {
         source.close?.();
       }

@@ -13,9 +13,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { after, test } from 'node:test';
 import {
+  Chat,
   createEngine,
   Graph,
   initLoom,
@@ -256,6 +257,14 @@ withEngine('files that are no models are refused by their errors', async (engine
   await rejects(LM.load(new TextEncoder().encode('no model at all, only a text'), { engine }), 'Unsupported');
   await rejects(LM.load(7, { engine }), 'TypeMismatch', /source/);
   await rejects(LM.load('', { engine }), 'InvalidArgument');
+  // Errors name the file as the caller does, not a place in the engine.
+  const text = join(work, 'text.json');
+  writeFileSync(text, '{"nothing": 1}');
+  const begins = (name) => new RegExp(`^${name.replaceAll('.', '\\.')}\\b`);
+  await rejects(LM.load(text, { engine }), 'Unsupported', begins(text));
+  await rejects(LM.load(work, { engine }), 'Unsupported', begins(work));
+  await rejects(Network.fromFile(text, { engine }), 'UnknownKey', begins(text));
+  await rejects(LM.load(new File(['no model'], 'my.gguf'), { engine }), 'Unsupported', /^my\.gguf: no GGUF file/);
   await rejects(Network.fromSpec({ layers: [{ type: 'dens' }] }, { engine }), 'UnknownName', /dens/);
   await rejects(Network.fromSpec(SPEC, { engine, colour: 1 }), 'UnknownKey', /colour/);
 });
@@ -377,7 +386,13 @@ withEngine('options that are wrong are refused by every call', async (engine, op
   await rejects(lm.generate(QUESTION, { signal: 3 }), 'TypeMismatch', /signal/);
   await rejects(lm.generate(QUESTION, { onProgress: () => {} }), 'UnknownKey', /onProgress/);
   await rejects(lm.generate([1, 2], { plainText: true }), 'InvalidArgument', /plainText/);
+  await rejects(lm.generate(QUESTION, { max_tokens: 3 }), 'UnknownKey', /"max_tokens": expected maxTokens$/);
   await rejects(lm.chat({ sytem: '' }), 'UnknownKey', /sytem/);
+  const chat = await lm.chat();
+  await rejects(chat.send(QUESTION, { maxTokens: 3 }), 'UnknownKey', /"maxTokens": it is one of chat\(\)/);
+  await rejects(chat.send(QUESTION, { colour: 1 }), 'UnknownKey', /"colour": expected signal or onToken$/);
+  await rejects(chat.send(), 'TypeMismatch', /the message must be a text, or null/);
+  assert.throws(() => new Chat(lm), { code: 'InvalidArgument', message: /made by calls, not by new: .*lm\.chat\(\)/ });
   await rejects(LM.load(MODEL, { engine, contextLenght: 9 }), 'UnknownKey', /contextLenght/);
   await rejects(lm.generate(QUESTION, { speculate: engine }), 'InvalidArgument');
   await rejects(lm.session({ threads: 0 }), 'OutOfRange', /threads/);
@@ -626,6 +641,15 @@ test('the refused endings are those of the C library', () => {
   assert.deepEqual(refused.split('|').sort(), [...endings].sort());
 });
 
+test('a module that cannot be read is named; its path may be relative', async () => {
+  const module = join(work, 'none.wasm');
+  await rejects(createEngine({ kind: 'wasm', module }), 'NotFound', /none\.wasm: the module cannot be read: ENOENT/);
+  writeFileSync(module, 'no module');
+  await rejects(createEngine({ kind: 'wasm', module }), 'CorruptData', /none\.wasm: no module of WebAssembly/);
+  const near = relative(process.cwd(), module);
+  await rejects(createEngine({ kind: 'wasm', module: near }), 'CorruptData', /none\.wasm: no module of WebAssembly/);
+});
+
 const lmModule = join(WASM, 'loom-lm.wasm');
 const skipLm = existsSync(lmModule) ? false : `there is no ${lmModule}: build the preset wasm`;
 test('loom-lm.wasm has what models and encoders call, and names what it lacks', { skip: skipLm }, async () => {
@@ -641,6 +665,6 @@ test('loom-lm.wasm has what models and encoders call, and names what it lacks', 
   assert.ok(called.has('loom_chat_next') && called.size > 50, [...called].join(' '));
   assert.deepEqual([...called].filter((name) => !exported.has(name)), []);
   const engine = await createEngine({ kind: 'wasm', threads: 1, module: `file://${lmModule}` });
-  await rejects(Network.fromSpec(SPEC, { engine }), 'NotFound', /there is no function loom_network_/);
+  await rejects(Network.fromSpec(SPEC, { engine }), 'NotFound', /no function loom_network_.* alone; loom.wasm has all/);
   engine.dispose();
 });

@@ -123,6 +123,20 @@ test('a page without isolation: one thread', { skip }, async () => {
   );
 });
 
+for (const ranges of ['vite', 'none']) {
+  test(`a model of a server with ranges "${ranges}"; a page in place of a file is named`, { skip }, async () => {
+    const script = PAGE('/welvet/src/browser.js', '{ threads: 2 }').replace('  let text', () => `
+  const refused = [];
+  for (const address of ['/none.gguf', 'http://127.0.0.1:9/a.gguf'])
+    refused.push(await LM.load(address, { engine }).catch(({ code, message }) => code + ' ' + message));
+  let text`).replace('return { text', 'return { refused, text');
+    const found = await served(site(`ranges-${ranges}`, script), { ranges }, { '/welvet': installed });
+    check(found, 2);
+    assert.match(found.refused[0], /^NotFound .*\/none\.gguf: the server answered with a page of HTML, expected a file$/);
+    assert.match(found.refused[1], /^IoError http:\/\/127\.0\.0\.1:9\/a\.gguf: no server answers, or it does not allow/);
+  });
+}
+
 test('a plain script tag', { skip }, async () => {
   const script = PAGE('/welvet/src/browser.js').replace(/^import (.*) from (.*);$/m, 'let loaded = import($2);');
   const body = script.replace('async function main() {', 'async function main() {\n  const { createEngine, LM } = await loaded;');

@@ -39,6 +39,22 @@ function project(name) {
   return folder;
 }
 
+test('pack.mjs without modules or esbuild says so in one line', () => {
+  const run = (args, env) =>
+    spawnSync(process.execPath, [join(ROOT, 'js/tools/pack.mjs'), ...args], {
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+    });
+  const out = join(work, 'other');
+  const none = run([out, '--wasm', work]);
+  assert.deepEqual([none.status, none.stderr.split('\n').length], [2, 2], none.stderr);
+  assert.match(none.stderr, /^pack\.mjs: .* has no loom\.wasm: expected the folder/);
+  const alone = run([out], { NODE_PATH: '', LOOM_NPM: work });
+  assert.equal(alone.stderr, 'pack.mjs: the npm package esbuild is not installed: run tools/npm_packages.sh package\n');
+  assert.match(run([]).stderr, /^pack\.mjs: expected one folder OUT; usage: /);
+  assert.match(run(['--colour']).stderr, /^pack\.mjs: Unknown option '--colour'/);
+});
+
 test('publint and arethetypeswrong find nothing', () => {
   // Without modules (no build of the preset wasm) their pattern matches no file.
   const lint = spawnSync(join(BIN, 'publint'), ['run', made.folder, '--strict'], { encoding: 'utf8' });

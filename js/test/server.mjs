@@ -13,10 +13,11 @@ const TYPES = {
 };
 
 /**
- * Serves folders by the beginnings of paths, {"/": folder, "/model.gguf": file}.
+ * Serves folders by the beginnings of paths, {"/": folder, "/model.gguf": file}. `ranges`: "vite" takes the last byte 0
+ * for the end of the file, as the servers of vite do; "none" sends files whole and a page where there is no file.
  * @returns {Promise<{origin: string, posts: object[], next(): Promise<object>, close(): void}>}
  */
-export async function serve(folders, { isolated = true, crossOrigin = false } = {}) {
+export async function serve(folders, { isolated = true, crossOrigin = false, ranges = 'all' } = {}) {
   const waiting = [];
   const posts = [];
   const server = createServer((request, response) => {
@@ -34,8 +35,11 @@ export async function serve(folders, { isolated = true, crossOrigin = false } = 
       .filter((each) => path.startsWith(each))
       .sort((a, b) => b.length - a.length)[0];
     const file = base && join(folders[base], path.slice(base.length));
-    if (!file || !existsSync(file) || statSync(file).isDirectory()) return void response.writeHead(404, head).end();
-    send(request, response, file, head);
+    if (!file || !existsSync(file) || statSync(file).isDirectory()) {
+      if (ranges === 'all') return void response.writeHead(404, head).end();
+      return void response.writeHead(200, { ...head, 'Content-Type': 'text/html' }).end('<!doctype html>');
+    }
+    send(request, response, file, head, ranges);
   });
   function take(request, response, head) {
     let text = '';
@@ -57,10 +61,11 @@ export async function serve(folders, { isolated = true, crossOrigin = false } = 
   };
 }
 
-function send(request, response, file, head) {
+function send(request, response, file, head, ranges) {
   const { size } = statSync(file);
   head['Content-Type'] = TYPES[extname(file)] ?? 'application/octet-stream';
-  const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
+  const range = ranges === 'none' ? null : /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
+  if (ranges === 'vite' && range?.[2] === '0') range[2] = '';
   const first = range ? Number(range[1]) : 0;
   const last = range && range[2] !== '' ? Math.min(Number(range[2]), size - 1) : size - 1;
   head['Content-Length'] = String(last - first + 1);

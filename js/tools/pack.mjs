@@ -1,15 +1,33 @@
 // Makes the npm package: node js/tools/pack.mjs OUT [--wasm FOLDER] [--native PLATFORM-ARCH=FILE ...]
-// OUT/package has its files, OUT/*.tgz is what `npm pack` makes of them. Needs esbuild (tools/npm_packages.sh package).
+// OUT/package has its files, OUT/*.tgz is what `npm pack` makes of them. esbuild is found by NODE_PATH or where
+// tools/npm_packages.sh package installs it.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const JS = fileURLToPath(new URL('..', import.meta.url));
 const ROOT = resolve(JS, '..');
-const esbuild = createRequire(import.meta.url)('esbuild');
+const PACKAGES = join(
+  process.env.LOOM_NPM || join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'loom/npm'),
+  'package/package.json',
+);
+const USAGE = 'usage: pack.mjs OUT [--wasm FOLDER] [--native PLATFORM-ARCH=FILE ...]';
+
+/** esbuild of NODE_PATH, or of the packages that tools/npm_packages.sh has installed. */
+function loadEsbuild() {
+  for (const from of [import.meta.url, PACKAGES]) {
+    try {
+      return createRequire(from)('esbuild');
+    } catch (error) {
+      if (error.code !== 'MODULE_NOT_FOUND') throw error;
+    }
+  }
+  throw new Error('the npm package esbuild is not installed: run tools/npm_packages.sh package');
+}
 
 /** Every module keeps its own place, from which it finds workers and modules. */
 const places = {
@@ -26,7 +44,7 @@ const places = {
 
 /** Bundles the package for require(). */
 export async function bundleForRequire(to) {
-  await esbuild.build({
+  await loadEsbuild().build({
     entryPoints: [join(JS, 'src/node.js')],
     outfile: to,
     bundle: true,
@@ -45,6 +63,8 @@ export async function bundleForRequire(to) {
 
 export async function pack(out, { wasm, native = [] } = {}) {
   const folder = join(out, 'package');
+  if (wasm !== undefined && !existsSync(join(wasm, 'loom.wasm')))
+    throw new Error(`${wasm} has no loom.wasm: expected the folder that ninja -C build/wasm loom_wasm_modules fills`);
   rmSync(out, { recursive: true, force: true });
   mkdirSync(join(folder, 'dist'), { recursive: true });
   for (const name of ['package.json', 'README.md', 'index.d.ts', 'src'])
@@ -69,13 +89,19 @@ export async function pack(out, { wasm, native = [] } = {}) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { wasm: { type: 'string' }, native: { type: 'string', multiple: true } },
-  });
-  if (positionals.length !== 1) {
-    console.error('usage: pack.mjs OUT [--wasm FOLDER] [--native PLATFORM-ARCH=FILE]: expected one folder OUT');
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { wasm: { type: 'string' }, native: { type: 'string', multiple: true }, help: { type: 'boolean' } },
+    });
+    if (values.help) {
+      console.log(USAGE);
+    } else {
+      if (positionals.length !== 1) throw new Error(`expected one folder OUT; ${USAGE}`);
+      console.log((await pack(resolve(positionals[0]), values)).file);
+    }
+  } catch (error) {
+    console.error(`pack.mjs: ${error.message}`);
     process.exit(2);
   }
-  console.log((await pack(resolve(positionals[0]), values)).file);
 }

@@ -65,7 +65,7 @@ class Graph {
   }
 
   async run(file) {
-    if (!this.info) throw new PageError('Choose an ONNX file first, then a picture or a sound.');
+    if (!this.info) throw new PageError(`${file.name} is not an ONNX file. Choose one first, then a picture or a sound.`);
     byId('graph-result').hidden = false;
     byId('graph-summary').textContent = 'Running';
     byId('graph-canvas').hidden = true;

@@ -3,7 +3,7 @@ import { Chat } from './chat.js';
 import { byId } from './dom.js';
 import { Engine, usableThreads } from './engine.js';
 import { nativeProgram } from './native.js';
-import { startNotices, tell } from './notice.js';
+import { clearNotice, startNotices, tell } from './notice.js';
 import { startTabs } from './tabs.js';
 
 function showMachine({ device, threads }) {
@@ -54,6 +54,7 @@ async function main() {
   startNotices();
   if (typeof WebAssembly !== 'object') return tell('This browser has no WebAssembly, which the engine is made of.');
   startTabs((name) => {
+    clearNotice();
     if (parts[name]) started[name] ??= startPart(name);
   });
   const threads = usableThreads();

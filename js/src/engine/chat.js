@@ -1,7 +1,7 @@
 // Conversations with a language model.
 import { LoomError } from '../errors.js';
 import { answer } from './answer.js';
-import { generationOptions, jsonText, list, read, text, whole } from './options.js';
+import { ANSWER, generationOptions, jsonText, list, read, text, whole } from './options.js';
 import { Owner } from './owner.js';
 import { bytesOf } from './tokenizer.js';
 
@@ -29,6 +29,9 @@ export class Chat extends Owner {
   /** Adds a message and answers it: yields pieces of text and returns the Generation. Its text so far joins the
    *  conversation however it ends. Without a message the answer is to the messages as they stand. */
   *send(message, options) {
+    const ofChat = Object.keys(options ?? {}).find((name) => ANSWER[name] !== undefined);
+    if (ofChat !== undefined)
+      throw new LoomError('UnknownKey', `send() has no option "${ofChat}": it is one of chat(), for all its answers`);
     read(options, {}, 'send()');
     this.stop();
     if (message === undefined || message === null) {

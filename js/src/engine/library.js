@@ -21,6 +21,19 @@ export function decoded(bytes) {
   return new TextDecoder().decode(bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice());
 }
 
+/** Calls a function that opens a source; errors of the library then name the source as the caller does. */
+export function opening(source, open) {
+  try {
+    return open();
+  } catch (error) {
+    // Names of the C library for a reader, for bytes, and for files that are mounted in a module.
+    const inner = ['callback:', 'data:', source.mounted].find((each) => each && error.message?.startsWith(each));
+    if (inner === undefined || !(error instanceof LoomError)) throw error;
+    const message = source.name + error.message.slice(inner === source.mounted ? inner.length : inner.length - 1);
+    throw new LoomError(error.code, message, { cause: error.cause, status: error.status });
+  }
+}
+
 /** The interface of the library over a Core. */
 export class Library {
   constructor(core) {

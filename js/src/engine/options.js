@@ -80,10 +80,9 @@ export function read(options, table, call) {
   const out = {};
   for (const [name, value] of Object.entries(mapping(options ?? {}, `the options of ${call}`, 'an object'))) {
     if (!Object.hasOwn(table, name)) {
-      throw new LoomError(
-        'UnknownKey',
-        `${call} has no option ${JSON.stringify(name)}: expected ${Object.keys(table).join(', ') || 'none'}`,
-      );
+      const camel = name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
+      const expected = Object.hasOwn(table, camel) ? camel : Object.keys(table).join(', ') || 'signal or onToken';
+      throw new LoomError('UnknownKey', `${call} has no option ${JSON.stringify(name)}: expected ${expected}`);
     }
     if (value !== undefined && value !== null) out[name] = table[name](value, name);
   }

@@ -1,7 +1,7 @@
 // The engine's side on a page: how the module is started, and sources as files that it can open.
 import { readerOf } from '../describe.js';
 import { LoomError } from '../errors.js';
-import { BlobSource, OpfsSource, RangeSource } from '../wasm/sources.js';
+import { BlobSource, fetchFile, OpfsSource, RangeSource } from '../wasm/sources.js';
 import { allBytes, sourceOf, wasmCore } from './wasm.js';
 
 /** Files of a model's folder that a base URL is asked for; the first is required. */
@@ -36,12 +36,13 @@ export async function createCore(options) {
 /** Opens a described source as a reader, bytes, or files. */
 export async function open(described, method, core, options, ask) {
   const content = described.name !== undefined ? await named(described.name, options) : await contentOf(described, ask);
+  const name = described.name ?? described.label ?? 'memory';
   if (method !== 'LM.load' && content.reader !== undefined) {
     const bytes = allBytes(content.reader);
     content.reader.close?.();
-    return { bytes, name: described.name ?? 'memory' };
+    return { bytes, name };
   }
-  return sourceOf(core, method, described.name ?? 'memory', content);
+  return sourceOf(core, method, name, content);
 }
 
 async function contentOf(described, ask) {
@@ -98,9 +99,7 @@ async function readerOfAddress(address) {
   if (typeof XMLHttpRequest !== 'undefined' && typeof FileReaderSync !== 'undefined' && /^https?:/.test(address)) {
     return RangeSource.open(address);
   }
-  const response = await fetch(address);
-  if (!response.ok) throw new LoomError('NotFound', `${address}: the server answered ${response.status}`);
-  return readerOfBlob(await response.blob());
+  return readerOfBlob(await (await fetchFile(address)).blob());
 }
 
 /** A model among the origin's private files: welvet/OWNER/NAME.gguf or the folder welvet/OWNER/NAME. */

@@ -115,8 +115,9 @@ export async function open(described, method, core, options, ask) {
 /** Opens a source that came with the message. */
 async function openGiven(described, method, core, ask) {
   const content = await contentOf(described, ask);
-  if (core.kind === 'wasm') return (await import('./wasm.js')).sourceOf(core, method, 'memory', content);
-  if (content.files === undefined || method === 'LM.load') return { ...content, name: 'memory' };
+  const name = described.label ?? 'memory';
+  if (core.kind === 'wasm') return (await import('./wasm.js')).sourceOf(core, method, name, content);
+  if (content.files === undefined || method === 'LM.load') return { ...content, name };
   return inFolder(content.files);
 }
 

@@ -27,7 +27,7 @@ let mounted = 0;
  * @param {object} core
  * @param {string} name
  * @param {Record<string, Uint8Array|{size: number, read(offset: number, to: Uint8Array): number}>} files by name
- * @returns {{path: string, name: string, close(): void}} the folder
+ * @returns {{path: string, mounted: string, name: string, close(): void}} the folder
  */
 export function mount(core, name, files) {
   const folder = `/sources/${++mounted}`;
@@ -37,7 +37,7 @@ export function mount(core, name, files) {
     }
     core.files.add(`${folder}/${file}`, content);
   }
-  return { path: folder, name, close: () => core.files.remove(folder) };
+  return { path: folder, mounted: folder, name, close: () => core.files.remove(folder) };
 }
 
 const MOST_BYTES = 2 ** 32; // of a module's memory

@@ -88,7 +88,10 @@ export class WasmCore {
   /** Calls a function of loom.h: numbers, BigInt for 64 bits; returns its result. Throws what a callback threw. */
   call(name, ...args) {
     const called = this.#exports[name];
-    if (called === undefined) throw new LoomError('NotFound', `there is no function ${name} in the module`);
+    if (called === undefined) {
+      const module = 'loom-lm.wasm has language models, tokenizers and encoders alone; loom.wasm has all';
+      throw new LoomError('NotFound', `there is no function ${name} in the module (${module})`);
+    }
     if (this.#lost !== null) throw this.#lost;
     let result;
     try {

@@ -1,4 +1,5 @@
 // Compiles the module from an address, bytes or a compiled module, in Node and in browsers.
+import { LoomError } from '../errors.js';
 
 export const isNode = typeof process !== 'undefined' && process.versions?.node !== undefined && typeof process.getBuiltinModule === 'function';
 
@@ -9,9 +10,18 @@ export const nodeModule = (name) => process.getBuiltinModule(name);
 export async function compile(from) {
   if (from instanceof WebAssembly.Module) return from;
   if (from instanceof ArrayBuffer || ArrayBuffer.isView(from)) return WebAssembly.compile(from);
-  const address = new URL(String(from), isNode ? 'file:///' : globalThis.location?.href);
+  // In Node a text is a path, or an address with its scheme.
+  const isPath = isNode && !/^[a-z][\w+.-]+:/i.test(String(from));
+  const address = isPath
+    ? nodeModule('node:url').pathToFileURL(String(from))
+    : new URL(String(from), globalThis.location?.href);
   if (isNode && address.protocol === 'file:') {
-    return WebAssembly.compile(await nodeModule('node:fs').promises.readFile(address));
+    const bytes = await nodeModule('node:fs').promises.readFile(address).catch((error) => {
+      throw new LoomError('NotFound', `${from}: the module cannot be read: ${error.message}`, { cause: error });
+    });
+    return WebAssembly.compile(bytes).catch((error) => {
+      throw new LoomError('CorruptData', `${from}: no module of WebAssembly: ${error.message}`, { cause: error });
+    });
   }
   const response = await fetch(address);
   if (!response.ok) throw new Error(`${address}: the server answered ${response.status}, expected the module`);

@@ -41,16 +41,32 @@ export class OpfsSource {
   }
 }
 
+/** Fetches an address; throws where no server answers, or where it has no such file. */
+export async function fetchFile(address, options) {
+  const response = await fetch(address, options).catch((error) => {
+    const why = 'no server answers, or it does not allow this page (Access-Control-Allow-Origin)';
+    throw new LoomError('IoError', `${address}: ${why}: ${error.message}`, { cause: error });
+  });
+  if (response.ok && !response.headers.get('content-type')?.startsWith('text/html')) return response;
+  await response.body?.cancel();
+  // Servers of single-page applications answer with their page where there is no file.
+  const got = response.ok ? 'with a page of HTML, expected a file' : response.status;
+  throw new LoomError('NotFound', `${address}: the server answered ${got}`);
+}
+
 /** A file of a server that knows ranges, in a worker. */
 export class RangeSource {
+  /** Opens an address: its parts are read, or the whole file where the server gives no parts. */
   static async open(address) {
-    const response = await fetch(address, { headers: { Range: 'bytes=0-0' } });
+    // More than one byte, since the servers of vite take the last one of "bytes=0-0" for the end of the file.
+    const response = await fetchFile(address, { headers: { Range: 'bytes=0-7' } });
+    const size = /^bytes 0-\d+\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1];
+    if (response.status === 200) return new BlobSource(await response.blob());
     await response.body?.cancel();
-    const size = /^bytes 0-0\/(\d+)$/.exec(response.headers.get('content-range') ?? '')?.[1];
-    if (response.status === 200 || (response.status === 206 && size === undefined)) {
-      throw new LoomError('Unsupported', `${address}: the server gives no parts of files (Range), which loading needs`);
+    if (size === undefined) {
+      const why = 'the server gives a part of the file without its size (Content-Range, which other origins expose)';
+      throw new LoomError('Unsupported', `${address}: ${why}`);
     }
-    if (response.status !== 206) throw new LoomError('NotFound', `${address}: the server answered ${response.status}`);
     return new RangeSource(address, Number(size));
   }
   constructor(address, size) {
