@@ -614,7 +614,7 @@ test(
         () => loom.Generate('x', 1),
         (error) => error.code === 'NotLoaded',
       );
-      await rejects(loom.LoadTransformer('someone/model'), 'NotFound', /hf download someone\/model$/);
+      await rejects(loom.LoadTransformer('someone/model'), 'NotFound', /loom pull someone\/model, or hf download someone\/model$/);
       const snapshot = join(work, 'hf/hub/models--someone--model/snapshots/abc');
       mkdirSync(snapshot, { recursive: true });
       symlinkSync(MODEL, join(snapshot, 'model.gguf'));

@@ -130,6 +130,27 @@ TEST_F(Ollama, TheModelIsListedAndShown) {
             "unload");
 }
 
+// Clients with a panel of options send the values that switch a sampler off.
+TEST_F(Ollama, SamplersThatAreOffChangeNothing) {
+  Api api(engine(), "small");
+  const std::string plain = hash(read(post(api, "/api/chat", asking())));
+  for (const Json& options : {Json{{"mirostat", 0}, {"mirostat_eta", 0.1}, {"mirostat_tau", 5}}, Json{{"tfs_z", 1.0}},
+                              Json{{"mirostat", nullptr}, {"tfs_z", nullptr}}}) {
+    Json given = options;
+    given["num_predict"] = 12;
+    EXPECT_EQ(hash(read(post(api, "/api/chat", asking({{"options", given}})))), plain) << dump_json(options);
+  }
+}
+
+TEST_F(Ollama, TheLongestAnswerOfTheServerIsNamedByItsOption) {
+  Api api({.engine = engine(), .answers = {.name = "small", .most_tokens = 10}});
+  const Json refused = read(post(api, "/api/chat", asking()), 400);
+  EXPECT_EQ(refused["error"], "/options/num_predict: an answer has at most 10 tokens on this server, got 12");
+  const Json item{{"model", "small"}, {"input", "Hi"}, {"max_output_tokens", 12}};
+  const Json response = read(post(api, "/v1/responses", item), 400);
+  EXPECT_EQ(response["error"]["message"], "/max_output_tokens: an answer has at most 10 tokens on this server, got 12");
+}
+
 TEST_F(Ollama, WrongRequestsGetItsErrors) {
   Api api(engine(), "small");
   const auto error = [&](const std::string& path, const Json& body, int status, const std::string& named) {
@@ -138,7 +159,9 @@ TEST_F(Ollama, WrongRequestsGetItsErrors) {
     EXPECT_NE(as_string(json["error"])->find(named), std::string::npos) << dump_json(json);
   };
   error("/api/chat", Json::object(), 400, "/model: is missing");
-  error("/api/chat", asking({{"options", {{"mirostat", 2}}}}), 400, "mirostat");
+  error("/api/chat", asking({{"options", {{"mirostat", 2}}}}), 400,
+        "/options/mirostat: expected 0 (this sampler is off)");
+  error("/api/chat", asking({{"options", {{"tfs_z", 0.5}}}}), 400, "/options/tfs_z: expected 1 (this sampler is off)");
   error("/api/chat", asking({{"options", {{"temperature", "hot"}}}}), 400, "/options/temperature");
   error("/api/chat", asking({{"options", {{"num_predict", 0}}}}), 400, "/options/num_predict");
   error("/api/chat", asking({{"options", {{"num_ctx", 4}}}}), 400, "num_ctx");

@@ -21,6 +21,13 @@ Result<std::int64_t> whole(const Json& value, std::string_view member, std::int6
   return *number;
 }
 
+// Refuses a sampler that Loom lacks, unless the client switches it off.
+Result<void> check_is_off(const Json& value, std::string_view member, int off) {
+  if (value.is_null() || value == off) return {};
+  return fail(Code::Unsupported, "/options/{}: {}", member,
+              expected(fmt::format("{} (this sampler is off)", off), value));
+}
+
 Result<void> read_options(const Json& given, ChatRequest& to) {
   OllamaOptions options;
   options.sampling.repetition_window = 64;
@@ -32,6 +39,8 @@ Result<void> read_options(const Json& given, ChatRequest& to) {
   if (!given.is_null() && !given.is_object())
     return fail(Code::InvalidConfig, "/options: {}", expected("an object", given));
   LOOM_TRY_VOID(read_config(read, [&](ConfigVisitor& v) { options.visit(v); }, {"options"}));
+  LOOM_TRY_VOID(check_is_off(options.mirostat, "mirostat", 0));
+  LOOM_TRY_VOID(check_is_off(options.tfs_z, "tfs_z", 1));
   GenerationOptions& generation = to.generation;
   generation.sampling = options.sampling;
   generation.sampling.top_k = static_cast<int>(options.top_k);

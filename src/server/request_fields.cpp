@@ -115,6 +115,8 @@ void OllamaOptions::visit(ConfigVisitor& v) {
   v.json("repeat_last_n", repeat_last_n);
   v.json("seed", seed);
   v.json("stop", stop);
+  v.json("mirostat", mirostat);
+  v.json("tfs_z", tfs_z);
 }
 
 void OllamaFields::visit(ConfigVisitor& v) {

@@ -119,11 +119,13 @@ struct OllamaOptions {
   SamplingOptions sampling;
   std::size_t top_k = 0, num_ctx = 0;
   Json num_predict, repeat_last_n, seed, stop;
+  Json mirostat, tfs_z;  // samplers that Loom lacks: null, or the number that switches them off
 
   void visit(ConfigVisitor& v);
-  // They say how Ollama computes, not what.
-  static constexpr std::string_view kWithoutEffect[] = {"num_batch", "num_gpu",    "main_gpu", "low_vram", "use_mmap",
-                                                        "use_mlock", "num_thread", "numa",     "num_keep"};
+  // They say how Ollama computes, not what, or belong to Mirostat.
+  static constexpr std::string_view kWithoutEffect[] = {"num_batch", "num_gpu",      "main_gpu",    "low_vram",
+                                                        "use_mmap",  "use_mlock",    "num_thread",  "numa",
+                                                        "num_keep",  "mirostat_eta", "mirostat_tau"};
 };
 
 struct OllamaFields {

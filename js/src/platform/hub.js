@@ -38,7 +38,7 @@ export function findModel(name, base) {
   const also = base === undefined ? '' : ` nor in ${base}`;
   throw new LoomError(
     'NotFound',
-    `${name}: no such file or folder, and it is not in ${hubCache()}${also}; to fetch it: hf download ${name}`,
+    `${name}: no such file or folder, and it is not in ${hubCache()}${also}; to fetch it: loom pull ${name}, or hf download ${name}`,
   );
 }
 
