@@ -374,7 +374,7 @@ TEST_F(ApiTest, WrongRequestsAreAnsweredByOpenAisErrorObject) {
   std::string words;
   for (int i = 0; i < 300; ++i) words += "word ";
   longer["messages"][0]["content"] = words;
-  error(ask(api, longer), 400, "context_length_exceeded", "256");
+  error(ask(api, longer), 400, "context_length_exceeded", "256: loom serve --ctx makes it larger");
   error(ask(api, longer), 400, "context_length_exceeded", "this model's maximum context length is exceeded");
   error(api.handle({"GET", "/v1/chat/completions", "", ""}), 405, "method_not_allowed", "POST");
   error(api.handle({"POST", "/v1/models", "", ""}), 405, "method_not_allowed", "GET");

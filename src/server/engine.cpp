@@ -82,8 +82,8 @@ std::size_t Engine::under_way() const {
 Result<void> Engine::check_request(const Request& request) const {
   if (request.prompt.empty()) return fail(Code::InvalidArgument, "the prompt has no tokens");
   if (request.prompt.size() > context_tokens())
-    return fail(Code::ContextFull, "the prompt has {} tokens, the context holds {}", request.prompt.size(),
-                context_tokens());
+    return fail(Code::ContextFull, "the prompt has {} tokens, the context holds {}: loom serve --ctx makes it larger",
+                request.prompt.size(), context_tokens());
   return check(request.options.sampling, static_cast<std::size_t>(model_.decoder->config.vocab_size));
 }
 
