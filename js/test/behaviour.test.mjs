@@ -264,6 +264,7 @@ withEngine('files that are no models are refused by their errors', async (engine
   await rejects(LM.load(text, { engine }), 'Unsupported', begins(text));
   await rejects(LM.load(work, { engine }), 'Unsupported', begins(work));
   await rejects(Network.fromFile(text, { engine }), 'UnknownKey', begins(text));
+  await rejects(Graph.load(text, { engine }), 'CorruptData', begins(text));
   await rejects(LM.load(new File(['no model'], 'my.gguf'), { engine }), 'Unsupported', /^my\.gguf: no GGUF file/);
   await rejects(Network.fromSpec({ layers: [{ type: 'dens' }] }, { engine }), 'UnknownName', /dens/);
   await rejects(Network.fromSpec(SPEC, { engine, colour: 1 }), 'UnknownKey', /colour/);

@@ -20,7 +20,7 @@ Result<int> serve_until_stopped(HttpServer& server, const CommonOptions& options
   std::fflush(stdout);
   remark(options, what.empty() ? "serving until Ctrl-C" : fmt::format("serving {} until Ctrl-C", what));
   LOOM_TRY_VOID(server.run(interrupt_flag()));
-  end_in_order();
+  remark(options, fmt::format("ended by {}", end_in_order()));
   return kOk;
 }
 

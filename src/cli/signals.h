@@ -12,8 +12,8 @@ void handle_signals();
 // The program's exit code for a command's status: 128 + the signal, if one has stopped it.
 int status_after_signals(int status);
 
-// For a command that a signal ends as it should: its own status is the exit code.
-void end_in_order();
+// For a command that a signal ends as it should: its own status is the exit code. Returns the name of that signal.
+const char* end_in_order();
 
 // Removes temporary files, prints "loom: WHY" and ends the program. Allocates nothing.
 [[noreturn]] void give_up(const char* why, int status);

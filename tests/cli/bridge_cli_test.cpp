@@ -60,7 +60,7 @@ TEST(BridgeCli, an_error_is_one_line_and_one_object) {  // F-70
 
 TEST(BridgeCli, a_server_says_where_it_is_and_ends_on_a_signal) {  // F-71
   const test::TempFolder folder;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const auto& [signal, name] : {std::pair{SIGINT, "Ctrl-C"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}}) {
     Program program({test::loom_binary(), "bridge", "serve", "--port", "0", "--models", folder / "models", "--reports",
                      folder / "reports"});
     program.start();
@@ -69,6 +69,7 @@ TEST(BridgeCli, a_server_says_where_it_is_and_ends_on_a_signal) {  // F-71
     program.interrupt(signal);
     const Outcome run = program.finish();
     EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_TRUE(run.err.ends_with(fmt::format("loom: ended by {}\n", name))) << run.err;
   }
 }
 

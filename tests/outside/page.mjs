@@ -374,6 +374,11 @@ const tests = {
     const visit = await Visit.open(context, url);
     await visit.page.click('#tab-graph');
     await visit.page.waitForSelector('#panel-graph:not([inert])'); // setInputFiles() does not look whether it may
+    await visit.page.setInputFiles('#graph-file', { name: 'no.txt', mimeType: '', buffer: Buffer.from('no graph') });
+    check((await visit.notice()).startsWith('no.txt is not an ONNX file.'), await visit.notice());
+    await visit.page.click('#tab-learn');
+    check(await visit.page.isHidden('#notice'), 'a message of the tab Graph is shown in the tab Learn');
+    await visit.page.click('#tab-graph');
     const result = async (file, input) => {
       await visit.page.setInputFiles('#graph-file', file);
       await visit.page.waitForFunction(

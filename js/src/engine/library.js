@@ -28,8 +28,10 @@ export function opening(source, open) {
   } catch (error) {
     // Names of the C library for a reader, for bytes, and for files that are mounted in a module.
     const inner = ['callback:', 'data:', source.mounted].find((each) => each && error.message?.startsWith(each));
-    if (inner === undefined || !(error instanceof LoomError)) throw error;
-    const message = source.name + error.message.slice(inner === source.mounted ? inner.length : inner.length - 1);
+    const isPlace = error.message?.startsWith('offset '); // of an ONNX file's bytes
+    if (!(error instanceof LoomError) || (inner === undefined && !isPlace)) throw error;
+    const rest = isPlace ? `: ${error.message}` : error.message.slice(inner.length - (inner === source.mounted ? 0 : 1));
+    const message = source.name + rest;
     throw new LoomError(error.code, message, { cause: error.cause, status: error.status });
   }
 }

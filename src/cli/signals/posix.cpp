@@ -105,7 +105,10 @@ int status_after_signals(int status) {
   return ending != 0 && (status == kOk || status == kInterrupted) ? 128 + ending : status;
 }
 
-void end_in_order() { g_ending = 0; }
+const char* end_in_order() {
+  const int ending = g_ending.exchange(0);
+  return ending == 0 ? "Ctrl-C" : ending == SIGHUP ? "SIGHUP" : "SIGTERM";
+}
 
 void give_up(const char* why, int status) {
   static std::atomic_flag said;  // memory ends for several threads at once; one line is enough

@@ -71,7 +71,7 @@ int status_after_signals(int status) {
   return g_ending && (status == kOk || status == kInterrupted) ? kEndStatus : status;
 }
 
-void end_in_order() { g_ending = false; }
+const char* end_in_order() { return g_ending.exchange(false) ? "the end of the console" : "Ctrl-C"; }
 
 void give_up(const char* why, int status) {
   static std::atomic_flag said;  // memory ends for several threads at once; one line is enough

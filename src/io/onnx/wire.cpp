@@ -57,7 +57,9 @@ Result<WireField> WireReader::next() {
       LOOM_TRY(field.bits, reader_.number<std::uint32_t>("a number"));
       return field;
     }
-    default: return fail(Code::CorruptData, "offset {}: wire type {}", field.offset, field.wire);
+    default:
+      return fail(Code::CorruptData, "offset {}: wire type {}: no ONNX file, or a damaged one", field.offset,
+                  field.wire);
   }
 }
 
