@@ -103,7 +103,7 @@ export interface EngineOptions {
   kind?: 'auto' | 'native' | 'wasm';
   /** Threads of a call, 1 to 256. No result depends on it. One where a page is not cross-origin isolated. */
   threads?: number;
-  /** loom.wasm: its address, bytes or compiled module. */
+  /** loom.wasm: its address or (Node) path, bytes or compiled module. */
   module?: string | URL | ArrayBuffer | WebAssembly.Module;
   /** loom-threads.wasm, for more than one thread. */
   threadsModule?: string | URL | ArrayBuffer | WebAssembly.Module;
