@@ -51,7 +51,12 @@ void no_codes(const float* /*x*/, std::size_t /*cols*/, std::size_t /*row*/, con
 
 const KernelTable& simulated_kernels() {
   static const MatmulKernels products = [] {
-    MatmulKernels plain{.panels = {}, .prefers_words = false, .tile_rows = 0, .quantize_row = no_codes};
+    MatmulKernels plain{.panels = {},
+                        .prefers_words = false,
+                        .tile_rows = 0,
+                        .tile_panels = 1,
+                        .scratch_bytes = 0,
+                        .quantize_row = no_codes};
     for (PanelKernel& kernel : plain.panels) kernel = simulated_panels;
     return plain;
   }();
