@@ -130,6 +130,15 @@ struct KFormat {
   std::array<std::size_t, 2> halves;
 };
 
+std::vector<std::byte> random_blocks(std::size_t count, std::size_t block_bytes, std::span<const std::size_t> halves) {
+  std::vector<std::byte> blocks(count * block_bytes);
+  const RandomStream random{.seed = 8};
+  for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<std::byte>(random.below(i, 256));
+  for (std::size_t i = 0; i < blocks.size(); i += block_bytes)
+    for (const std::size_t half : halves) blocks[i + half] = std::byte{7}, blocks[i + half + 1] = std::byte{0x1c};
+  return blocks;
+}
+
 // Enough rows and outputs for tiles of each height, and neither a multiple of any.
 TEST(Gpu, products_in_tiles_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
@@ -147,7 +156,7 @@ TEST(Gpu, products_in_tiles_have_the_bits_of_the_cpu) {
     const std::size_t cols = 256;
     const auto matrix = Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols);
     if (!matrix || !traits(matrix->layout().kind).holds_codes()) continue;
-    expect_product(*matrix, 19);
+    for (const std::size_t rows : {19, 40}) expect_product(*matrix, rows);
   }
   for (const DType dtype : {DType::q4_0, DType::int8, DType::q4_1})
     for (const std::size_t rows : {40, 70, 500}) {
@@ -158,12 +167,57 @@ TEST(Gpu, products_in_tiles_have_the_bits_of_the_cpu) {
   for (const auto& [dtype, block_bytes, halves] :
        {KFormat{DType::q4_k, 144, {0, 2}}, {DType::q6_k, 210, {208, 208}}, {DType::q2_k, 84, {80, 82}}}) {
     SCOPED_TRACE(name(dtype));
-    std::vector<std::byte> blocks(outputs * block_bytes);
-    const RandomStream random{.seed = 8};
-    for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<std::byte>(random.below(i, 256));
-    for (std::size_t i = 0; i < blocks.size(); i += block_bytes)
-      for (const std::size_t half : halves) blocks[i + half] = std::byte{7}, blocks[i + half + 1] = std::byte{0x1c};
+    const std::vector<std::byte> blocks = random_blocks(outputs, block_bytes, halves);
     expect_product(Matrix::from_source(dtype, blocks, outputs, 256).value(), 40);
+  }
+  if (!test::compiler_errs()) {  // the host computes the kernels that it spoils
+    EXPECT_EQ(test::refused_kernels(*device), "");
+  }
+}
+
+// Rows whose products take the codes of a block once for four: up to 32, and one more; blocks for one round of a
+// workgroup and for several, the last of which is not full; one matrix, and two in one kernel.
+TEST(Gpu, products_of_rows_that_share_codes_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const std::size_t outputs[] = {41, 16};
+  const auto expect_product = [&](std::span<const Matrix> matrices, std::size_t rows, Activations activations) {
+    SCOPED_TRACE(
+        fmt::format("{} rows by {} columns, activations {}", rows, matrices[0].cols(), static_cast<int>(activations)));
+    const Values inputs[] = {{rows, matrices[0].cols(), values<float>(rows * matrices[0].cols(), 6, 2)},
+                             {1, outputs[0], values<float>(outputs[0], 7)}};
+    expect_equal(*device, inputs, rows, 57, [&](const Exec& exec, Inputs in, Tensor y) {
+      const Exec with{exec.pool, exec.kernels, exec.arena, exec.cancel, activations, exec.status};
+      op_test::Parts parts(y);
+      std::vector<MatmulJob> jobs;
+      for (std::size_t j = 0; j < 2; ++j)
+        jobs.push_back(MatmulJob{&matrices[j], parts.take(rows, outputs[j]), in[1].as(), 0});
+      matmul(with, in[0], jobs);
+      ASSERT_FALSE(with.status);
+    });
+  };
+  for (const DType dtype : device_types())
+    for (const std::size_t cols : {512, 1056, 2176}) {
+      SCOPED_TRACE(name(dtype));
+      std::vector<Matrix> matrices;
+      for (const std::size_t n : outputs) {
+        auto made = Matrix::from_floats(dtype, values<float>(n * cols, 5), n, cols);
+        if (made && traits(made->layout().kind).holds_codes()) matrices.push_back(*std::move(made));
+      }
+      if (matrices.size() != 2) continue;
+      for (const std::size_t rows : {2, 9}) expect_product(matrices, rows, Activations::int16);
+      if (dtype != DType::q4_0 && dtype != DType::q4_1) continue;
+      for (const std::size_t rows : {3, 4, 8, 32, 33}) expect_product(matrices, rows, Activations::int16);
+      for (const std::size_t rows : {2, 7}) expect_product(matrices, rows, Activations::int8);
+    }
+  for (const auto& [dtype, block_bytes, halves] :
+       {KFormat{DType::q4_k, 144, {0, 2}}, {DType::q6_k, 210, {208, 208}}, {DType::q2_k, 84, {80, 82}}}) {
+    SCOPED_TRACE(name(dtype));
+    std::vector<Matrix> matrices;
+    for (const std::size_t n : outputs) {
+      const std::vector<std::byte> blocks = random_blocks(n * 5, block_bytes, halves);
+      matrices.push_back(Matrix::from_source(dtype, blocks, n, 5 * 256).value());
+    }
+    for (const std::size_t rows : {2, 8, 31}) expect_product(matrices, rows, Activations::int16);
   }
   if (!test::compiler_errs()) {  // the host computes the kernels that it spoils
     EXPECT_EQ(test::refused_kernels(*device), "");
@@ -210,7 +264,8 @@ TEST(Gpu, long_rows_are_rounded_in_parts) {
       }
 }
 
-// Each workgroup of a product makes the rows that it needs for itself, unless they are made in the place of others.
+// Each workgroup of a product makes the rows that it needs for itself, unless they are made in the place of others or
+// the workgroup has several rows.
 TEST(Gpu, products_of_few_rows_begin_with_the_kernels_before_them) {
   LOOM_NEEDS_GPU_DEVICE(device);
   const std::size_t cols = 576, outputs = 80;
@@ -237,7 +292,7 @@ TEST(Gpu, products_of_few_rows_begin_with_the_kernels_before_them) {
             if (in_place) copy(exec, sum, kept);
           });
         if (!test::compiler_errs()) {  // the host computes the kernels that it spoils
-          EXPECT_EQ(dispatches, in_place ? 2u : 1u);
+          EXPECT_EQ(dispatches, in_place || (dtype == DType::int4 && rows > 1) ? 2u : 1u);
         }
       }
 }

@@ -3,6 +3,7 @@
 #include "ops/elementwise/elementwise_gpu.h"
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/gemm_gpu.h"
+#include "ops/matmul/blocks_few.wgsl.h"
 #include "ops/matmul/code_panels.wgsl.h"
 #include "ops/matmul/code_terms.wgsl.h"
 #include "ops/matmul/float_panels.wgsl.h"
@@ -22,10 +23,12 @@
 namespace loom::gpu {
 namespace {
 
-constexpr float kFp8E4M3Unit = 0x1p8f;      // chains of fp8e4m3 count 2^-8 (dtypes/panel_codecs.h)
-constexpr std::size_t kInputWords = 20;     // of a block of inputs
-constexpr std::size_t kManyColumns = 2048;  // of which threads take two steps at a time
-constexpr std::size_t kFewColumns = 1024;   // which are too few for the lanes of nibbles_once.wgsl
+constexpr float kFp8E4M3Unit = 0x1p8f;       // chains of fp8e4m3 count 2^-8 (dtypes/panel_codecs.h)
+constexpr std::size_t kInputWords = 20;      // of a block of inputs
+constexpr std::size_t kManyColumns = 2048;   // of which threads take two steps at a time
+constexpr std::size_t kFewColumns = 1024;    // which are too few for the lanes of nibbles_once.wgsl
+constexpr std::size_t kSharedRows = 32;      // of x, of which blocks_few.wgsl takes the codes once for four
+constexpr std::size_t kSharedColumns = 256;  // fewer are too few for its lanes
 
 // x in the forms that the weights of a call ask for, each once.
 struct Inputs {
@@ -187,14 +190,14 @@ std::string jobs_text(std::size_t jobs) {
   return text + "  return panel;\n}\n";
 }
 
-enum class Rows : std::uint8_t { Few, Many, Tile, FewNibbles, FewPairs };  // how the rows of x are divided
-constexpr std::size_t kRowForms = 5;
+enum class Rows : std::uint8_t { Few, Many, Tile, FewNibbles, FewPairs, Shared };  // how the rows of x are divided
+constexpr std::size_t kRowForms = 6;
 
 std::string_view product_body(PanelText text, Rows rows, std::size_t jobs) {
   using Bodies = std::array<std::array<std::array<std::string, kMostJobs>, kRowForms>, 3>;
   static const Bodies bodies = [] {
-    constexpr std::string_view kRows[] = {wgsl::rows_once, wgsl::rows_many, wgsl::rows_tile, wgsl::nibbles_once,
-                                          wgsl::pairs_once};
+    constexpr std::string_view kRows[] = {wgsl::rows_once,    wgsl::rows_many,  wgsl::rows_tile,
+                                          wgsl::nibbles_once, wgsl::pairs_once, wgsl::blocks_few};
     Bodies made;
     for (std::size_t n = 0; n < kMostJobs; ++n)
       for (std::size_t i = 0; i < kRowForms; ++i) {
@@ -230,6 +233,12 @@ bool has_nibbles(const PanelLayout& layout) {
          layout.sub_cols == kBlockCols && !layout.has_row_scales();
 }
 
+// blocks_few.wgsl: workgroup memory has room for two terms of each block.
+bool shares_rows(const PanelLayout& layout) {
+  const std::size_t subs = layout.sub_cols < kBlockCols ? kBlockCols / layout.sub_cols : 1;
+  return layout.sub_cols <= kBlockCols && !layout.has_row_scales() && subs * (layout.has_min ? 2 : 1) <= 2;
+}
+
 bool same_layout(const Matrix& a, const Matrix& b) {
   const PanelLayout &x = a.layout(), &y = b.layout();
   return a.cols() == b.cols() && x.kind == y.kind && x.sub_cols == y.sub_cols && x.factors == y.factors &&
@@ -261,13 +270,16 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
   const Matrix& first = *jobs[0].weight;
   const PanelKind kind = first.layout().kind;
   if (has_float_panels(kind) && x.rows > kFewRows && !is_small(x, jobs)) return multiply_floats(exec, x, jobs);
-  const bool few = x.rows <= kFewRows, has_bias = jobs[0].bias != nullptr;
   const PanelText text = panel_text(first);
-  const CodeTile* const tile = few || text != PanelText::Codes ? nullptr : code_tile(x.rows, jobs);
+  const bool shared = text == PanelText::Codes && x.rows > 1 && x.rows <= kSharedRows && x.cols >= kSharedColumns &&
+                      shares_rows(first.layout());
+  const bool few = x.rows <= kFewRows && !shared, has_bias = jobs[0].bias != nullptr;
+  const CodeTile* const tile = few || shared || text != PanelText::Codes ? nullptr : code_tile(x.rows, jobs);
   const bool has_fours = few && text == PanelText::Codes && has_nibbles(first.layout()) && x.cols > kFewColumns;
   const bool has_pairs = few && (kind == PanelKind::Float16 || kind == PanelKind::BFloat16);
   const bool takes_panels = has_fours || has_pairs;
-  const Rows rows = has_fours         ? Rows::FewNibbles
+  const Rows rows = shared            ? Rows::Shared
+                    : has_fours       ? Rows::FewNibbles
                     : has_pairs       ? Rows::FewPairs
                     : few             ? Rows::Few
                     : tile == nullptr ? Rows::Many
@@ -310,7 +322,8 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
     exec.gpu()->record(exec, kernel.groups_of_row(groups), groups * x.rows);
     return;
   }
-  exec.gpu()->record(exec, kernel, panels * ceil_div(x.rows, tile == nullptr ? kRowsOfGroup : tile->rows));
+  const std::size_t rows_of_group = shared ? kRowsOfSharedGroup : tile == nullptr ? kRowsOfGroup : tile->rows;
+  exec.gpu()->record(exec, kernel, panels * ceil_div(x.rows, rows_of_group));
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace loom::gpu {
 inline constexpr std::size_t kThreadsOfGroup = Kernel::kThreads;  // one thread for each output
 constexpr std::size_t kFewRows = 8;                               // of x, whose outputs are shared by threads
 constexpr std::size_t kFewOutputs = 8;                            // of a workgroup then, of one row: half a panel
-constexpr std::size_t kRowsOfGroup = 16;  // of a workgroup otherwise, by the sixteen outputs of a panel
+constexpr std::size_t kRowsOfSharedGroup = 4;  // of a workgroup of blocks_few.wgsl, by the sixteen outputs of a panel
+constexpr std::size_t kRowsOfGroup = 16;       // of a workgroup otherwise, by the sixteen outputs of a panel
 
 // The tile of c = a b that a workgroup computes in floats: 4 side columns, and as many rows or twice as many.
 struct GemmTile {
