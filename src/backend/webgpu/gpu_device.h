@@ -70,6 +70,11 @@ class GpuDevice final : public Device {
   void record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows) {
     recorder_.record_row(exec, kernel, rows);
   }
+  // Records kernels of one body and equal constants, of so many workgroups each, that neither read nor write what another
+  // of them writes: several become one dispatch. Workgroup r reads and writes only row r of operands that have rows.
+  void record_beside(const Exec& exec, Kernels kernels, std::uint64_t workgroups) {
+    recorder_.record_beside(exec, kernels, workgroups);
+  }
   static constexpr std::uint32_t kRowThreads = Recorder::kRowThreads;
   // Rows of the kernels that one of record_row() could join; 0 where none wait.
   std::uint64_t waiting_rows() const { return recorder_.waiting_rows(); }

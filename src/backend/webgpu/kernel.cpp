@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <iterator>
 #include <set>
@@ -26,8 +27,21 @@ void each_name(std::string_view text, Name&& name, Other&& other) {
   }
 }
 
-// The names that the body of a kernel declares: functions, variables, constants, structs.
-std::set<std::string, std::less<>> declared(std::string_view body) {
+constexpr std::string_view kWorkgroupMemory = "var<workgroup>";
+
+// A body without the lines that declare workgroup memory.
+std::string without_workgroup_memory(std::string_view body) {
+  std::string out;
+  while (!body.empty()) {
+    const std::string_view line = body.substr(0, std::min(body.size(), body.find('\n') + 1));
+    if (!line.starts_with(kWorkgroupMemory)) out += line;
+    body.remove_prefix(line.size());
+  }
+  return out;
+}
+
+// The names that the body of a kernel declares: functions, variables, constants, structs; `memory`: workgroup memory.
+std::set<std::string, std::less<>> declared(std::string_view body, bool memory) {
   std::set<std::string, std::less<>> names;
   std::string_view last;
   std::string_view between;
@@ -35,7 +49,7 @@ std::set<std::string, std::less<>> declared(std::string_view body) {
       body,
       [&](std::string_view name) {
         const bool declares =
-            last == "fn" || last == "struct" || last == "const" || last == "private" || last == "workgroup";
+            last == "fn" || last == "struct" || last == "const" || last == "private" || (last == "workgroup" && memory);
         if (declares && between.find_first_not_of(" >") == between.npos) names.emplace(name);
         last = name, between = {};
       },
@@ -70,11 +84,13 @@ std::string shader_text(Kernels kernels, const Bindings& bindings, std::string_v
   if (shares_rows) say("var<private> row_of_group: u32;\nvar<private> is_first_of_row: bool;\n");
   for (std::uint32_t c = 0; c < bindings.copies; ++c)
     say("var<workgroup> copy_{}: array<u32, {}>;\n", c, bindings.copy_words[c]);
+  const bool are_beside = kernels[0].is_beside();
   std::size_t at = kFirstOperandWord, operand = 0, number = 0;
   for (const Kernel& kernel : kernels) {
     // Kernels side by side have names of their own: x_1, x_2.
     const std::string mark = kernels.size() == 1 ? std::string() : fmt::format("_{}", ++number);
-    std::set<std::string, std::less<>> names = declared(kernel.body());
+    std::set<std::string, std::less<>> names = declared(kernel.body(), !are_beside);
+    const std::string rest = are_beside && number > 1 ? without_workgroup_memory(kernel.body()) : std::string();
     for (const Kernel::Number& c : kernel.constants()) {
       say("const {}{}: u32 = {}u;\n", c.name, mark, c.bits);
       names.emplace(c.name);
@@ -106,17 +122,22 @@ std::string shader_text(Kernels kernels, const Bindings& bindings, std::string_v
       names.emplace(n.name);
     }
     each_name(
-        kernel.body(),
+        rest.empty() ? kernel.body() : std::string_view(rest),
         [&](std::string_view name) {
           out += name;
           if (names.contains(name)) out += mark;
         },
         [&](std::string_view other) { out += other; });
+    if (are_beside) {
+      calls += fmt::format("    if (group / each == {}u) {{ run{}(group % each, thread); }}\n", number - 1, mark);
+      continue;
+    }
     if (!calls.empty())  // what the one before wrote
       calls += shares_rows ? "    workgroupBarrier();\n" : "    storageBarrier();\n";
     calls += fmt::format("    run{}({}, thread);\n", mark,
                          shares_rows && &kernel != &kernels.back() ? "row_of_group" : "group");
   }
+  if (are_beside) calls.insert(0, fmt::format("    let each = words[0].y / {}u;\n", kernels.size()));
   if (shares_rows)
     calls.insert(0, fmt::format("    row_of_group = group / {0}u;\n    is_first_of_row = group % {0}u == 0u;\n",
                                 kernels.back().groups_of_row()));

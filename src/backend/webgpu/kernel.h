@@ -61,6 +61,11 @@ class Kernel {
     groups_of_row_ = static_cast<std::uint32_t>(groups);
     return *this;
   }
+  // One of kernels with one body that run beside each other in one dispatch (GpuDevice::record_beside).
+  Kernel& beside(bool is_beside = true) {
+    is_beside_ = is_beside;
+    return *this;
+  }
   template <std::integral T>
   Kernel& number(std::string_view name, T value) {
     return put(numbers_, num_numbers_, {name, static_cast<std::uint32_t>(value), false});
@@ -76,6 +81,7 @@ class Kernel {
   std::string_view body() const { return body_; }
   std::uint32_t threads() const { return threads_; }
   std::uint32_t groups_of_row() const { return groups_of_row_; }  // 0: it has no rows of that kind
+  bool is_beside() const { return is_beside_; }
   std::span<const Operand> operands() const { return {operands_.data(), num_operands_}; }
   std::span<const Number> numbers() const { return {numbers_.data(), num_numbers_}; }
   std::span<const Number> constants() const { return {constants_.data(), num_constants_}; }
@@ -96,6 +102,7 @@ class Kernel {
 
   std::string_view name_, body_;
   std::uint32_t threads_, groups_of_row_ = 0;
+  bool is_beside_ = false;
   std::array<Operand, kMostTensors> operands_{};
   std::array<Number, kMostNumbers> numbers_{}, constants_{};
   std::size_t num_operands_ = 0, num_numbers_ = 0, num_constants_ = 0;
@@ -105,8 +112,11 @@ class Kernel {
 // for that (GpuDevice::record_row). Mostly there is one. The last one may have several workgroups for each row
 // (groups_of_row()); each of them then makes for itself what the others write, and keeps it in memory of the workgroup,
 // while the first one of a row alone writes it for kernels to come.
+// Kernels that run beside each other (Kernel::beside) have one body, equal constants and as many workgroups each: the
+// first workgroups of the dispatch run the first kernel. Their workgroup memory is declared once.
 using Kernels = std::span<const Kernel>;
 inline constexpr std::size_t kMostKernels = 7, kMostOperands = 40;
+inline constexpr std::size_t kMostBeside = 4;  // each is compiled, and time of compilers grows with the text
 
 // Of one of those, over so many rows.
 inline std::uint64_t workgroups_of(const Kernel& kernel, std::uint64_t rows) {

@@ -80,7 +80,7 @@ bool Prover::record(const Exec& exec, const Form& form) {
   };
   on_trial_.clear();
   is_refused_ = false;
-  for (const auto& [kernel, workgroups, by_rows] : recorder_.recorded()) {
+  for (const auto& [kernel, workgroups, by_rows, beside] : recorder_.recorded()) {
     auto shader = recorder_.shader_of({&kernel, 1});
     if (failed(shader)) return true;
     const auto trusted = recorder_.trusts(**shader, {&kernel, 1}, workgroups);
@@ -89,8 +89,7 @@ bool Prover::record(const Exec& exec, const Form& form) {
     if (!*trusted) on_trial_.push_back({*shader, &kernel, sizes_of({&kernel, 1}, workgroups)});
   }
   if (on_trial_.empty()) {
-    for (const Recorder::Recorded& recorded : recorder_.recorded())
-      if (failed(recorder_.add(recorded))) return true;
+    (void)failed(recorder_.add_listed());
     return true;
   }
   met_untrusted_kernel_ = true;
@@ -107,7 +106,7 @@ Result<void> Prover::copy_to_host(const Exec& exec) {
 
   std::vector<Piece> read;
   written_.clear();
-  for (const auto& [kernel, workgroups, by_rows] : recorder_.recorded()) {
+  for (const auto& [kernel, workgroups, by_rows, beside] : recorder_.recorded()) {
     const std::uint64_t rows = by_rows ? workgroups : 0;
     std::ranges::copy(pieces_of({&kernel, 1}, rows, &exec.arena, false), std::back_inserter(read));
     std::ranges::copy(pieces_of({&kernel, 1}, rows, &exec.arena, true), std::back_inserter(written_));
@@ -141,7 +140,7 @@ Result<void> Prover::copy_to_host(const Exec& exec) {
 
 // Updates weights of the host that its kernels read, where the card has changed its copies.
 Result<void> Prover::use_current_weights() {
-  for (const auto& [kernel, workgroups, by_rows] : recorder_.recorded())
+  for (const auto& [kernel, workgroups, by_rows, beside] : recorder_.recorded())
     for (const Kernel::Operand& operand : kernel.operands()) {
       const auto* const range = memory_.find_range(operand.at);
       if (range->second.of_host == nullptr || !range->second.was_written) continue;
@@ -173,7 +172,7 @@ Result<bool> Prover::compile(Shader& shader, Kernels kernels) {
 }
 
 Result<void> Prover::run_alone() {
-  for (const auto& [kernel, workgroups, by_rows] : recorder_.recorded())
+  for (const auto& [kernel, workgroups, by_rows, beside] : recorder_.recorded())
     LOOM_TRY_VOID(recorder_.dispatch_alone(kernel, workgroups));
   submitter_.submit();
   return {};
@@ -223,12 +222,14 @@ void Prover::refuse(Shader& shader) {
 
 Result<void> Prover::prove_joined(Kernels kernels, std::uint64_t rows, Shader& shader) {
   const auto begin = Clock::now();
-  const std::uint64_t workgroups = workgroups_of(kernels.back(), rows);
+  const bool are_beside = kernels[0].is_beside();
+  const std::uint64_t workgroups = are_beside ? kernels.size() * rows : workgroups_of(kernels.back(), rows);
   met_untrusted_kernel_ = true;
   submitter_.submit();
   const std::vector<Piece> written = pieces_of(kernels, rows, nullptr, true);
   LOOM_TRY(const Bytes before, fetch(written));
-  for (const Kernel& kernel : kernels) LOOM_TRY_VOID(recorder_.dispatch_alone(kernel, workgroups_of(kernel, rows)));
+  for (const Kernel& kernel : kernels)
+    LOOM_TRY_VOID(recorder_.dispatch_alone(Kernel(kernel).beside(false), workgroups_of(kernel, rows)));
   submitter_.submit();
   LOOM_TRY(const Bytes expected, fetch(written));
   const auto shows_it = [&]() -> Result<bool> {

@@ -57,7 +57,7 @@ void Recorder::record(const Exec& exec, const Kernel& kernel, std::uint64_t work
   if (exec.rehearsal()) rehearsed_.fetch_add(1, std::memory_order_relaxed);
   if (exec.rehearsal() || exec.status || workgroups == 0) return;
   LOOM_ASSERT(prover_->is_in_call());
-  if (mode_ == Mode::List) return void(recorded_.push_back({kernel, workgroups, false}));
+  if (mode_ == Mode::List) return void(recorded_.push_back({kernel, workgroups, false, 1}));
   if (auto done = add(kernel, workgroups); !done) exec.status = std::move(done).error();
 }
 
@@ -65,8 +65,35 @@ void Recorder::record_row(const Exec& exec, const Kernel& kernel, std::uint64_t 
   if (exec.rehearsal()) rehearsed_.fetch_add(1, std::memory_order_relaxed);
   if (exec.rehearsal() || exec.status || rows == 0) return;
   LOOM_ASSERT(prover_->is_in_call() && kernel.threads() == kRowThreads);
-  if (mode_ == Mode::List) return void(recorded_.push_back({kernel, rows, true}));
+  if (mode_ == Mode::List) return void(recorded_.push_back({kernel, rows, true, 1}));
   if (auto done = add_row(kernel, rows); !done) exec.status = std::move(done).error();
+}
+
+void Recorder::record_beside(const Exec& exec, Kernels kernels, std::uint64_t workgroups) {
+  if (exec.rehearsal()) rehearsed_.fetch_add(kernels.size(), std::memory_order_relaxed);
+  if (exec.rehearsal() || exec.status || workgroups == 0) return;
+  LOOM_ASSERT(prover_->is_in_call());
+  if (mode_ == Mode::List) {
+    for (const Kernel& kernel : kernels)
+      recorded_.push_back({kernel, workgroups, false, &kernel == kernels.data() ? kernels.size() : 1});
+    return;
+  }
+  if (auto done = add_beside(kernels, workgroups); !done) exec.status = std::move(done).error();
+}
+
+Result<void> Recorder::add_listed() {
+  for (std::size_t i = 0; i < recorded_.size();) {
+    const auto& [kernel, workgroups, by_rows, beside] = recorded_[i];
+    if (beside > 1) {
+      std::vector<Kernel> kernels;
+      for (std::size_t k = 0; k < beside; ++k) kernels.push_back(recorded_[i + k].kernel);
+      LOOM_TRY_VOID(add_beside(kernels, workgroups));
+    } else {
+      LOOM_TRY_VOID(by_rows ? add_row(kernel, workgroups) : add(kernel, workgroups));
+    }
+    i += beside;
+  }
+  return {};
 }
 
 Result<bool> Recorder::trusts(Shader& shader, Kernels kernels, std::uint64_t workgroups) {

@@ -30,6 +30,7 @@ class Recorder {
     Kernel kernel;
     std::uint64_t workgroups = 0;  // rows, of a kernel by rows
     bool by_rows = false;
+    std::size_t beside = 1;  // of the first of kernels that run beside each other: their number
   };
 
   Recorder(Connection& connection, GpuMemory& memory, Submitter& submitter, Shaders& shaders);
@@ -40,6 +41,7 @@ class Recorder {
   // These record for the form of an op; see GpuDevice, which has functions of the same names.
   void record(const Exec& exec, const Kernel& kernel, std::uint64_t workgroups);
   void record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows);
+  void record_beside(const Exec& exec, Kernels kernels, std::uint64_t workgroups);
   const void* upload(const Exec& exec, std::span<const std::byte> bytes);
   void* fault(const Exec& exec, FaultError error);
   static constexpr std::uint32_t kRowThreads = 256;
@@ -78,10 +80,8 @@ class Recorder {
     mode_ = Mode::Plain;
   }
   const std::vector<Recorded>& recorded() const { return recorded_; }
-  // Adds a listed kernel to what is recorded.
-  Result<void> add(const Recorded& recorded) {
-    return recorded.by_rows ? add_row(recorded.kernel, recorded.workgroups) : add(recorded.kernel, recorded.workgroups);
-  }
+  // Adds the listed kernels to what is recorded.
+  Result<void> add_listed();
   // Makes room for the faults and numbers of one op.
   void make_room();
   // Dispatches each of the kernels by rows that wait alone, and submits all commands.
@@ -116,6 +116,8 @@ class Recorder {
   Result<void> add_row(const Kernel& kernel, std::uint64_t rows);
   Result<void> end_rows(bool has_last = false);
   Result<void> dispatch_rows(Kernels kernels);
+  Result<void> add_beside(Kernels kernels, std::uint64_t workgroups);
+  Result<void> dispatch_beside(Kernels kernels, std::uint64_t workgroups);
   bool overlaps(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const;
   bool conflicts(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const;
   bool binds(Kernels kernels) const;

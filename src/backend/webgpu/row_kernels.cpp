@@ -1,7 +1,8 @@
-// Kernels by rows (Recorder::record_row): which of them become one shader.
+// Kernels by rows (Recorder::record_row), and beside each other: which of them become one shader.
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "backend/webgpu/prover.h"
 #include "backend/webgpu/recorder.h"
@@ -143,6 +144,43 @@ Result<void> Recorder::dispatch_rows(Kernels kernels) {
     return {};
   }
   for (const Kernel& kernel : kernels) LOOM_TRY_VOID(dispatch_alone(kernel, workgroups_of(kernel, num_rows_)));
+  return {};
+}
+
+// As many at a time as fit into one shader: a power of two, so that few shaders are compiled.
+Result<void> Recorder::add_beside(Kernels kernels, std::uint64_t workgroups) {
+  for (const Kernel& kernel : kernels) {
+    LOOM_TRY(const bool is_known, knows(kernel, workgroups));
+    if (!is_known) return {};
+  }
+  LOOM_TRY_VOID(end_rows());
+  while (!kernels.empty()) {
+    std::size_t count = std::bit_floor(std::min(kernels.size(), kMostBeside));
+    while (count > 1 && (count * kernels[0].operands().size() > kMostOperands ||
+                         parameter_words(kernels.first(count)) > kMostParameterWords || !binds(kernels.first(count))))
+      count /= 2;
+    LOOM_TRY_VOID(dispatch_beside(kernels.first(count), workgroups));
+    kernels = kernels.subspan(count);
+  }
+  return {};
+}
+
+Result<void> Recorder::dispatch_beside(Kernels kernels, std::uint64_t workgroups) {
+  if (kernels.size() == 1) return dispatch_alone(kernels[0], workgroups);
+  std::vector<Kernel> together(kernels.begin(), kernels.end());
+  for (Kernel& kernel : together) kernel.beside();
+  LOOM_TRY(Shader* const shader, shader_of(together));
+  LOOM_TRY(const bool is_trusted, trusts(*shader, together, kernels.size() * workgroups));
+  if (is_trusted) {
+    ++shader->uses;
+    return submitter_.dispatch(together, kernels.size() * workgroups, *shader);
+  }
+  if (!shader->is_refused) {
+    if (mode_ != Mode::Attempt) return prover_->prove_joined(together, workgroups, *shader);
+    attempt_.has_untrusted_kernel = true;
+    return {};
+  }
+  for (const Kernel& kernel : kernels) LOOM_TRY_VOID(dispatch_alone(kernel, workgroups));
   return {};
 }
 

@@ -49,6 +49,15 @@ void find_copies(Kernels kernels, Bindings& bindings) {
 
 std::uint64_t sizes_of(Kernels kernels, std::uint64_t workgroups) {
   std::uint64_t sizes = std::bit_width(workgroups);
+  if (kernels[0].is_beside()) {  // each is trusted for its own numbers
+    for (std::size_t i = 0; i < kernels[0].numbers().size(); ++i) {
+      if (kernels[0].numbers()[i].is_float) continue;
+      std::uint32_t largest = 0;
+      for (const Kernel& kernel : kernels) largest = std::max(largest, kernel.numbers()[i].bits);
+      sizes = sizes * 0x100000001b3 + std::bit_width(largest);
+    }
+    return sizes;
+  }
   for (const Kernel& kernel : kernels)
     for (const Kernel::Number& n : kernel.numbers())
       if (!n.is_float) sizes = sizes * 0x100000001b3 + std::bit_width(n.bits);
@@ -96,7 +105,7 @@ Shader* Shaders::find(Kernels kernels, std::span<const Id> buffers) {
   std::size_t i = 0;
   for (const Kernel& kernel : kernels) {
     add(address(kernel.body())), add(address(kernel.name()));
-    add(std::uint64_t{kernel.threads()} << 32 | kernel.groups_of_row());
+    add(std::uint64_t{kernel.is_beside()} << 63 | std::uint64_t{kernel.threads()} << 32 | kernel.groups_of_row());
     for (const Kernel::Number& c : kernel.constants()) add(c.bits);
     for (const Kernel::Operand& operand : kernel.operands()) {
       std::uint32_t s = 0;

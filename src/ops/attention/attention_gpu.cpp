@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <vector>
 
 #include "backend/webgpu/gpu_device.h"
 #include "backend/webgpu/wgsl/lanes.wgsl.h"
@@ -62,18 +63,42 @@ class Attention {
         width_(width_of(config, run)) {}
 
   void run(ConstTensor q, ConstTensor k, ConstTensor v, Tensor out) const {
-    const bool is_near = width_ <= kManyPositions;
-    if (is_near && run_.count == 1 && !holds_codes()) return attend_own(q, k, v, out);
-    append(k, v);
+    if (takes_own())
+      return exec_.gpu()->record(exec_, own(q, k, v, out, config_.heads).groups_of_row(config_.heads), config_.heads);
+    const Append append = appending(k, v);
+    append.by_rows ? exec_.gpu()->record_row(exec_, append.kernel, append.groups)
+                   : exec_.gpu()->record(exec_, append.kernel, append.groups);
     if (run_.count >= kManyRows) return attend_tiles(q, out);
-    if (!is_near && queries() <= kFewQueries) return attend_shared(q, out);
-    static const Texts near = bodies({wgsl::attend_cached, wgsl::attend_near}),
-                       once = bodies({wgsl::attend_shared, wgsl::attend_once});
+    if (!is_near() && queries() <= kFewQueries) return attend_shared(q, out);
     // A head is a row of these kernels, and of those that round it for the product that follows.
-    exec_.gpu()->record_row(exec_,
-                            (is_near ? attending("attend_near", near, q) : scoring("attend", once, q))
-                                .writes("out", out.row(run_.first), config_.head_dim),
-                            queries());
+    exec_.gpu()->record_row(exec_, is_near() ? near(q, out) : once(q, out), queries());
+  }
+
+  // ---- runs of one row each, whose kernels run beside each other ----
+
+  bool is_near() const { return width_ <= kManyPositions; }
+  // Whether the new key and value are put into the cache by the kernel that attends.
+  bool takes_own() const { return is_near() && run_.count == 1 && !holds_codes(); }
+  Kernel append(ConstTensor k, ConstTensor v) const { return appending(k, v).kernel; }
+  Kernel near(ConstTensor q, Tensor out) const {
+    static const Texts texts = bodies({wgsl::attend_cached, wgsl::attend_near});
+    return attending("attend_near", texts, q).writes("out", out.row(run_.first), config_.head_dim);
+  }
+  Kernel once(ConstTensor q, Tensor out) const {
+    static const Texts texts = bodies({wgsl::attend_shared, wgsl::attend_once});
+    return scoring("attend", texts, q).writes("out", out.row(run_.first), config_.head_dim);
+  }
+  // One row that sees few positions: each of its heads takes the new key and value from k and v, and may begin with
+  // what makes them. A workgroup has a part of `heads_of_row` in the rows of q and out.
+  Kernel own(ConstTensor q, ConstTensor k, ConstTensor v, Tensor out, std::size_t heads_of_row) const {
+    static const Texts texts = bodies({wgsl::attend_own, wgsl::attend_near});
+    Kernel own = kernel("attend_own", texts[0]);
+    with_query(own, q, heads_of_row)
+        .updates("cache", cache_.device_blocks())
+        .reads("k", k.row(run_.first), k.cols)
+        .reads("v", v.row(run_.first), v.cols)
+        .writes("out", out.row(run_.first), heads_of_row * config_.head_dim);
+    return own;
   }
 
  private:
@@ -114,7 +139,12 @@ class Attention {
     return attending(name, texts, q).updates("scores", scratch_.scores, width_).number("width", width_);
   }
 
-  void append(ConstTensor k, ConstTensor v) const {
+  struct Append {
+    Kernel kernel;
+    std::size_t groups;
+    bool by_rows;
+  };
+  Append appending(ConstTensor k, ConstTensor v) const {
     const bool are_codes = holds_codes();
     Kernel append = kernel(are_codes ? "append_codes" : "append", are_codes ? wgsl::append_codes : wgsl::append);
     append.fixed("block_words", block_bytes() / 4)
@@ -130,22 +160,7 @@ class Attention {
       groups = ceil_div(run_.position % in_word + run_.count, in_word);
     }
     // Rows of a run that begins at a later position are others than those of the kernels before.
-    run_.first == 0 && (run_.count == 1 || !are_codes) ? exec_.gpu()->record_row(exec_, append, groups)
-                                                       : exec_.gpu()->record(exec_, append, groups);
-  }
-
-  // One row that sees few positions: each of its heads takes the new key and value from k and v, and may begin with
-  // what makes them.
-  void attend_own(ConstTensor q, ConstTensor k, ConstTensor v, Tensor out) const {
-    static const Texts texts = bodies({wgsl::attend_own, wgsl::attend_near});
-    Kernel own = kernel("attend_own", texts[0]);
-    with_query(own, q, config_.heads)
-        .updates("cache", cache_.device_blocks())
-        .reads("k", k.row(run_.first), k.cols)
-        .reads("v", v.row(run_.first), v.cols)
-        .writes("out", out.row(run_.first), config_.heads * config_.head_dim)
-        .groups_of_row(config_.heads);
-    exec_.gpu()->record(exec_, own, config_.heads);
+    return {append, groups, run_.first == 0 && (run_.count == 1 || !are_codes)};
   }
 
   void attend_shared(ConstTensor q, Tensor out) const {
@@ -186,6 +201,38 @@ class Attention {
   std::size_t first_, width_;
 };
 
+// Runs of one row each, as many at a time as may run beside each other. Their scores have memory of their own.
+class Together {
+ public:
+  Together(const Exec& exec, const AttentionConfig& config, std::span<KvCache> caches, const Scratch& scratch,
+           std::size_t scores_of_one)
+      : exec_(exec), config_(config), caches_(caches), scratch_(scratch), scores_of_one_(scores_of_one) {}
+
+  void run(std::span<const SequenceRows> runs, ConstTensor q, ConstTensor k, ConstTensor v, Tensor out) const {
+    std::vector<Kernel> append, own, near, once;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const Scratch scratch{scratch_.scores + once.size() * scores_of_one_, scratch_.sums};
+      const Attention one(exec_, config_, runs[i], caches_[runs[i].sequence], scratch);
+      if (one.takes_own()) {
+        own.push_back(one.own(q, k, v, out, 1));
+        continue;
+      }
+      append.push_back(one.append(k, v));
+      one.is_near() ? near.push_back(one.near(q, out)) : once.push_back(one.once(q, out));
+    }
+    exec_.gpu()->record_beside(exec_, append, 1);
+    for (const std::vector<Kernel>* const kernels : {&own, &near, &once})
+      exec_.gpu()->record_beside(exec_, *kernels, config_.heads);
+  }
+
+ private:
+  const Exec& exec_;
+  const AttentionConfig& config_;
+  std::span<KvCache> caches_;
+  const Scratch& scratch_;
+  std::size_t scores_of_one_;
+};
+
 }  // namespace
 
 void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, ConstTensor k, ConstTensor v,
@@ -196,9 +243,10 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
     if (!exec.rehearsal() || config.window == 0) return width_of(config, run);
     return std::min(run.position, config.window + kCacheBlock - 2) + run.count;
   };
-  std::size_t most = 0, most_sums = 0;
+  std::size_t most = 0, most_sums = 0, scores_of_one = 0;
   for (const SequenceRows& run : runs) {
     const std::size_t width = most_seen(run), scores = width * config.heads;
+    if (width > kManyPositions) scores_of_one = std::max(scores_of_one, scores);
     if (run.count >= kManyRows || width > kManyPositions)
       most = std::max({most, std::min(kScoresOfPiece, run.count * scores), std::min(run.count, kTile) * scores});
     const std::size_t queries = run.count * config.heads;
@@ -206,9 +254,28 @@ void attention(const Exec& exec, const AttentionConfig& config, ConstTensor q, C
     if (width > kManyPositions)
       most_sums = std::max(most_sums, ceil_div(width, kChain) * std::min(queries, kFewQueries) * config.head_dim);
   }
+  // A rehearsal stands for passes with a row of each sequence.
+  if (runs.size() > 1) most = std::max(most, std::min(runs.size(), kMostBeside) * scores_of_one);
   const Scratch scratch{exec.arena.take<float>(most), exec.arena.take<float>(most_sums)};
   if (exec.rehearsal()) return;
+  std::vector<SequenceRows> single;
+  std::size_t queries_of_many = 0;
+  for (const SequenceRows& run : runs)
+    if (run.count == 1) single.push_back(run);
+  const auto sees_many = [&](const SequenceRows& run) { return width_of(config, run) > kManyPositions; };
+  // Few queries that see many positions are shared by workgroups, each alone.
+  for (const SequenceRows& run : single) queries_of_many += sees_many(run) ? config.heads : 0;
+  if (queries_of_many <= kFewQueries) std::erase_if(single, sees_many);
+  if (single.size() == 1) single.clear();
+  std::ranges::stable_partition(single, sees_many);  // kernels of one kind go together
+  const Together together(exec, config, caches, scratch, scores_of_one);
+  for (std::span<const SequenceRows> rest = single; !rest.empty();) {
+    const auto now = rest.first(std::min(rest.size(), kMostBeside));
+    together.run(now, q, k, v, out);
+    rest = rest.subspan(now.size());
+  }
   for (const SequenceRows& run : runs) {
+    if (!single.empty() && run.count == 1 && (queries_of_many > kFewQueries || !sees_many(run))) continue;
     const std::size_t rows = std::max(kTile, kScoresOfPiece / (width_of(config, run) * config.heads) / kTile * kTile);
     for (std::size_t at = 0; at < run.count; at += rows) {
       const SequenceRows piece{run.first + at, std::min(rows, run.count - at), run.position + at, run.sequence};

@@ -142,5 +142,115 @@ TEST(Gpu, rows_of_several_sequences_are_cached_with_the_bytes_of_the_cpu) {  // 
   }
 }
 
+// One row of each of nine sequences, and at times several of one of them: what they see is nothing, parts of a block,
+// 512 positions and more; as few queries that see many positions as workgroups share, and more.
+TEST(Gpu, single_rows_of_sequences_attend_beside_each_other_with_the_bits_of_the_cpu) {  // L-74
+  LOOM_NEEDS_GPU_DEVICE(device);
+  constexpr std::size_t kBegin[] = {0, 600, 63, 511, 64, 1000, 200, 512, 700};
+  constexpr std::size_t kSequences = std::size(kBegin), kMost = 1024, kPasses = 3, kRows = kPasses * kSequences + 4;
+  struct Case {
+    std::size_t heads, kv_heads, dim, window;
+    double softcap;
+  };
+  for (const Case& c : {Case{24, 4, 8, 0, 0}, Case{24, 4, 8, 70, 20}, Case{6, 3, 20, 530, 0}})
+    for (const DType dtype : kTypes) {
+      SCOPED_TRACE(fmt::format("{} heads, window {}, {}", c.heads, c.window, name(dtype)));
+      const AttentionConfig config{
+          .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.dim, .window = c.window, .softcap = c.softcap};
+      const std::size_t q = c.heads * c.dim, k = c.kv_heads * c.dim;
+      const Values inputs[] = {{kMost, q, values<float>(kMost * q, 1, 2)},
+                               {kMost, k, values<float>(kMost * k, 2, 2)},
+                               {kMost, k, values<float>(kMost * k, 3)}};
+      std::deque<std::vector<KvCache>> caches;
+      std::vector<KvCache>*here = nullptr, *there = nullptr;
+      std::size_t lengths[kSequences] = {};
+      expect_equal(*device, inputs, kMost + kRows, q, [&](const Exec& exec, Inputs in, Tensor y) {
+        caches.emplace_back();
+        for (std::size_t s = 0; s < kSequences; ++s)
+          caches.back().push_back(KvCache::create({.kv_heads = c.kv_heads,
+                                                   .head_dim = c.dim,
+                                                   .max_positions = kMost + 64,
+                                                   .window = c.window,
+                                                   .max_chunk = kMost,
+                                                   .dtype = dtype,
+                                                   .device = exec.gpu()})
+                                      .value());
+        (exec.gpu() != nullptr ? there : here) = &caches.back();
+        std::size_t first = 0;
+        const auto attend = [&](std::span<const SequenceRows> runs, std::size_t rows, std::size_t to) {
+          const auto part = [&](const Tensor& t, std::size_t row) {
+            return Tensor{t.row(row), rows, t.cols, t.element};
+          };
+          for (const SequenceRows& run : runs)
+            ASSERT_TRUE(exec.rehearsal() || caches.back()[run.sequence].extend(run.position, run.count));
+          attention(exec, config, part(in[0], first), part(in[1], first), part(in[2], first), runs, caches.back(),
+                    part(y, to));
+          for (const SequenceRows& run : runs) lengths[run.sequence] = run.position + run.count;
+        };
+        for (std::size_t s = 0; s < kSequences; ++s) {
+          const SequenceRows run{.first = 0, .count = kBegin[s], .position = 0, .sequence = s};
+          lengths[s] = 0;
+          if (run.count != 0) attend({&run, 1}, run.count, 0);
+        }
+        for (std::size_t pass = 0, to = kMost; pass < kPasses; ++pass) {
+          std::vector<SequenceRows> runs;
+          std::size_t rows = 0;
+          for (std::size_t s = 0; s < kSequences; ++s) {
+            const std::size_t count = pass == 1 && s == 4 ? 5 : 1;
+            runs.push_back({.first = rows, .count = count, .position = lengths[s], .sequence = s});
+            rows += count;
+          }
+          first = 100 * pass;
+          attend(runs, rows, to);
+          to += rows;
+        }
+      });
+      for (std::size_t s = 0; s < kSequences; ++s)
+        EXPECT_TRUE(bytes_of((*here)[s], lengths[s]) == bytes_of((*there)[s], lengths[s])) << "sequence " << s;
+    }
+  if (!test::compiler_errs()) {  // the host computes the kernels that it spoils
+    EXPECT_EQ(test::refused_kernels(*device), "");
+  }
+}
+
+// Four sequences at a time, and one dispatch more where keys and values are stored as codes.
+TEST(Gpu, single_rows_of_eight_sequences_take_two_dispatches) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  constexpr std::size_t kHeads = 2, kDim = 64, kSequences = 8;
+  const AttentionConfig config{.heads = kHeads, .kv_heads = kHeads, .head_dim = kDim};
+  const std::size_t width = kHeads * kDim;
+  const Values inputs[] = {{kSequences, width, values<float>(kSequences * width, 1, 2)},
+                           {kSequences, width, values<float>(kSequences * width, 2, 2)},
+                           {kSequences, width, values<float>(kSequences * width, 3)}};
+  for (const DType dtype : kTypes) {
+    SCOPED_TRACE(name(dtype));
+    std::uint64_t dispatches = 0;
+    for (int i = 0; i < 10; ++i) {  // trials come first, eight at most
+      std::deque<std::vector<KvCache>> caches;
+      expect_equal(*device, inputs, kSequences, width, [&](const Exec& exec, Inputs in, Tensor y) {
+        caches.emplace_back();
+        std::vector<SequenceRows> runs;
+        for (std::size_t s = 0; s < kSequences; ++s) {
+          caches.back().push_back(KvCache::create({.kv_heads = kHeads,
+                                                   .head_dim = kDim,
+                                                   .max_positions = 64,
+                                                   .max_chunk = 64,
+                                                   .dtype = dtype,
+                                                   .device = exec.gpu()})
+                                      .value());
+          runs.push_back({.first = s, .count = 1, .position = 0, .sequence = s});
+          ASSERT_TRUE(exec.rehearsal() || caches.back().back().extend(0, 1));
+        }
+        const std::uint64_t before = exec.gpu() == nullptr ? 0 : exec.gpu()->counters().dispatches;
+        attention(exec, config, in[0], in[1], in[2], runs, caches.back(), y);
+        if (exec.gpu() != nullptr && !exec.rehearsal()) dispatches = exec.gpu()->counters().dispatches - before;
+      });
+    }
+    if (!test::compiler_errs()) {  // the host computes the kernels that it spoils
+      EXPECT_EQ(dispatches, dtype == DType::float32 ? 2u : 4u);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace loom
