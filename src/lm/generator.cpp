@@ -148,19 +148,39 @@ std::span<const std::int32_t> Generator::due() const {
 
 Result<Generator::Step> Generator::take(std::size_t count, std::span<const float> logits) {
   if (failed_) return tl::make_unexpected(*failed_);
-  LOOM_ASSERT(count > 0 && count <= due().size());
-  const FpEnvironment environment;
   Step step;
+  if (!count_fed(count, step)) return step;
+  session_chooses_ = false;
+  logits_.assign(logits.begin(), logits.end());
+  return draw_into(std::move(step));
+}
+
+Result<Generator::Step> Generator::take(std::size_t count, std::int32_t choice) {
+  if (failed_) return tl::make_unexpected(*failed_);
+  Step step;
+  if (!count_fed(count, step)) return step;
+  session_chooses_ = true, choice_ = choice;
+  return draw_into(std::move(step));
+}
+
+bool Generator::may_session_choose() const {
+  return may_session_choose_ && session_->device() != nullptr && session_->device()->records();
+}
+
+bool Generator::count_fed(std::size_t count, Step& step) {
+  LOOM_ASSERT(count > 0 && count <= due().size());
   revision_ = session_->revision(sequence_);
   if (reads_prompt()) {
     step.prompt_tokens_read = count, result_.prompt_tokens += count;
-    if (reads_prompt()) return step;
-  } else {
-    drawn_.reset();
-    ++result_.decode_steps;
+    return !reads_prompt();
   }
-  session_chooses_ = false;
-  logits_.assign(logits.begin(), logits.end());
+  drawn_.reset();
+  ++result_.decode_steps;
+  return true;
+}
+
+Result<Generator::Step> Generator::draw_into(Step step) {
+  const FpEnvironment environment;
   auto text = draw();
   if (!text) {
     failed_ = text.error();

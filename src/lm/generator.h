@@ -105,6 +105,11 @@ class Generator {
   std::span<const std::int32_t> due() const;
   bool reads_prompt() const { return result_.prompt_tokens < prompt_.size(); }
   Result<Step> take(std::size_t count, std::span<const float> logits);
+  // Whether the session may choose in its place, so that the feed asks for a choice among the ids but those (Feed::
+  // chooses), and take() gets that in place of the logits.
+  bool may_session_choose() const;
+  std::span<const std::int32_t> banned() { return sampler().banned(); }
+  Result<Step> take(std::size_t count, std::int32_t choice);
   // Ends the generation with "cancelled" and what it has written.
   Result<Step> stop();
 
@@ -137,6 +142,9 @@ class Generator {
   Result<void> feed(const Session::Feed& one, const std::atomic<bool>* cancel);
   Result<void> finish();
   Result<Step> close(Step step);
+  // The part of take() before a token is drawn; whether one is due.
+  bool count_fed(std::size_t count, Step& step);
+  Result<Step> draw_into(Step step);
   Result<std::int32_t> choose();
   // Chooses among the tokens that the grammar allows; kNoToken at the end of a text that cannot go on.
   Result<std::int32_t> choose_by_grammar();

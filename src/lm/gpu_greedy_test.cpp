@@ -297,7 +297,52 @@ TEST(GpuGreedy, a_token_is_one_submit_and_few_bytes) {
   }
 }
 
-// Alone, then beside another sequence, whose passes give logits, and alone again.
+// Beside sequences whose logits are read, or wanted by nobody: choices with other bans, and the logits that a card kept.
+TEST(GpuGreedy, a_card_chooses_for_several_sequences_of_a_pass) {
+  const auto device = test::make_gpu_device({});
+  if (device == nullptr) GTEST_SKIP() << "no graphics card";
+  constexpr std::size_t kSequences = 6;
+  const LanguageModel model = small_model();
+  const auto here = session_on(model, nullptr, 200, kSequences), plain = session_on(model, nullptr, 200, kSequences),
+             there = session_on(model, device.get(), 200, kSequences);
+  const Ids banned = {3, 17, 40, 5, 9};
+  std::uint64_t read = 0;
+  for (std::size_t pass = 0; pass < 30; ++pass) {
+    SCOPED_TRACE(pass);
+    const bool all_choose = pass % 3 != 0;
+    std::vector<Ids> ids;
+    std::vector<Session::Feed> feeds;
+    for (std::size_t s = 0; s < kSequences; ++s) ids.push_back(some_ids(pass == 0 ? 1 + s / 2 : 1, 5 * pass + 11 * s));
+    for (std::size_t s = 0; s < kSequences; ++s) {
+      Session::Feed feed{s, ids[s]};
+      feed.wants_logits = all_choose || s != 2, feed.chooses = all_choose || s % 3 != 0;
+      if (s > 3) feed.banned = std::span(banned).first(pass % 5 + 1);
+      feeds.push_back(feed);
+    }
+    const std::uint64_t before = device->counters().bytes_read;
+    const auto expected = here->feed_pass(feeds), got = there->feed_pass(feeds);
+    read = device->counters().bytes_read - before;
+    ASSERT_TRUE(expected && got) << (got ? expected.error() : got.error()).text();
+    ASSERT_EQ(got->rows, all_choose ? 0u : 2u);
+    ASSERT_EQ(expected->rows, got->rows);
+    for (std::size_t r = 0; r < got->rows; ++r)
+      EXPECT_EQ(bits_of(std::span(got->row(r), got->cols)), bits_of(std::span(expected->row(r), expected->cols)));
+    ASSERT_EQ(there->choices().size(), all_choose ? kSequences : 3u);
+    EXPECT_TRUE(std::ranges::equal(there->choices(), here->choices()));
+    for (std::size_t s = 0; s < kSequences; ++s) {
+      const auto logits = bits_of(plain->feed(ids[s], s));
+      if ((pass + s) % 4 != 0) continue;
+      EXPECT_EQ(bits_of(there->logits(s)), logits) << "sequence " << s;
+    }
+  }
+  for (std::size_t s = 0; s < kSequences; ++s)
+    EXPECT_TRUE(there->snapshot(s).value() == plain->snapshot(s).value()) << "sequence " << s;
+  if (!test::compiler_errs()) {  // kernels that are refused run on the host
+    EXPECT_EQ(read, kSequences * 4);
+  }
+}
+
+// Alone, then beside another sequence, whose passes give logits or choices, and alone again.
 TEST(GpuGreedy, a_generation_runs_ahead_again_after_passes_with_others) {
   LOOM_NEEDS_GPU_DEVICE(device);
   const LanguageModel model = small_model();
@@ -313,10 +358,14 @@ TEST(GpuGreedy, a_generation_runs_ahead_again_after_passes_with_others) {
       ASSERT_TRUE(generator.next());
       continue;
     }
-    const Session::Feed feeds[] = {{0, generator.due()}, {1, std::span(other).subspan(fed++, 1), {}, false}};
+    Session::Feed feeds[] = {{0, generator.due()}, {1, std::span(other).subspan(fed++, 1), {}, false}};
+    ASSERT_TRUE(generator.may_session_choose());
+    feeds[0].chooses = step % 10 > 7, feeds[0].banned = generator.banned();
     const auto logits = session->feed_pass(feeds);
     ASSERT_TRUE(logits) << logits.error().text();
-    ASSERT_TRUE(generator.take(1, {logits->row(0), logits->cols}));
+    const auto taken = feeds[0].chooses ? generator.take(1, session->choices()[0])
+                                        : generator.take(1, std::span(logits->row(0), logits->cols));
+    ASSERT_TRUE(taken) << taken.error().text();
   }
   EXPECT_EQ(generator.result().ids, wanted.ids);
   EXPECT_EQ(to_hex(generator.result().hash), wanted.hash);
@@ -346,7 +395,7 @@ TEST(GpuGreedy, choices_are_all_that_is_read_after_a_pass_with_others) {
       const Session::Feed feeds[] = {{0, generator.due()}, {1, other, {}, false}};
       const auto logits = session->feed_pass(feeds);
       ASSERT_TRUE(logits) << logits.error().text();
-      ASSERT_TRUE(generator.take(1, {logits->row(0), logits->cols}));
+      ASSERT_TRUE(generator.take(1, std::span(logits->row(0), logits->cols)));
     }
     if (!is_known) continue;
     const auto row_bytes = static_cast<std::uint64_t>(model.decoder->config.vocab_size) * 4;

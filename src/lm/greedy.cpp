@@ -85,6 +85,8 @@ Result<void> Session::begin_choice(Rows rows, const std::atomic<bool>* cancel) {
   const std::size_t row = greedy_.passes % GreedyRun::kRows;
   rows.kept_logits = {greedy_.logits.data() + row * vocab() * sizeof(float), 1, vocab()};
   rows.choice = {reinterpret_cast<std::int32_t*>(greedy_.ids.data()) + row, 1};
+  const std::span<const std::int32_t> banned = greedy_.banned;
+  rows.banned = {&banned, 1};
   LOOM_TRY_VOID(run_rows(rows, nullptr, cancel));
   Device& card = *device_;
   LOOM_TRY(const ReadTicket ticket, card.begin_read(greedy_.ids.data() + row * sizeof(std::int32_t), 4));
@@ -98,14 +100,62 @@ Result<void> Session::begin_choice(Rows rows, const std::atomic<bool>* cancel) {
   return {};
 }
 
-void Session::keep_choice(const Exec& exec, ConstTensor logits, const Rows& rows) {
+// Of the requested rows from `begin` on, those that choose.
+void Session::keep_choice(const Exec& exec, ConstTensor logits, const Rows& rows, std::size_t begin) {
   if (exec.rehearsal()) {
-    const Tensor any{const_cast<void*>(logits.data), 1, logits.cols};
+    const Tensor any{const_cast<void*>(logits.data), logits.rows, logits.cols};
     copy(exec, any, any);
-    return choose(exec, any, {}, {any.as<std::int32_t>(), 1});
+    return choose(exec, any, {}, {any.as<std::int32_t>(), any.rows});
   }
-  copy(exec, logits, rows.kept_logits);
-  choose(exec, logits, greedy_.banned, rows.choice);
+  const std::size_t read = rows.want.size() - rows.choice.size(), first = std::max(begin, read);
+  const std::size_t end = begin + logits.rows;
+  const auto part = [&](std::size_t from, std::size_t to) {
+    return ConstTensor{logits.row(from - begin), to - from, logits.cols};
+  };
+  if (first >= end) return;
+  copy(exec, part(first, end), {rows.kept_logits.row(first - read), end - first, logits.cols});
+  for (std::size_t at = first; at < end;) {  // those with equal bans at once
+    std::size_t next = at + 1;
+    while (next < end && std::ranges::equal(rows.banned[next - read], rows.banned[at - read])) ++next;
+    choose(exec, part(at, next), rows.banned[at - read], rows.choice.subspan(at - read, next - at));
+    at = next;
+  }
+}
+
+Result<void> Session::reserve_choices(std::size_t rows) {
+  LOOM_TRY(const std::size_t bytes, checked_product({rows, vocab(), sizeof(float)}));
+  if (bytes > kept_logits_.size()) {
+    LOOM_TRY(kept_logits_, Memory::create(device_, bytes));
+    LOOM_TRY(kept_ids_, Memory::create(device_, rows * sizeof(std::int32_t)));
+  }
+  return {};
+}
+
+// The pass of feed_pass(): the first `read` rows of want_ leave logits, the others choices. The host computes both from
+// the logits of all.
+Result<void> Session::choose_in_pass(std::span<const Feed> feeds, std::size_t read, const std::atomic<bool>* cancel) {
+  const std::size_t count = banned_.size();
+  const bool on_card = device_ != nullptr && device_->records();
+  kept_.clear(), choices_.assign(count, kNoChoice);
+  LOOM_TRY_VOID(reserve_logits(on_card ? read : want_.size()));
+  Rows rows{runs_, ids_, want_};
+  if (!on_card || count == 0) {
+    LOOM_TRY_VOID(run_rows(rows, logits_.as<float>(), cancel));
+    for (std::size_t i = 0; i < count; ++i)
+      choices_[i] = choose_on_host({logits_.as<float>() + (read + i) * vocab(), vocab()}, banned_[i]);
+    return {};
+  }
+  const DeviceTurn turn(device_);
+  LOOM_TRY_VOID(reserve_choices(count));
+  rows.kept_logits = {kept_logits_.data(), count, vocab()};
+  rows.choice = {reinterpret_cast<std::int32_t*>(kept_ids_.data()), count};
+  rows.banned = banned_;
+  LOOM_TRY_VOID(run_rows(rows, logits_.as<float>(), cancel));
+  device_->read(kept_ids_.data(), std::as_writable_bytes(std::span(choices_)));
+  LOOM_TRY_VOID(device_->check());
+  for (const Feed& feed : feeds)
+    if (feed.wants_logits && feed.chooses) kept_.push_back({feed.sequence, revisions_[feed.sequence] + 1});
+  return {};
 }
 
 // As many passes more as may be under way. None makes a sliding window move on that the tokens so far have not: a
@@ -168,6 +218,16 @@ Result<std::span<const float>> Session::logits_once(std::size_t sequence, const 
     LOOM_TRY_VOID(device_->check());
     row_of_ = RowOf{sequence, revisions_[sequence]};
     return row;
+  }
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    if (!is_last(kept_[i].sequence, kept_[i].revision)) continue;
+    const DeviceTurn turn(device_);
+    if (kept_row_.size() == 0) {
+      LOOM_TRY(kept_row_, Buffer::create(row.size_bytes()));
+    }
+    kept_logits_.read(i * row.size_bytes(), {kept_row_.data(), row.size_bytes()});
+    LOOM_TRY_VOID(device_->check());
+    return std::span<const float>(kept_row_.as<float>(), vocab());
   }
   const std::int32_t last = tokens_[sequence].back();
   LOOM_TRY_VOID(truncate(tokens_[sequence].size() - 1, sequence));

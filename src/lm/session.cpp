@@ -60,6 +60,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
 Result<void> Session::move_to_host(const Error& lost) {
   broken_ = lost, device_ = nullptr, has_moved_ = true;
   greedy_ = {};
+  kept_.clear(), kept_logits_ = {}, kept_ids_ = {};
   for (DraftsAhead& ahead : ahead_) ahead.ids.clear();
   const std::size_t sequences = std::max<std::size_t>(tokens_.size(), 1);
   LOOM_TRY_VOID(states_.plan(plan_->state_needs(), model_->network.settings.activations,
@@ -201,9 +202,11 @@ void Session::run_rows(const Exec& exec, const Rows& rows, float* logits) {
     take_rows(exec, hidden, wanted_rows, wanted);
     const ConstTensor out =
         plan_->forward(run, {wanted.data, Shape::of({count, hidden.cols})}, blocks_end, net.num_cells());
-    if (exec.records() && (exec.rehearsal() || !rows.choice.empty())) keep_choice(exec, out, rows);
-    if (exec.rehearsal() || exec.status || !rows.choice.empty()) continue;
-    const auto wanted_logits = std::as_writable_bytes(std::span(logits + begin * out.cols, count * out.cols));
+    if (exec.records() && (exec.rehearsal() || !rows.choice.empty())) keep_choice(exec, out, rows, begin);
+    const std::size_t read = want.size() - rows.choice.size();
+    if (exec.rehearsal() || exec.status || begin >= read) continue;
+    const auto wanted_logits =
+        std::as_writable_bytes(std::span(logits + begin * out.cols, std::min(count, read - begin) * out.cols));
     if (device_ != nullptr)
       device_->read(out.as<std::byte>(), wanted_logits);
     else
@@ -369,14 +372,20 @@ Result<ConstTensor> Session::feed_pass_once(std::span<const Feed> feeds, const s
     forget_ahead(feed.sequence);
     LOOM_TRY_VOID(refill(feed.sequence, cancel));
   }
-  runs_.clear(), ids_.clear(), want_.clear();
+  runs_.clear(), ids_.clear(), want_.clear(), banned_.clear();
   for (const Feed& feed : feeds) {
     runs_.push_back({ids_.size(), feed.ids.size(), tokens_[feed.sequence].size(), feed.sequence});
     ids_.insert(ids_.end(), feed.ids.begin(), feed.ids.end());
-    if (feed.wants_logits) want_.push_back(ids_.size() - 1);
+    if (feed.wants_logits && !feed.chooses) want_.push_back(ids_.size() - 1);
   }
-  LOOM_TRY_VOID(reserve_logits(want_.size()));
-  if (auto done = run_rows({runs_, ids_, want_}, logits_.as<float>(), cancel); !done) {
+  const std::size_t read = want_.size();
+  for (std::size_t i = 0; i < feeds.size(); ++i) {
+    if (!feeds[i].wants_logits || !feeds[i].chooses) continue;
+    want_.push_back(runs_[i].first + runs_[i].count - 1);
+    banned_.push_back(feeds[i].banned);
+  }
+  if (auto done = choose_in_pass(feeds, read, cancel); !done) {
+    kept_.clear();
     for (const Feed& feed : feeds) states_.rewind(feed.sequence, tokens_[feed.sequence].size());
     return tl::make_unexpected(std::move(done).error());
   }
@@ -384,7 +393,7 @@ Result<ConstTensor> Session::feed_pass_once(std::span<const Feed> feeds, const s
     tokens_[feed.sequence].insert(tokens_[feed.sequence].end(), feed.ids.begin(), feed.ids.end());
     ++revisions_[feed.sequence];
   }
-  return ConstTensor{logits_.as<float>(), want_.size(), vocab()};
+  return ConstTensor{logits_.as<float>(), read, vocab()};
 }
 
 Result<std::span<const float>> Session::feed(std::span<const std::int32_t> ids, std::size_t sequence,

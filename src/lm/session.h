@@ -59,7 +59,10 @@ class Session {
     // and the context have room for: later feeds of one id each that equal the drafts take no pass. Tokens and logits
     // are those without drafts; a sliding window may have advanced by one more block.
     std::span<const std::int32_t> drafts{};
-    bool wants_logits = true;  // read by feed_pass() alone
+    // Read by feed_pass() alone. One that wants logits may ask for a choice in their place, with ids that are not
+    // chosen.
+    bool wants_logits = true, chooses = false;
+    std::span<const std::int32_t> banned{};
   };
   // Appends the ids to their sequences; a sequence appears once. Returns the logits that follow the last id of each
   // feed: [feeds, vocab_size], valid until the next call. ContextFull, IndexOutOfRange, InvalidArgument; Cancelled when
@@ -69,8 +72,11 @@ class Session {
   Result<std::span<const float>> feed(std::span<const std::int32_t> ids, std::size_t sequence = 0,
                                       const std::atomic<bool>* cancel = nullptr);
   // Like feed(), in one forward pass: at most chunk_rows() ids in total, `drafts` are not read. Returns the logits
-  // after the last id of each feed that wants them, in their order: [feeds that want logits, vocab_size].
+  // after the last id of each feed that wants them and does not choose, in their order: [such feeds, vocab_size].
   Result<ConstTensor> feed_pass(std::span<const Feed> feeds, const std::atomic<bool>* cancel = nullptr);
+  // Of the last feed_pass(): the choices of its feeds that choose, in their order, as feed_greedy() returns them. A
+  // graphics card keeps the logits, and the host reads the ids alone.
+  std::span<const std::int32_t> choices() const { return choices_; }
   // Like feed(), for one sequence and greedy decoding: returns the id of the greatest logit, the lowest id on ties, and
   // kNoChoice (ops/choice/choice.h) where a logit is not finite; `drafts` are not read. A graphics card keeps the
   // logits, and computes up to `ahead` more tokens, each pass feeding the id that the pass before chose. If the next
@@ -82,8 +88,8 @@ class Session {
   };
   static constexpr std::size_t kMostAhead = GreedyRun::kMostAhead;
   Result<std::int32_t> feed_greedy(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel = nullptr);
-  // The logits that follow the last token of a sequence, valid until the next call. After feed_greedy() of it they are
-  // available, otherwise that token is fed once more. InvalidState for a sequence without tokens, else as feed().
+  // The logits that follow the last token of a sequence, valid until the next call. After feed_greedy() of it, and after
+  // a feed_pass() in which a card chose for it, they are available, otherwise that token is fed once more. InvalidState for a sequence without tokens, else as feed().
   Result<std::span<const float>> logits(std::size_t sequence = 0, const std::atomic<bool>* cancel = nullptr);
   // Like feed(), for one sequence, with the logits after every id: visit(index of the id, logits).
   Result<void> feed_all(std::span<const std::int32_t> ids,
@@ -155,9 +161,11 @@ class Session {
     std::span<const SequenceRows> runs;
     std::span<const std::int32_t> ids;
     std::span<const std::size_t> want{};
-    // Memory in which a card keeps the logits of the one requested row, and the id that they choose: not read then.
+    // Memory in which a card keeps the logits of the last requested rows, and the ids that they choose: not read then.
+    // The banned ids of each.
     Tensor kept_logits{};
     std::span<std::int32_t> choice{};
+    std::span<const std::span<const std::int32_t>> banned{};
   };
 
   Session() = default;
@@ -184,7 +192,9 @@ class Session {
   std::int32_t choose_on_host(std::span<const float> logits, std::span<const std::int32_t> banned) const;
   Result<void> begin_greedy_run(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel);
   Result<void> begin_choice(Rows rows, const std::atomic<bool>* cancel);
-  void keep_choice(const Exec& exec, ConstTensor logits, const Rows& rows);
+  static void keep_choice(const Exec& exec, ConstTensor logits, const Rows& rows, std::size_t begin);
+  Result<void> reserve_choices(std::size_t rows);
+  Result<void> choose_in_pass(std::span<const Feed> feeds, std::size_t read, const std::atomic<bool>* cancel);
   Result<void> run_ahead(std::size_t passes);
   Result<std::int32_t> next_choice();
   void drop_greedy_run();
@@ -239,6 +249,12 @@ class Session {
     std::uint64_t revision = 0;
   };
   std::optional<RowOf> row_of_;
+  // Rows of logits that a card keeps after feed_pass(), and whose they are.
+  Memory kept_logits_, kept_ids_;
+  std::vector<RowOf> kept_;
+  std::vector<std::int32_t> choices_;
+  std::vector<std::span<const std::int32_t>> banned_;  // of them, during a pass
+  Buffer kept_row_;                                    // that was read last
   Buffer logits_;
   // Filled per forward pass, reserved at create().
   std::vector<std::uint32_t> positions_;

@@ -419,6 +419,11 @@ void Engine::lay_out() {
     feeds_.push_back({readers[i], ids.first(count), {}, count == ids.size()});
     rows -= count;
   }
+  for (Session::Feed& one : feeds_) {
+    Generator& generator = places_[one.sequence].running->generator;
+    one.chooses = one.wants_logits && generator.may_session_choose();
+    if (one.chooses) one.banned = generator.banned();
+  }
 }
 
 // Where memory runs out, the blocks of finished requests are reused. Where a pass of several sequences fails, each is
@@ -436,14 +441,22 @@ void Engine::feed(std::span<const Session::Feed> feeds) {
     return;
   }
   ++own_counts_.passes;
-  std::size_t row = 0;
   for (const Session::Feed& one : feeds) {
     Place& place = places_[one.sequence];
     place.blocks = std::max(place.blocks, blocks_of(session_->length(one.sequence)));
     own_counts_.rows += one.ids.size();
-    const float* const logits = one.wants_logits ? fed->row(row++) : nullptr;
-    use(one.sequence, place.running->generator.take(one.ids.size(), {logits, logits == nullptr ? 0 : fed->cols}));
   }
+  std::size_t row = 0, choice = 0;
+  for (const Session::Feed& one : feeds) {
+    if (one.chooses) continue;
+    const float* const logits = one.wants_logits ? fed->row(row++) : nullptr;
+    use(one.sequence, places_[one.sequence].running->generator.take(
+                          one.ids.size(), std::span<const float>(logits, logits == nullptr ? 0 : fed->cols)));
+  }
+  // An answer that ends reads its logits from the card, and where that is lost, computes them in place of those above.
+  for (const Session::Feed& one : feeds)
+    if (one.chooses)
+      use(one.sequence, places_[one.sequence].running->generator.take(one.ids.size(), session_->choices()[choice++]));
 }
 
 void Engine::use(std::size_t place, Result<Generator::Step> step) {
