@@ -203,9 +203,10 @@ TEST(Gpu, products_of_rows_that_share_codes_have_the_bits_of_the_cpu) {
         auto made = Matrix::from_floats(dtype, values<float>(n * cols, 5), n, cols);
         if (made && traits(made->layout().kind).holds_codes()) matrices.push_back(*std::move(made));
       }
-      if (matrices.size() != 2) continue;
+      const bool is_plain = dtype == DType::q4_0 || dtype == DType::q4_1;
+      if (matrices.size() != 2 || (!is_plain && cols > 2000)) continue;
       for (const std::size_t rows : {2, 9}) expect_product(matrices, rows, Activations::int16);
-      if (dtype != DType::q4_0 && dtype != DType::q4_1) continue;
+      if (!is_plain) continue;
       for (const std::size_t rows : {3, 4, 8, 32, 33}) expect_product(matrices, rows, Activations::int16);
       for (const std::size_t rows : {2, 7}) expect_product(matrices, rows, Activations::int8);
     }

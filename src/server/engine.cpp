@@ -56,6 +56,29 @@ Result<std::unique_ptr<Engine>> Engine::start(LanguageModel model, std::unique_p
   return std::unique_ptr<Engine>(new Engine(std::move(model), std::move(session), options, std::move(store)));
 }
 
+Result<void> Engine::prepare(Session& session, const EngineOptions& options) {
+  constexpr std::size_t kPasses = 3;  // shaders are proved alone, then joined, and then go without a trial
+  const std::size_t parallel = fitted(options, session).parallel;
+  const std::int32_t id = 0;
+  const auto feed = [&]() -> Result<void> {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{2}, parallel}) {
+      std::vector<Session::Feed> feeds;
+      for (std::size_t s = 0; s < std::min(count, parallel); ++s) feeds.push_back({s, {&id, 1}, {}, true, true});
+      for (std::size_t pass = 0; pass < kPasses && session.length() < session.context_tokens(); ++pass) {
+        if (feeds.size() == 1) {
+          LOOM_TRY_VOID(session.feed_greedy({0, {&id, 1}}, {}));
+        } else {
+          LOOM_TRY_VOID(session.feed_pass(feeds));
+        }
+      }
+    }
+    return {};
+  };
+  auto done = session.device() == nullptr ? Result<void>() : feed();
+  for (std::size_t s = 0; s < session.sequences(); ++s) LOOM_TRY_VOID(session.clear(s));
+  return done;
+}
+
 Engine::Engine(LanguageModel model, std::unique_ptr<Session> session, const EngineOptions& options,
                std::unique_ptr<SequenceStore> store)
     : model_(std::move(model)),

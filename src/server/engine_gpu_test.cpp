@@ -148,6 +148,37 @@ TEST(GpuEngine, EqualPromptsAreReadOnce) {
   EXPECT_EQ(engine->counts().rows, prompt.size() + 3 + 4 * 5);  // the last drawn token is not fed
 }
 
+// After it, passes of as many sequences as may run compile nothing more. Caches of so few positions share a buffer: a
+// shader knows which of its tensors do.
+TEST(GpuEngine, PreparingCompilesWhatSeveralAnswersRun) {
+  const auto device = test::make_gpu_device({});
+  if (device == nullptr) GTEST_SKIP() << "no graphics card";
+  constexpr std::size_t kParallel = 7;
+  const Model model{small_model("llama2_untied")};
+  auto session =
+      Session::create(
+          model.model.decoder,
+          {.threads = 1, .context_tokens = 64, .sequences = kParallel, .chunk_rows = 48, .device = device.get()})
+          .value();
+  ASSERT_TRUE(Engine::prepare(*session, {.parallel = kParallel}));
+  for (std::size_t s = 0; s < kParallel; ++s) EXPECT_EQ(session->length(s), 0u);
+  const std::uint64_t compiled = device->counters().pipelines;
+  for (std::size_t pass = 0; pass < 5; ++pass) {
+    std::vector<Session::Feed> feeds;
+    const Ids ids = some_ids(kParallel, static_cast<std::uint32_t>(pass));
+    for (std::size_t s = 0; s < kParallel; ++s) feeds.push_back({s, std::span(ids).subspan(s, 1), {}, true, true});
+    ASSERT_TRUE(session->feed_pass(feeds));
+  }
+  EXPECT_EQ(device->counters().pipelines, compiled);
+  for (std::size_t s = 0; s < kParallel; ++s) ASSERT_TRUE(session->clear(s));
+  const auto engine = Engine::start(model.model, std::move(session), {.parallel = kParallel}).value();
+  std::vector<Client> clients(kParallel);
+  for (std::uint32_t i = 0; i < kParallel; ++i)
+    ASSERT_TRUE(engine->submit(clients[i].request(some_ids(5 + 3 * i, i), greedy(6))));
+  for (std::uint32_t i = 0; i < kParallel; ++i)
+    expect_equal(clients[i].wait(), model.alone(some_ids(5 + 3 * i, i), greedy(6)), std::to_string(i));
+}
+
 // One answer is written ahead of its reader, is joined by others that end or leave, and is alone again.
 TEST(GpuEngine, NeighboursThatComeAndLeaveChangeNothing) {
   LOOM_NEEDS_GPU_DEVICE(device);
