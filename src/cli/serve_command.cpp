@@ -67,7 +67,7 @@ Result<void> add_language_model(ServerFlags& o, server::ApiModels& to) {
     o.answers.chat_template = *std::move(chosen);
   }
   LOOM_TRY(auto session, open_for_requests(model, o));
-  // A request that finds too little memory says so; here it may suffice for the requests that come.
+  // A request that finds too little memory reports it; memory may suffice for the requests that come.
   if (auto ready = server::Engine::prepare(*session, o.engine); !ready && ready.error().code != Code::OutOfMemory)
     return tl::make_unexpected(std::move(ready).error());
   LOOM_TRY(auto engine, server::Engine::start(std::move(model), std::move(session), o.engine));

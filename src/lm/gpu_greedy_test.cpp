@@ -297,7 +297,7 @@ TEST(GpuGreedy, a_token_is_one_submit_and_few_bytes) {
   }
 }
 
-// Beside sequences whose logits are read, or wanted by nobody: choices with other bans, and the logits that a card kept.
+// Beside sequences whose logits are read, or not requested: choices with other bans, and the logits that a card kept.
 TEST(GpuGreedy, a_card_chooses_for_several_sequences_of_a_pass) {
   const auto device = test::make_gpu_device({});
   if (device == nullptr) GTEST_SKIP() << "no graphics card";

@@ -100,7 +100,7 @@ Result<void> Session::begin_choice(Rows rows, const std::atomic<bool>* cancel) {
   return {};
 }
 
-// Of the requested rows from `begin` on, those that choose.
+// Keeps the logits of the requested rows from `begin` on that choose, and chooses.
 void Session::keep_choice(const Exec& exec, ConstTensor logits, const Rows& rows, std::size_t begin) {
   if (exec.rehearsal()) {
     const Tensor any{const_cast<void*>(logits.data), logits.rows, logits.cols};

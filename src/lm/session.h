@@ -74,7 +74,7 @@ class Session {
   // Like feed(), in one forward pass: at most chunk_rows() ids in total, `drafts` are not read. Returns the logits
   // after the last id of each feed that wants them and does not choose, in their order: [such feeds, vocab_size].
   Result<ConstTensor> feed_pass(std::span<const Feed> feeds, const std::atomic<bool>* cancel = nullptr);
-  // Of the last feed_pass(): the choices of its feeds that choose, in their order, as feed_greedy() returns them. A
+  // Returns the choices of the feeds of the last feed_pass() that choose, in their order, as feed_greedy() does. A
   // graphics card keeps the logits, and the host reads the ids alone.
   std::span<const std::int32_t> choices() const { return choices_; }
   // Like feed(), for one sequence and greedy decoding: returns the id of the greatest logit, the lowest id on ties, and
@@ -88,8 +88,9 @@ class Session {
   };
   static constexpr std::size_t kMostAhead = GreedyRun::kMostAhead;
   Result<std::int32_t> feed_greedy(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel = nullptr);
-  // The logits that follow the last token of a sequence, valid until the next call. After feed_greedy() of it, and after
-  // a feed_pass() in which a card chose for it, they are available, otherwise that token is fed once more. InvalidState for a sequence without tokens, else as feed().
+  // The logits that follow the last token of a sequence, valid until the next call. After feed_greedy() of it, and
+  // after a feed_pass() in which a card chose for it, they are available, otherwise that token is fed once more.
+  // InvalidState for a sequence without tokens, else as feed().
   Result<std::span<const float>> logits(std::size_t sequence = 0, const std::atomic<bool>* cancel = nullptr);
   // Like feed(), for one sequence, with the logits after every id: visit(index of the id, logits).
   Result<void> feed_all(std::span<const std::int32_t> ids,
@@ -161,8 +162,8 @@ class Session {
     std::span<const SequenceRows> runs;
     std::span<const std::int32_t> ids;
     std::span<const std::size_t> want{};
-    // Memory in which a card keeps the logits of the last requested rows, and the ids that they choose: not read then.
-    // The banned ids of each.
+    // Memory in which a card keeps the logits of the last requested rows, and the ids that they choose: not read then;
+    // and the banned ids of each.
     Tensor kept_logits{};
     std::span<std::int32_t> choice{};
     std::span<const std::span<const std::int32_t>> banned{};

@@ -75,8 +75,8 @@ class Engine {
   // InvalidArgument for a cache that is smaller than the context; IoError for a folder that takes no files.
   static Result<std::unique_ptr<Engine>> start(LanguageModel model, std::unique_ptr<Session> session,
                                                const EngineOptions& options = {});
-  // Compiles and proves what a graphics card runs when one sequence and when several write, so that the first answers do
-  // not wait for it. The session is empty before and after this call. Errors are those of passes, such as OutOfMemory.
+  // Compiles and proves what a graphics card runs when one sequence and when several write, so that the first answers
+  // do not wait for it. The session is empty before and after this call. Errors are those of passes, as OutOfMemory.
   static Result<void> prepare(Session& session, const EngineOptions& options);
   // Sequences that a session needs for so many requests at once, and for as many beginnings as are worth keeping.
   static constexpr std::size_t sequences_for(std::size_t parallel) {

@@ -70,8 +70,9 @@ class GpuDevice final : public Device {
   void record_row(const Exec& exec, const Kernel& kernel, std::uint64_t rows) {
     recorder_.record_row(exec, kernel, rows);
   }
-  // Records kernels of one body and equal constants, of so many workgroups each, that neither read nor write what another
-  // of them writes: several become one dispatch. Workgroup r reads and writes only row r of operands that have rows.
+  // Records kernels of one body and equal constants, of so many workgroups each, that neither read nor write what
+  // another of them writes: several become one dispatch. Workgroup r reads and writes only row r of operands that have
+  // rows.
   void record_beside(const Exec& exec, Kernels kernels, std::uint64_t workgroups) {
     recorder_.record_beside(exec, kernels, workgroups);
   }
