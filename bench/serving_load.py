@@ -5,8 +5,8 @@
 
 Each client asks one chat after the other and reads it as server-sent events; it takes the chats, as many as there are clients, from another place of
 the list each time. Before, the server answers every chat alone, and each later answer has to have that hash. Prints the greatest and least resident
-memory after the first minute, and seconds to the first token and between pieces of text at the 50th, 95th and 99th percentile. Exits with 1 after an
-error, another hash, or where memory after the first minute differs by more than 2 %.
+memory after the first third, in which kept beginnings of prompts fill their memory, and seconds to the first token and between pieces of text at the
+50th, 95th and 99th percentile. Exits with 1 after an error, another hash, or where memory after the first third differs by more than 2 %.
 """
 import argparse
 import json
@@ -93,12 +93,12 @@ def main():
         load.run(a.streams)
     finally:
         server.stop()
-    later = [mb for at, mb in load.memory if at > min(60, a.minutes * 30)]
+    later = [mb for at, mb in load.memory if at > a.minutes * 20]
     first, gaps = percentiles(load.first), percentiles(load.gaps)
     row = {"streams": a.streams, "minutes": a.minutes, "answers": len(load.first), "errors": load.errors[:5], "error_count": len(load.errors),
            "resident_mb": [min(later), max(later)], "first_token_seconds": first, "seconds_per_piece": gaps}
     print(f"{len(load.first)} answers, {len(load.errors)} errors or other hashes{': ' + load.errors[0] if load.errors else ''}")
-    print(f"resident memory after the first minute: {min(later):.1f} to {max(later):.1f} MB")
+    print(f"resident memory after the first third: {min(later):.1f} to {max(later):.1f} MB")
     for name, values in (("first token", first), ("between pieces", gaps)):
         print(f"{name:15} p50 {values[0]:.3f}  p95 {values[1]:.3f}  p99 {values[2]:.3f} s")
     if a.json:
