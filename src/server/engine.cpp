@@ -62,8 +62,8 @@ Result<void> Engine::prepare(Session& session, const EngineOptions& options) {
   const std::int32_t id = 0;
   const auto feed = [&]() -> Result<void> {
     for (const std::size_t count : {std::size_t{1}, std::size_t{2}, parallel}) {
-      std::vector<Session::Feed> feeds;
-      for (std::size_t s = 0; s < std::min(count, parallel); ++s) feeds.push_back({s, {&id, 1}, {}, true, true});
+      std::vector<Session::Feed> feeds(std::min(count, parallel));
+      for (std::size_t s = 0; s < feeds.size(); ++s) feeds[s] = {s, {&id, 1}, {}, true, true};
       for (std::size_t pass = 0; pass < kPasses && session.length() < session.context_tokens(); ++pass) {
         if (feeds.size() == 1) {
           LOOM_TRY_VOID(session.feed_greedy({0, {&id, 1}}, {}));

@@ -86,6 +86,7 @@ Result<void> Recorder::add_listed() {
     const auto& [kernel, workgroups, by_rows, beside] = recorded_[i];
     if (beside > 1) {
       std::vector<Kernel> kernels;
+      kernels.reserve(beside);
       for (std::size_t k = 0; k < beside; ++k) kernels.push_back(recorded_[i + k].kernel);
       LOOM_TRY_VOID(add_beside(kernels, workgroups));
     } else {
