@@ -131,7 +131,7 @@ def measure(server, streams, args, seed):
             "hashes": [digest for _, _, digest in answers], "prompts": texts}
 
 
-def wait_behind(server, args, seed):
+def wait_after(server, args, seed):
     """Seconds to the first token of a short chat that begins while the prompt of a long one is read."""
     long, short = prompts(1, args.neighbour, seed)[0], prompts(1, 8, seed + 1)[0]
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -150,9 +150,9 @@ def compare_waits(args):
             chat(server, prompts(1, 8, 0)[0], 4)  # warms up
         for number in range(args.rounds):
             for server in servers:
-                wait, read = wait_behind(server, args, 10 * number + 1)
+                wait, read = wait_after(server, args, 10 * number + 1)
                 waits.setdefault(server.name, []).append(wait)
-                print(f"{server.name:14}{wait:8.3f} s behind a prompt of {read} tokens", flush=True)
+                print(f"{server.name:14}{wait:8.3f} s after a neighbour's prompt of {read} tokens", flush=True)
     finally:
         for server in started:
             server.stop()
@@ -203,7 +203,7 @@ def parse():
     parser.add_argument("--words", type=int, default=24, help="words of a prompt")
     parser.add_argument("--new-tokens", type=int, default=32)
     parser.add_argument("--context", type=int, default=512, help="tokens of one sequence")
-    parser.add_argument("--neighbour", type=int, metavar="WORDS", help="measure the wait behind a prompt of so many words in place of throughput")
+    parser.add_argument("--neighbour", type=int, metavar="WORDS", help="measure the wait after a prompt of so many words in place of throughput")
     parser.add_argument("--device", default="cpu", help="where loom computes: cpu, gpu")
     parser.add_argument("--json", help="file for all rounds")
     return parser.parse_args()
