@@ -60,7 +60,7 @@ Result<void> run(const char* model_path, int rounds) {
     const auto begin = Clock::now();
     const auto before = device->counters().dispatches;
     for (int i = 0; i < kTokens; ++i) {
-      LOOM_TRY(id, session->feed_greedy({0, {&id, 1}}, {.ahead = Session::kMostAhead}));
+      LOOM_TRY(id, session->feed_and_choose({0, {&id, 1}}, Session::kMostAhead));
     }
     if (round != 0) times.push_back(ms_since(begin) * 1000 / kTokens);
     dispatches = device->counters().dispatches - before;

@@ -5,6 +5,7 @@
 #include "cli/bench_matrix.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/generation_options.h"
 #include "core/numerics_version.h"
 #include "host/device.h"
 #include "host/machine.h"
@@ -15,6 +16,7 @@ namespace {
 struct BenchOptions {
   CommonOptions common;
   std::string model, speculate;
+  SamplingOptions sampling;
   std::size_t prompt_tokens = 113, new_tokens = 57, repeats = 5, batch = 1;
   bool kernels = false;
 };
@@ -33,6 +35,26 @@ struct Rates {
 // Null on the CPU.
 Device* card_of(const Session& session) {
   return session.device() != nullptr && session.device()->records() ? session.device() : nullptr;
+}
+
+// Returns whether the card chooses the tokens, as in generations.
+bool card_chooses(const BenchOptions& o, const Session& session) {
+  return card_of(session) != nullptr && o.speculate.empty() && DrawRow::takes(o.sampling, session.context_tokens());
+}
+
+// Feeds the next token of each sequence to a card, and replaces it with the one that the card has chosen.
+Result<void> choose_on_card(const BenchOptions& o, Session& session, std::size_t ahead,
+                            std::vector<std::int32_t>& next) {
+  std::vector<Session::Feed> feeds;
+  for (std::size_t s = 0; s < o.batch; ++s) feeds.push_back({s, {&next[s], 1}, {}, true, true, &o.sampling});
+  if (o.batch == 1) {
+    LOOM_TRY(const std::int32_t id, session.feed_and_choose(feeds[0], ahead, &interrupt_flag()));
+    next[0] = std::max(0, id);
+    return {};
+  }
+  LOOM_TRY_VOID(session.feed_pass(feeds, &interrupt_flag()));
+  for (std::size_t s = 0; s < o.batch; ++s) next[s] = std::max(0, session.choices()[s]);
+  return {};
 }
 
 // One repetition: `batch` sequences read a prompt each, then write together. `drafters`: one of each, or none.
@@ -58,13 +80,12 @@ Result<Rates> once(const BenchOptions& o, Session& session, std::int32_t vocab,
     LOOM_TRY_VOID(speculations[s].read(session.tokens(s), &interrupt_flag()));
   std::vector<std::int32_t> next(o.batch, 1);
   std::vector<Session::Feed> feeds;
+  Sampler sampler(o.sampling, static_cast<std::size_t>(vocab));
   const Device* const card = card_of(session);
   const auto before = card != nullptr ? card->counters() : DeviceCounters();
   for (std::size_t n = 0; n < o.new_tokens; ++n) {
-    if (card_of(session) != nullptr && o.batch == 1 && speculations.empty()) {  // as generations do
-      LOOM_TRY(const std::int32_t id,
-               session.feed_greedy({0, next}, {.ahead = o.new_tokens - n - 1}, &interrupt_flag()));
-      next[0] = std::max(0, id);
+    if (card_chooses(o, session)) {
+      LOOM_TRY_VOID(choose_on_card(o, session, o.new_tokens - n - 1, next));
       continue;
     }
     feeds.clear();
@@ -74,7 +95,9 @@ Result<Rates> once(const BenchOptions& o, Session& session, std::int32_t vocab,
       LOOM_TRY(feeds[s].drafts, speculations[s].behind(next[s], o.new_tokens - n - 1, &interrupt_flag()));
     }
     LOOM_TRY(const ConstTensor logits, session.feed(feeds, &interrupt_flag()));
-    for (std::size_t s = 0; s < o.batch; ++s) next[s] = std::max(0, argmax({logits.row(s), logits.cols}));
+    for (std::size_t s = 0; s < o.batch; ++s) {
+      LOOM_TRY(next[s], sampler.choose({logits.row(s), logits.cols}, session.tokens(s)));
+    }
   }
   const auto end = Clock::now();
   Rates out{static_cast<double>(o.prompt_tokens * o.batch) / seconds(begin, middle),
@@ -123,6 +146,11 @@ void report(const BenchOptions& o, const LanguageModel& model, const Session& se
             {"kv_bytes_per_token", session.token_bytes()},
             {"cpu", cpu_name()},
             {"numerics_version", kNumericsVersion}};
+  if (o.sampling != SamplingOptions()) {
+    visit_sampling(o.sampling,
+                   [&](const SamplingField& field, auto value) { json["sampling"][std::string(field.name)] = value; });
+    json["sampling"]["seed"] = o.sampling.seed;
+  }
   if (card_of(session) != nullptr) {
     json["gpu"] = gpu_use(*card_of(session));
     json["gpu"]["decode"] = {{"submits_per_token", runs.back().submits},
@@ -134,6 +162,7 @@ void report(const BenchOptions& o, const LanguageModel& model, const Session& se
 
 Result<int> run(const BenchOptions& o) {
   LOOM_TRY(const LanguageModel model, open_model(o.model, o.common));
+  LOOM_TRY_VOID(check(o.sampling, static_cast<std::size_t>(model.decoder->config.vocab_size)));
   CommonOptions common = o.common;
   if (common.context == 0) common.context = o.prompt_tokens + o.new_tokens;
   LOOM_TRY(const auto session, open_session(model, common, o.batch));
@@ -177,6 +206,7 @@ Run bench_command(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
   add_speculate(app, o->speculate);
+  GenerationFlags::add_numbers(app, o->sampling);
   app.add_option("--batch", o->batch, "Sequences at once")->capture_default_str()->check(CLI::Range(1, 256));
   app.add_option("--repeats", o->repeats, "Repetitions; the median is reported")
       ->capture_default_str()
@@ -196,6 +226,8 @@ Run bench_command(CLI::App& app) {
       return run_matrix();
     }
     if (o->model.empty()) return report({Code::InvalidArgument, "bench needs a MODEL, or: loom bench matrix"});
+    if (auto checked = GenerationFlags::check_effects_of_numbers(app, o->sampling); !checked)
+      return report(checked.error());
     return finish(run(*o));
   };
 }

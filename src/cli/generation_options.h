@@ -16,11 +16,8 @@ struct GenerationFlags {
   bool ignore_eos = false;
   std::string speculate;
 
-  // `reports`: the command has an output for --logprobs.
-  void add(CLI::App& app, bool reports = true) {
-    app.add_option("-n,--max-tokens", max_tokens, "Tokens to generate at most")
-        ->capture_default_str()
-        ->check(whole_number());
+  // The numbers of sampling, which `loom bench` has too.
+  static void add_numbers(CLI::App& app, SamplingOptions& sampling) {
     app.add_option("--temp,--temperature", sampling.temperature, "0 picks the best token; higher is more varied")
         ->capture_default_str()
         ->check(number_within(0, std::numeric_limits<float>::max()));
@@ -41,10 +38,18 @@ struct GenerationFlags {
                    "Tokens that the three penalties look back on, the prompt included (0: none, -1: all)")
         ->capture_default_str()
         ->check(CLI::Range(-1, 1 << 30));
-    app.add_option("--logit-bias", logit_bias, "ID:BIAS, added to a token's score; also ID,ID:BIAS; may be repeated");
     app.add_option("--seed", sampling.seed, "Same seed, same text, on every machine")
         ->capture_default_str()
         ->check(whole_number());
+  }
+
+  // `reports`: the command has an output for --logprobs.
+  void add(CLI::App& app, bool reports = true) {
+    app.add_option("-n,--max-tokens", max_tokens, "Tokens to generate at most")
+        ->capture_default_str()
+        ->check(whole_number());
+    add_numbers(app, sampling);
+    app.add_option("--logit-bias", logit_bias, "ID:BIAS, added to a token's score; also ID,ID:BIAS; may be repeated");
     app.add_option("--stop", stop, "End before this text; may be repeated");
     if (reports)
       app.add_option("--logprobs", logprobs, "Report the n best tokens per step (with --json)")
@@ -61,14 +66,18 @@ struct GenerationFlags {
   // InvalidArgument for what only penalties look at, without one, and for what only draws look at, when nothing is
   // drawn.
   Result<void> check_effects(const CLI::App& app) const {
+    LOOM_TRY_VOID(check_effects_of_numbers(app, sampling));
+    if (!choices.empty() && !stop.empty())
+      return fail(Code::InvalidArgument,
+                  "--stop has no sense beside --choice: the answer is one of the choices, whole");
+    return {};
+  }
+  static Result<void> check_effects_of_numbers(const CLI::App& app, const SamplingOptions& sampling) {
     if (sampling.repetition_penalty == 1 && sampling.frequency_penalty == 0 && sampling.presence_penalty == 0 &&
         app.get_option("--repeat-last-n")->count() > 0)
       return fail(
           Code::InvalidArgument,
           "--repeat-last-n has no effect without --repetition-penalty, --frequency-penalty or --presence-penalty");
-    if (!choices.empty() && !stop.empty())
-      return fail(Code::InvalidArgument,
-                  "--stop has no sense beside --choice: the answer is one of the choices, whole");
     if (sampling.temperature != 0) return {};
     for (const char* name : {"--top-k", "--top-p", "--min-p", "--typical-p", "--seed"})
       if (app.get_option(name)->count() > 0)

@@ -9,9 +9,6 @@
 namespace loom {
 namespace {
 
-// Bans that a card looks through for each logit that is greater than those before.
-constexpr std::size_t kMostBansThere = 64;
-
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -91,9 +88,9 @@ Generator::Generator(Session& session, const LanguageModel& model, std::span<con
   if (tokenizer_) decoder_.emplace(*tokenizer_, text::DecodeOptions{.skip_special_tokens = true});
   if (options.drafter) speculation_.emplace(options.drafter);
   const bool bans_change = !options.ignore_eos && options.min_tokens != 0 && !ends_.empty();
-  may_session_choose_ = session.device() != nullptr && session.device()->records() && sampler_.is_greedy() &&
-                        !bans_change && sampler().banned().size() <= kMostBansThere && options.logprobs == 0 &&
-                        !options.drafter && !options.grammar;
+  may_session_choose_ = session.device() != nullptr && session.device()->records() &&
+                        DrawRow::takes(sampler().options(), session.context_tokens()) && !bans_change &&
+                        options.logprobs == 0 && !options.drafter && !options.grammar;
 }
 
 Result<Generator> Generator::create(Session& session, const LanguageModel& model, std::span<const std::int32_t> prompt,
@@ -227,8 +224,10 @@ Result<void> Generator::feed(const Session::Feed& one, const std::atomic<bool>* 
   }
   // The last token that is drawn is not fed.
   const std::size_t drawn = result_.ids.size() + 1;
-  const Session::Greedy greedy{options_.max_tokens > drawn ? options_.max_tokens - drawn : 0, sampler().banned()};
-  LOOM_TRY(choice_, session_->feed_greedy(one, greedy, cancel));
+  const std::size_t ahead = options_.max_tokens > drawn ? options_.max_tokens - drawn : 0;
+  Session::Feed chooses = one;
+  chooses.sampling = &sampling(), chooses.sampling_session = options_.sampling_session;
+  LOOM_TRY(choice_, session_->feed_and_choose(chooses, ahead, cancel));
   return {};
 }
 
@@ -329,7 +328,7 @@ std::string Generator::text_of(std::int32_t id) {
 
 Result<std::int32_t> Generator::choose() {
   if (session_chooses_ && choice_ != kNoChoice) return choice_;
-  if (session_chooses_) {  // a logit is not finite: which?
+  if (session_chooses_) {  // a logit is not finite, or none can be drawn: say which
     LOOM_TRY(const std::span<const float> last, session_->logits(sequence_));
     logits_.assign(last.begin(), last.end());
   }

@@ -105,10 +105,10 @@ class Generator {
   std::span<const std::int32_t> due() const;
   bool reads_prompt() const { return result_.prompt_tokens < prompt_.size(); }
   Result<Step> take(std::size_t count, std::span<const float> logits);
-  // Whether the session may choose in its place, so that the feed asks for a choice among the ids but those (Feed::
-  // chooses), and take() gets that in place of the logits.
+  // Whether the session may choose in its place, so that the feed asks for a choice by these options (Feed::chooses),
+  // and take() gets that in place of the logits.
   bool may_session_choose() const;
-  std::span<const std::int32_t> banned() { return sampler().banned(); }
+  const SamplingOptions& sampling() { return sampler().options(); }
   Result<Step> take(std::size_t count, std::int32_t choice);
   // Ends the generation with "cancelled" and what it has written.
   Result<Step> stop();

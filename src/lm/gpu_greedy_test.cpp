@@ -1,94 +1,13 @@
 // A graphics card that chooses tokens by itself and runs ahead of the reader gives the ids, logits, hashes, errors and
 // sessions that the CPU gives.
 
-#include <gtest/gtest.h>
-
-#include "lm/generator.h"
+#include "lm/gpu_generation_test.h"
 #include "ops/choice/choice.h"
-#include "support/faulty_driver.h"
-#include "support/files.h"
 
 namespace loom::gpu_greedy_test {
 namespace {
 
-using Ids = std::vector<std::int32_t>;
-
-LanguageModel small_model(const std::string& name = "llama2_untied") {
-  auto model = load_language_model(test::source_path("tests/golden/models/" + name));
-  EXPECT_TRUE(model) << model.error().text();
-  return *std::move(model);
-}
-
-Ids some_ids(std::size_t n, std::size_t first = 0) {
-  Ids ids(n);
-  for (std::size_t i = 0; i < n; ++i) ids[i] = static_cast<std::int32_t>((i + first) * 37 % 50 + (i + first) % 7);
-  return ids;
-}
-
-std::unique_ptr<Session> session_on(const LanguageModel& model, Device* device, std::size_t context = 200,
-                                    std::size_t sequences = 1, DType kv_dtype = DType::float32) {
-  SessionOptions options;
-  options.threads = 1, options.context_tokens = context, options.chunk_rows = 16, options.sequences = sequences;
-  options.device = device, options.kv_dtype = kv_dtype;
-  auto made = Session::create(model.decoder, options);
-  EXPECT_TRUE(made) << made.error().text();
-  return made ? std::move(*made) : nullptr;
-}
-
-std::vector<std::uint32_t> bits_of(const Result<std::span<const float>>& row) {
-  EXPECT_TRUE(row) << row.error().text();
-  if (!row) return {};
-  const auto* const bits = reinterpret_cast<const std::uint32_t*>(row->data());
-  return {bits, bits + row->size()};
-}
-
-void did(const Result<void>& call) { EXPECT_TRUE(call) << call.error().text(); }
-
-// Everything that a generation leaves, of its session too.
-struct Left {
-  Ids ids, tokens;
-  std::string text, hash, error;
-  StopReason stop_reason = StopReason::NotYet;
-  std::vector<std::byte> snapshot;
-  std::size_t prompt_tokens = 0, decode_steps = 0;
-  std::vector<std::uint32_t> logits_behind;  // another prompt, read next
-  bool operator==(const Left&) const = default;
-};
-
-// Cancels before step number `cancelled`.
-Left run(Session& session, const LanguageModel& model, const Ids& prompt, const GenerationOptions& options,
-         std::size_t cancelled = 1 << 20) {
-  Left left;
-  auto generator = Generator::create(session, model, prompt, options);
-  EXPECT_TRUE(generator) << generator.error().text();
-  if (!generator) return left;
-  std::atomic<bool> cancel{false};
-  for (std::size_t step = 0; !generator->done() && left.error.empty(); ++step) {
-    cancel = step >= cancelled;
-    if (auto done = generator->next(&cancel); !done) left.error = done.error().text();
-  }
-  const Generation& out = generator->result();
-  left.ids = out.ids, left.text = out.text, left.stop_reason = out.stop_reason, left.hash = to_hex(out.hash);
-  left.prompt_tokens = out.prompt_tokens, left.decode_steps = out.decode_steps;
-  left.tokens.assign(session.tokens().begin(), session.tokens().end());
-  auto snapshot = session.snapshot();
-  EXPECT_TRUE(snapshot) << snapshot.error().text();
-  if (snapshot) left.snapshot = *std::move(snapshot);
-  if (session.length() + 3 <= session.context_tokens()) left.logits_behind = bits_of(session.feed(Ids{3, 1, 4}));
-  return left;
-}
-
-// Compared part by part, so that a test that fails says what differs.
-void expect_equal(const Left& got, const Left& wanted) {
-  EXPECT_EQ(got.ids, wanted.ids);
-  EXPECT_EQ(got.tokens, wanted.tokens);
-  EXPECT_EQ(got.text, wanted.text);
-  EXPECT_EQ(got.stop_reason, wanted.stop_reason);
-  EXPECT_EQ(got.error, wanted.error);
-  EXPECT_EQ(got.hash, wanted.hash);
-  EXPECT_TRUE(got.snapshot == wanted.snapshot) << "snapshots differ";
-  EXPECT_TRUE(got == wanted);
-}
+using namespace gpu_generation_test;
 
 TEST(GpuGreedy, generations_and_their_sessions_are_those_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
@@ -162,23 +81,6 @@ TEST(GpuGreedy, ends_in_the_middle_leave_what_they_leave_on_the_cpu) {  // X-21,
   }
 }
 
-// The model with a token, if any, that makes an infinity of values of attention; others do not know of it.
-LanguageModel model_with_broken(std::int32_t broken) {
-  LanguageModel model = small_model();
-  const auto width = static_cast<std::size_t>(model.decoder->config.hidden_size);
-  std::size_t found = 0;
-  const_cast<DecoderModel&>(*model.decoder).network.visit_weights([&](const std::string&, Weight& w, Layer&) {
-    const bool is_table = w.name() == "table";
-    if (!is_table && (w.name() != "v.weight" || found++ != 0)) return;  // of the first block
-    std::vector<float> values(w.elements());
-    w.decode(0, values.size(), values.data());
-    for (std::size_t row = 0; row < values.size() / width; ++row)
-      values[row * width] = !is_table ? 3e38f : static_cast<std::int32_t>(row) == broken ? 100.0f : 0.0f;
-    ASSERT_TRUE(w.set(std::span<const float>(values)));
-  });
-  return model;
-}
-
 TEST(GpuGreedy, a_logit_that_is_not_finite_is_told_where_the_cpu_tells_it) {
   LOOM_NEEDS_GPU_DEVICE(device);
   GenerationOptions options;
@@ -223,7 +125,7 @@ TEST_P(GpuGreedyTypes, every_other_call_forgets_what_ran_ahead) {  // X-20
       std::vector<std::uint32_t> out;
       Ids next = ids;
       for (std::size_t i = 0; i < count; ++i) {
-        const auto id = session.feed_greedy({sequence, next}, {.ahead = 9});
+        const auto id = session.feed_and_choose({sequence, next}, 9);
         EXPECT_TRUE(id) << id.error().text();
         if (!id) return out;
         EXPECT_EQ(*id, argmax(*session.logits(sequence)));
@@ -262,8 +164,8 @@ TEST_P(GpuGreedyTypes, every_other_call_forgets_what_ran_ahead) {  // X-20
     return bits_of(s.feed(Ids{8, 8}));
   });
   std::atomic<bool> cancel{true};
-  EXPECT_EQ(there->feed_greedy({0, Ids{1}}, {.ahead = 3}, &cancel).error().code, Code::Cancelled);
-  EXPECT_EQ(there->feed_greedy({0, Ids{1 << 20}}, {}).error().code, Code::IndexOutOfRange);
+  EXPECT_EQ(there->feed_and_choose({0, Ids{1}}, 3, &cancel).error().code, Code::Cancelled);
+  EXPECT_EQ(there->feed_and_choose({0, Ids{1 << 20}}, 0).error().code, Code::IndexOutOfRange);
   EXPECT_EQ(there->length(), here->length());
   ASSERT_TRUE(there->truncate(0));
   EXPECT_EQ(there->logits().error().code, Code::InvalidState);
@@ -284,7 +186,7 @@ TEST(GpuGreedy, a_token_is_one_submit_and_few_bytes) {
     Ids next = prompt;
     DeviceCounters before{};
     for (std::size_t i = 0; i < kTokens; ++i) {
-      const auto id = session->feed_greedy({0, next}, {.ahead = kTokens - 1 - i});
+      const auto id = session->feed_and_choose({0, next}, kTokens - 1 - i);
       ASSERT_TRUE(id) << id.error().text();
       next = {*id};
       if (i == kFirst) before = device->counters();
@@ -305,7 +207,11 @@ TEST(GpuGreedy, a_card_chooses_for_several_sequences_of_a_pass) {
   const LanguageModel model = small_model();
   const auto here = session_on(model, nullptr, 200, kSequences), plain = session_on(model, nullptr, 200, kSequences),
              there = session_on(model, device.get(), 200, kSequences);
-  const Ids banned = {3, 17, 40, 5, 9};
+  std::vector<SamplingOptions> bans;
+  for (const std::int32_t id : {3, 17, 40, 5, 9}) {
+    bans.push_back(bans.empty() ? SamplingOptions() : bans.back());
+    bans.back().banned.push_back(id);
+  }
   std::uint64_t read = 0;
   for (std::size_t pass = 0; pass < 30; ++pass) {
     SCOPED_TRACE(pass);
@@ -316,7 +222,7 @@ TEST(GpuGreedy, a_card_chooses_for_several_sequences_of_a_pass) {
     for (std::size_t s = 0; s < kSequences; ++s) {
       Session::Feed feed{s, ids[s]};
       feed.wants_logits = all_choose || s != 2, feed.chooses = all_choose || s % 3 != 0;
-      if (s > 3) feed.banned = std::span(banned).first(pass % 5 + 1);
+      if (s > 3) feed.sampling = &bans[pass % 5];
       feeds.push_back(feed);
     }
     const std::uint64_t before = device->counters().bytes_read;
@@ -360,7 +266,7 @@ TEST(GpuGreedy, a_generation_runs_ahead_again_after_passes_with_others) {
     }
     Session::Feed feeds[] = {{0, generator.due()}, {1, std::span(other).subspan(fed++, 1), {}, false}};
     ASSERT_TRUE(generator.may_session_choose());
-    feeds[0].chooses = step % 10 > 7, feeds[0].banned = generator.banned();
+    feeds[0].chooses = step % 10 > 7, feeds[0].sampling = &generator.sampling();
     const auto logits = session->feed_pass(feeds);
     ASSERT_TRUE(logits) << logits.error().text();
     const auto taken = feeds[0].chooses ? generator.take(1, session->choices()[0])
@@ -435,20 +341,20 @@ TEST(GpuGreedy, no_memory_for_a_token_ahead_is_told_when_that_token_is_fed) {
   const LanguageModel model = small_model();
   const auto here = session_on(model, nullptr, 3000), there = session_on(model, card->device.get(), 3000);
   const Ids prompt = some_ids(1013);
-  std::int32_t id = there->feed_greedy({0, prompt}, {.ahead = 3}).value();
-  EXPECT_EQ(id, here->feed_greedy({0, prompt}, {}).value());
+  std::int32_t id = there->feed_and_choose({0, prompt}, 3).value();
+  EXPECT_EQ(id, here->feed_and_choose({0, prompt}, 0).value());
   card->faults->memory_is_full_from = card->faults->buffers;  // keys and values grow after 1024 positions
   while (there->length() < 1024) {
-    const auto next = there->feed_greedy({0, Ids{id}}, {.ahead = 3});
+    const auto next = there->feed_and_choose({0, Ids{id}}, 3);
     ASSERT_TRUE(next) << next.error().text() << " behind " << there->length();
-    ASSERT_EQ(*next, here->feed_greedy({0, Ids{id}}, {}).value());
+    ASSERT_EQ(*next, here->feed_and_choose({0, Ids{id}}, 0).value());
     id = *next;
   }
-  EXPECT_EQ(there->feed_greedy({0, Ids{id}}, {.ahead = 3}).error().code, Code::OutOfMemory);
+  EXPECT_EQ(there->feed_and_choose({0, Ids{id}}, 3).error().code, Code::OutOfMemory);
   EXPECT_EQ(there->length(), 1024u);
   EXPECT_EQ(bits_of(there->logits()), bits_of(here->logits()));
   card->faults->memory_is_full_from = test::Faults::kNever;
-  EXPECT_EQ(there->feed_greedy({0, Ids{id}}, {.ahead = 3}).value(), here->feed_greedy({0, Ids{id}}, {}).value());
+  EXPECT_EQ(there->feed_and_choose({0, Ids{id}}, 3).value(), here->feed_and_choose({0, Ids{id}}, 0).value());
   EXPECT_EQ(bits_of(there->logits()), bits_of(here->logits()));
 }
 

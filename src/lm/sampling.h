@@ -21,9 +21,11 @@ struct SamplingOptions {
   float repetition_penalty = 1;  // divides positive logits, multiplies negative ones
   int repetition_window = 64;    // tokens, prompt included, that the penalties look back on; 0: none, -1: all
   float frequency_penalty = 0, presence_penalty = 0;
-  std::vector<std::pair<std::int32_t, float>> logit_bias;
-  std::vector<std::int32_t> banned;
+  std::vector<std::pair<std::int32_t, float>> logit_bias{};
+  std::vector<std::int32_t> banned{};
   std::uint64_t seed = 0;
+
+  bool operator==(const SamplingOptions&) const = default;
 };
 
 // A number of SamplingOptions: its name and what it may be.
@@ -71,11 +73,11 @@ class Sampler {
   Result<std::int32_t> choose(std::span<const float> logits, std::span<const std::int32_t> history,
                               std::uint32_t session = 0, std::span<const std::uint64_t> allowed = {});
   static constexpr std::int32_t kNoToken = -1;
-  // Returns whether choose() takes the greatest logit of ids that are not banned, whatever the history is.
-  bool is_greedy() const;
-  std::span<const std::int32_t> banned() const { return options_.banned; }
+  const SamplingOptions& options() const { return options_; }
 
  private:
+  // Returns whether choose() takes the greatest logit of ids that are not banned, whatever the history is.
+  bool is_greedy() const;
   struct Candidate {
     float logit;
     std::int32_t id;

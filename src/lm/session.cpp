@@ -59,7 +59,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
 // Continues on the host with empty caches: each sequence is read again when it is next fed (refill()).
 Result<void> Session::move_to_host(const Error& lost) {
   broken_ = lost, device_ = nullptr, has_moved_ = true;
-  greedy_ = {};
+  ahead_run_ = {};
   kept_.clear(), kept_logits_ = {}, kept_ids_ = {};
   for (DraftsAhead& ahead : ahead_) ahead.ids.clear();
   const std::size_t sequences = std::max<std::size_t>(tokens_.size(), 1);
@@ -155,6 +155,8 @@ Result<void> Session::check(std::span<const Feed> feeds) const {
     if (feed.ids.size() > context_tokens_ - length)
       return fail(Code::ContextFull, "{} tokens do not fit after {} in a context of {} tokens", feed.ids.size(), length,
                   context_tokens_);
+    if (feed.sampling != nullptr && !DrawRow::takes(*feed.sampling, context_tokens_))
+      return fail(Code::Unsupported, "a session does not choose by these options of sampling: read the logits");
     for (const auto& ids : {feed.ids, feed.drafts})
       for (const std::int32_t id : ids)
         if (id < 0 || id >= vocab)
@@ -236,7 +238,7 @@ bool Session::foresees(std::int32_t id, std::size_t sequence) const {
 }
 
 void Session::forget_ahead(std::size_t sequence) {
-  if (greedy_.sequence == sequence) drop_greedy_run();
+  if (ahead_run_.sequence == sequence) drop_run();
   DraftsAhead& ahead = ahead_[sequence];
   if (ahead.next < ahead.ids.size()) states_.rewind(sequence, tokens_[sequence].size());
   ahead.ids.clear();
@@ -372,7 +374,8 @@ Result<ConstTensor> Session::feed_pass_once(std::span<const Feed> feeds, const s
     forget_ahead(feed.sequence);
     LOOM_TRY_VOID(refill(feed.sequence, cancel));
   }
-  runs_.clear(), ids_.clear(), want_.clear(), banned_.clear();
+  runs_.clear(), ids_.clear(), want_.clear();
+  clear_choosers();
   for (const Feed& feed : feeds) {
     runs_.push_back({ids_.size(), feed.ids.size(), tokens_[feed.sequence].size(), feed.sequence});
     ids_.insert(ids_.end(), feed.ids.begin(), feed.ids.end());
@@ -382,7 +385,7 @@ Result<ConstTensor> Session::feed_pass_once(std::span<const Feed> feeds, const s
   for (std::size_t i = 0; i < feeds.size(); ++i) {
     if (!feeds[i].wants_logits || !feeds[i].chooses) continue;
     want_.push_back(runs_[i].first + runs_[i].count - 1);
-    banned_.push_back(feeds[i].banned);
+    add_chooser(options_of(feeds[i]), feeds[i].sampling_session, tokens_[feeds[i].sequence], feeds[i].ids);
   }
   if (auto done = choose_in_pass(feeds, read, cancel); !done) {
     kept_.clear();
@@ -480,7 +483,7 @@ Result<void> Session::truncate(std::size_t n, std::size_t sequence) {
 }
 
 void Session::forget_after(std::size_t n, std::size_t sequence) {
-  if (greedy_.sequence == sequence) drop_greedy_run();
+  if (ahead_run_.sequence == sequence) drop_run();
   ahead_[sequence].ids.clear();
   tokens_[sequence].resize(n);
   ++revisions_[sequence];

@@ -15,6 +15,7 @@
 
 #include "core/sha256.h"
 #include "lm/decoder.h"
+#include "lm/draw_row.h"
 #include "lm/session_ahead.h"
 #include "network/plan/forward_plan.h"
 #include "network/session/state_store.h"
@@ -59,10 +60,11 @@ class Session {
     // and the context have room for: later feeds of one id each that equal the drafts take no pass. Tokens and logits
     // are those without drafts; a sliding window may have advanced by one more block.
     std::span<const std::int32_t> drafts{};
-    // Read by feed_pass() alone. One that wants logits may ask for a choice in their place, with ids that are not
-    // chosen.
+    // Read by feed_pass() alone. One that wants logits may ask for a choice in their place.
     bool wants_logits = true, chooses = false;
-    std::span<const std::int32_t> banned{};
+    // How a token is chosen: as Sampler does by options that DrawRow::takes(); null takes the greatest logit.
+    const SamplingOptions* sampling = nullptr;
+    std::uint32_t sampling_session = 0;  // the parameter `session` of Sampler::choose()
   };
   // Appends the ids to their sequences; a sequence appears once. Returns the logits that follow the last id of each
   // feed: [feeds, vocab_size], valid until the next call. ContextFull, IndexOutOfRange, InvalidArgument; Cancelled when
@@ -74,22 +76,19 @@ class Session {
   // Like feed(), in one forward pass: at most chunk_rows() ids in total, `drafts` are not read. Returns the logits
   // after the last id of each feed that wants them and does not choose, in their order: [such feeds, vocab_size].
   Result<ConstTensor> feed_pass(std::span<const Feed> feeds, const std::atomic<bool>* cancel = nullptr);
-  // Returns the choices of the feeds of the last feed_pass() that choose, in their order, as feed_greedy() does. A
-  // graphics card keeps the logits, and the host reads the ids alone.
+  // Returns the choices of the feeds of the last feed_pass() that choose, in their order, as feed_and_choose() does.
+  // A graphics card keeps the logits, and the host reads the ids alone.
   std::span<const std::int32_t> choices() const { return choices_; }
-  // Like feed(), for one sequence and greedy decoding: returns the id of the greatest logit, the lowest id on ties, and
-  // kNoChoice (ops/choice/choice.h) where a logit is not finite; `drafts` are not read. A graphics card keeps the
-  // logits, and computes up to `ahead` more tokens, each pass feeding the id that the pass before chose. If the next
-  // call feeds the returned id, its pass is done or running. Any other call for that sequence drops the passes ahead,
-  // and so does feed_greedy() for another sequence.
-  struct Greedy {
-    std::size_t ahead = 0;                      // kMostAhead at most; what the caller may feed and the context holds
-    std::span<const std::int32_t> banned = {};  // ids that are not chosen
-  };
-  static constexpr std::size_t kMostAhead = GreedyRun::kMostAhead;
-  Result<std::int32_t> feed_greedy(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel = nullptr);
-  // The logits that follow the last token of a sequence, valid until the next call. After feed_greedy() of it, and
-  // after a feed_pass() in which a card chose for it, they are available, otherwise that token is fed once more.
+  // Like feed(), for one sequence: returns the next token, chosen by `sampling` of the feed, and kNoChoice
+  // (ops/choice/choice.h) where a logit is not finite or none can be chosen; `drafts` are not read. A graphics card
+  // keeps the logits, and computes up to `ahead` more tokens (kMostAhead at most; what the caller may feed and the
+  // context holds), each pass feeding the id that the pass before chose. If the next call feeds the returned id, with
+  // equal options, its pass is done or running. Any other call for that sequence drops the passes ahead, and so does
+  // feed_and_choose() for another sequence.
+  static constexpr std::size_t kMostAhead = ChoiceRun::kMostAhead;
+  Result<std::int32_t> feed_and_choose(const Feed& feed, std::size_t ahead, const std::atomic<bool>* cancel = nullptr);
+  // The logits that follow the last token of a sequence, valid until the next call. After feed_and_choose() of it,
+  // and after a feed_pass() in which a card chose for it, they are available, otherwise that token is fed once more.
   // InvalidState for a sequence without tokens, else as feed().
   Result<std::span<const float>> logits(std::size_t sequence = 0, const std::atomic<bool>* cancel = nullptr);
   // Like feed(), for one sequence, with the logits after every id: visit(index of the id, logits).
@@ -157,16 +156,21 @@ class Session {
   std::size_t cache_bytes() const { return states_.used_bytes(); }
 
  private:
+  // How rows choose: where a row draws, all do.
+  struct Choosing {
+    std::span<const std::span<const std::int32_t>> banned{};
+    std::span<const Drawing> drawings{};
+    std::span<const std::int32_t> recent{};  // of these
+  };
   // Tokens of one forward pass, with their sequences; `want` lists the rows whose logits are requested.
   struct Rows {
     std::span<const SequenceRows> runs;
     std::span<const std::int32_t> ids;
     std::span<const std::size_t> want{};
-    // Memory in which a card keeps the logits of the last requested rows, and the ids that they choose: not read then;
-    // and the banned ids of each.
+    // Memory in which a card keeps the logits of the last requested rows, and the ids that they choose: not read then.
     Tensor kept_logits{};
     std::span<std::int32_t> choice{};
-    std::span<const std::span<const std::int32_t>> banned{};
+    Choosing choosing{};
   };
 
   Session() = default;
@@ -188,17 +192,24 @@ class Session {
   void forget_ahead(std::size_t sequence);
   // Drops the tokens after the first n, and what was computed ahead of them; the caches stay.
   void forget_after(std::size_t n, std::size_t sequence);
-  bool continues_greedy_run(const Feed& feed, const Greedy& greedy) const;
-  Result<std::int32_t> feed_card(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel);
-  std::int32_t choose_on_host(std::span<const float> logits, std::span<const std::int32_t> banned) const;
-  Result<void> begin_greedy_run(const Feed& feed, const Greedy& greedy, const std::atomic<bool>* cancel);
-  Result<void> begin_choice(Rows rows, const std::atomic<bool>* cancel);
+  static const SamplingOptions& options_of(const Feed& feed);
+  bool continues_run(const Feed& feed) const;
+  Result<std::int32_t> feed_card(const Feed& feed, std::size_t ahead, const std::atomic<bool>* cancel);
+  std::int32_t choose_on_host(std::span<const float> logits, std::size_t chooser) const;
+  Result<void> begin_run(const Feed& feed, const std::atomic<bool>* cancel);
+  // A pass that chooses after the tokens of the sequence, those that are `fed`, and those on the card.
+  Result<void> begin_choice(Rows rows, std::span<const std::int32_t> fed, const std::atomic<bool>* cancel);
+  // Forgets the rows that choose, and adds one.
+  void clear_choosers();
+  void add_chooser(const SamplingOptions& options, std::uint32_t session, std::span<const std::int32_t> tokens,
+                   std::span<const std::int32_t> fed, std::span<const std::uint32_t> unread = {});
+  Choosing choosing();
   static void keep_choice(const Exec& exec, ConstTensor logits, const Rows& rows, std::size_t begin);
   Result<void> reserve_choices(std::size_t rows);
   Result<void> choose_in_pass(std::span<const Feed> feeds, std::size_t read, const std::atomic<bool>* cancel);
-  Result<void> run_ahead(std::size_t passes);
+  Result<void> run_ahead(std::span<const std::int32_t> fed, std::size_t passes);
   Result<std::int32_t> next_choice();
-  void drop_greedy_run();
+  void drop_run();
   Result<std::span<const float>> logits_once(std::size_t sequence, const std::atomic<bool>* cancel);
   // Reads the tokens of a sequence once more when its caches lack positions that the next token sees.
   Result<void> refill(std::size_t sequence, const std::atomic<bool>* cancel);
@@ -243,7 +254,7 @@ class Session {
   std::vector<std::vector<std::int32_t>> tokens_;  // [sequence]
   std::vector<std::uint64_t> revisions_;           // [sequence]
   std::vector<DraftsAhead> ahead_;                 // [sequence]
-  GreedyRun greedy_;
+  ChoiceRun ahead_run_;
   // The sequence and its revision whose last token the first row of logits_ follows; absent: not known.
   struct RowOf {
     std::size_t sequence = 0;
@@ -254,8 +265,12 @@ class Session {
   Memory kept_logits_, kept_ids_;
   std::vector<RowOf> kept_;
   std::vector<std::int32_t> choices_;
-  std::vector<std::span<const std::int32_t>> banned_;  // of them, during a pass
-  Buffer kept_row_;                                    // that was read last
+  // How they are chosen, during a pass.
+  std::vector<std::span<const std::int32_t>> banned_;
+  std::vector<DrawRow> draw_rows_;
+  std::vector<Drawing> drawings_;
+  bool draws_ = false;
+  Buffer kept_row_;  // that was read last
   Buffer logits_;
   // Filled per forward pass, reserved at create().
   std::vector<std::uint32_t> positions_;

@@ -135,7 +135,7 @@ TEST_P(EveryKind, greedy_feeds_are_feeds_and_their_logits_can_be_asked_for) {  /
   Ids next = prompt;
   for (int i = 0; i < 12; ++i) {
     const Row row = feed(*fed, next);
-    const auto id = greedy->feed_greedy({0, next}, {.ahead = 3});
+    const auto id = greedy->feed_and_choose({0, next}, 3);
     ASSERT_TRUE(id) << id.error().text();
     EXPECT_EQ(*id, argmax(row));
     for (int again = 0; again < 2; ++again) {
@@ -154,7 +154,8 @@ TEST_P(EveryKind, greedy_feeds_are_feeds_and_their_logits_can_be_asked_for) {  /
   const Row row = feed(*greedy, Ids{5});
   ASSERT_TRUE(greedy->rewind(105));
   const std::int32_t best = argmax(row);
-  EXPECT_NE(greedy->feed_greedy({0, Ids{5}}, {.banned = std::span(&best, 1)}).value(), best);
+  const SamplingOptions banned{.banned = {best}};
+  EXPECT_NE(greedy->feed_and_choose({.sequence = 0, .ids = Ids{5}, .sampling = &banned}, 0).value(), best);
   ASSERT_TRUE(greedy->truncate(0));
   EXPECT_EQ(greedy->logits().error().code, Code::InvalidState);
   EXPECT_EQ(greedy->logits(1).error().code, Code::OutOfRange);

@@ -90,7 +90,7 @@ Result<void> Session::restore(std::span<const std::byte> bytes, std::size_t sequ
   std::vector<std::int32_t> tokens;
   visit_tokens(archive, tokens, context_tokens_, static_cast<std::size_t>(model_->config.vocab_size));
   if (!archive.ok()) return fail(Code::CorruptData, "the saved session holds tokens that the model does not have");
-  if (greedy_.sequence == sequence) drop_greedy_run();
+  if (ahead_run_.sequence == sequence) drop_run();
   LOOM_TRY_VOID(with_host_fallback([&] {
     StateReader caches = archive;
     return states_.read_sequence(caches, sequence, tokens.size());

@@ -60,18 +60,21 @@ Result<void> Engine::prepare(Session& session, const EngineOptions& options) {
   constexpr std::size_t kPasses = 3;  // shaders are proved alone, then joined, and then go without a trial
   const std::size_t parallel = fitted(options, session).parallel;
   const std::int32_t id = 0;
+  SamplingOptions greedy, drawing;
+  drawing.temperature = 1, drawing.top_k = 40, drawing.repetition_penalty = 1.1F;
   const auto feed = [&]() -> Result<void> {
-    for (const std::size_t count : {std::size_t{1}, std::size_t{2}, parallel}) {
-      std::vector<Session::Feed> feeds(std::min(count, parallel));
-      for (std::size_t s = 0; s < feeds.size(); ++s) feeds[s] = {s, {&id, 1}, {}, true, true};
-      for (std::size_t pass = 0; pass < kPasses && session.length() < session.context_tokens(); ++pass) {
-        if (feeds.size() == 1) {
-          LOOM_TRY_VOID(session.feed_greedy({0, {&id, 1}}, {}));
-        } else {
-          LOOM_TRY_VOID(session.feed_pass(feeds));
+    for (const SamplingOptions* sampling : {&greedy, &drawing})
+      for (const std::size_t count : {std::size_t{1}, std::size_t{2}, parallel}) {
+        std::vector<Session::Feed> feeds(std::min(count, parallel));
+        for (std::size_t s = 0; s < feeds.size(); ++s) feeds[s] = {s, {&id, 1}, {}, true, true, sampling};
+        for (std::size_t pass = 0; pass < kPasses && session.length() < session.context_tokens(); ++pass) {
+          if (feeds.size() == 1) {
+            LOOM_TRY_VOID(session.feed_and_choose(feeds[0], 0));
+          } else {
+            LOOM_TRY_VOID(session.feed_pass(feeds));
+          }
         }
       }
-    }
     return {};
   };
   auto done = session.device() == nullptr ? Result<void>() : feed();
@@ -445,7 +448,7 @@ void Engine::lay_out() {
   for (Session::Feed& one : feeds_) {
     Generator& generator = places_[one.sequence].running->generator;
     one.chooses = one.wants_logits && generator.may_session_choose();
-    if (one.chooses) one.banned = generator.banned();
+    if (one.chooses) one.sampling = &generator.sampling(), one.sampling_session = generator.options().sampling_session;
   }
 }
 

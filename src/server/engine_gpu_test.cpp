@@ -87,8 +87,16 @@ Result<Answer> ask(Engine& engine, const Ids& prompt, const GenerationOptions& o
   return client.wait();
 }
 
-// Prompts of different lengths, read in pieces beside the rows of answers; some draw, some are greedy. The second time
-// the card has what the first ones have read.
+// Like drawn(), by options that the card draws by.
+GenerationOptions drawn_on_card(std::size_t tokens, std::uint64_t seed) {
+  GenerationOptions options = drawn(tokens, seed);
+  options.sampling.top_k = 40, options.sampling.repetition_penalty = 1.2F, options.sampling.repetition_window = 7;
+  options.logprobs = 0;
+  return options;
+}
+
+// Prompts of different lengths, read in pieces beside the rows of answers; some draw, on the host or the card, some are
+// greedy. The second time the card has what the first ones have read.
 TEST(GpuEngine, RequestsAtOnceHaveTheBitsOfEachAloneOnTheCpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
   struct Case {
@@ -108,7 +116,9 @@ TEST(GpuEngine, RequestsAtOnceHaveTheBitsOfEachAloneOnTheCpu) {
       std::vector<Client> clients(7);
       std::vector<Request> requests;
       const auto prompt = [](std::size_t i) { return some_ids(3 + 11 * i, static_cast<std::uint32_t>(i)); };
-      const auto options = [](std::size_t i) { return i % 3 == 1 ? drawn(9 + i, i) : greedy(3 + 4 * i); };
+      const auto options = [](std::size_t i) {
+        return i == 1 ? drawn(9 + i, i) : i % 3 == 2 ? greedy(3 + 4 * i) : drawn_on_card(3 + 4 * i, i);
+      };
       for (std::size_t i = 0; i < clients.size(); ++i) requests.push_back(clients[i].request(prompt(i), options(i)));
       if (again) std::ranges::reverse(requests);  // those that the card still holds first
       ASSERT_TRUE(engine->submit(std::move(requests)));
@@ -163,11 +173,15 @@ TEST(GpuEngine, PreparingCompilesWhatSeveralAnswersRun) {
   ASSERT_TRUE(Engine::prepare(*session, {.parallel = kParallel}));
   for (std::size_t s = 0; s < kParallel; ++s) EXPECT_EQ(session->length(s), 0u);
   const std::uint64_t compiled = device->counters().pipelines;
+  const SamplingOptions drawing{.temperature = 0.7F, .top_k = 100, .top_p = 0.8F, .presence_penalty = 0.5F};
   for (std::size_t pass = 0; pass < 5; ++pass) {
     std::vector<Session::Feed> feeds;
     const Ids ids = some_ids(kParallel, static_cast<std::uint32_t>(pass));
     for (std::size_t s = 0; s < kParallel; ++s) feeds.push_back({s, std::span(ids).subspan(s, 1), {}, true, true});
     ASSERT_TRUE(session->feed_pass(feeds));
+    for (Session::Feed& feed : feeds) feed.sampling = &drawing;
+    ASSERT_TRUE(session->feed_pass(feeds));
+    ASSERT_TRUE(session->feed_and_choose(feeds[0], 0));
   }
   EXPECT_EQ(device->counters().pipelines, compiled);
   for (std::size_t s = 0; s < kParallel; ++s) ASSERT_TRUE(session->clear(s));

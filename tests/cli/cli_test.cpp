@@ -490,6 +490,14 @@ TEST_F(Cli, bench_and_perplexity_report) {
       {"bench", tiny(), "--json", "--repeats", "2", "--prompt-tokens", "20", "--new-tokens", "5", "--batch", "3"}));
   for (const char* field : {"prefill_tps", "decode_tps", "load_ms", "peak_rss_mb", "weights_mb"})
     EXPECT_GT(*as_number(j[field]), 0) << field;
+  EXPECT_FALSE(j.contains("sampling"));
+  const Json drawn = json_of(loom({"bench", tiny(), "--json", "--repeats", "1", "--prompt-tokens", "20", "--new-tokens",
+                                   "5", "--temperature", "0.5", "--top-k", "40", "--seed", "3"}));
+  EXPECT_EQ(*as_number(drawn["sampling"]["temperature"]), 0.5);
+  EXPECT_EQ(*as_int(drawn["sampling"]["top_k"]), 40);
+  const Outcome refused = loom({"bench", tiny(), "--top-k", "40"});
+  EXPECT_EQ(refused.status, 2);
+  expect_one_line(refused, "no effect at temperature 0");
   std::string text;
   for (int i = 0; i < 400; ++i) text += static_cast<char>('a' + i * i % 26);
   test::write_all(temp("text.txt"), text);
