@@ -22,15 +22,31 @@ def run(*arguments, expect=0, **environment):
     return done
 
 
-def answer(device, kv_dtype):
-    out = run("generate", str(model), "--prompt", "What is the capital of France?", "-n", "8", "--json", "--device", device, "--kv-dtype", kv_dtype)
+def answer(device, *flags):
+    out = run("generate", str(model), "--prompt", "What is the capital of France?", "--json", "--device", device, *flags)
     return {key: json.loads(out.stdout)[key] for key in ("ids", "hash", "text")}
 
 
 for kv_dtype in ("float32", "int8"):
-    here, there = answer("cpu", kv_dtype), answer("gpu", kv_dtype)
+    here, there = (answer(device, "-n", "8", "--kv-dtype", kv_dtype) for device in ("cpu", "gpu"))
     assert here == there, (kv_dtype, here, there)
     print("answer", kv_dtype, here["text"], here["hash"])
+
+# Drawn on the card, but the last one. Hashes are of the ids and of the last logits.
+hashes = set()
+for flags in (
+    "--temperature 0.8 --top-k 40 --seed 7",
+    "--temperature 1.5 --top-k 256 --top-p 0.97 --min-p 0.001 --seed 1",
+    "--temperature 1.2 --top-k 40 --repetition-penalty 1.3 --frequency-penalty 0.4 --presence-penalty 0.2 --repeat-last-n 16 --seed 2",
+    "--temperature 3 --top-k 100 --logit-bias 504:4 --logit-bias 28:-inf --seed 3 --ignore-eos",
+    "--repetition-penalty 1.5 --repeat-last-n -1",
+    "--temperature 0.8 --top-p 0.9 --seed 4",
+):
+    here, there = (answer(device, "-n", "6", "--ctx", "256", *flags.split()) for device in ("cpu", "gpu"))
+    assert here == there, (flags, here, there)
+    hashes.add(here["hash"])
+assert len(hashes) == 6, hashes
+print("drawn answers:", len(hashes))
 
 
 def answers_of_server(device):
@@ -48,6 +64,8 @@ def answers_of_server(device):
         def ask(number):
             body = {"prompt": [3 + number] * (5 + 9 * number), "max_tokens": 64, "ignore_eos": True,
                     "temperature": 0.8 * (number % 2), "seed": 7}
+            if number == 3:
+                body |= {"top_k": 40, "repetition_penalty": 1.1}
             request = urllib.request.Request(url + "/completions", json.dumps(body).encode(), {"Content-Type": "application/json"})
             return json.load(urllib.request.urlopen(request, timeout=600))["loom"]["hash"]
 
