@@ -71,7 +71,7 @@ TEST(GpuDraw, ends_in_the_middle_leave_what_they_leave_on_the_cpu) {  // X-21, X
   ASSERT_EQ(whole.ids.size(), 40u);
   const auto compare = [&](std::size_t context = 200, std::size_t cancelled = 1 << 20) {
     const auto here = session_on(model, nullptr, context), there = session_on(model, device, context);
-    for (int again = 0; again < 2; ++again)  // the second generation continues the tokens of the first
+    for (int again = 0; again < (context == 200 ? 2 : 1); ++again)  // the second continues the tokens of the first
       expect_equal(run(*there, model, prompt, options, cancelled), run(*here, model, prompt, options, cancelled));
   };
   for (const std::size_t at : {0, 1, 7}) {
