@@ -1,6 +1,5 @@
 #include "ops/draw/draw.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -39,8 +38,11 @@ class Logits {
  public:
   Logits(std::span<const float> row, const Drawing& drawing, std::span<const std::int32_t> recent)
       : row_(row), drawing_(drawing) {
-    for (const std::uint32_t place : drawing.recent) ids_[num_ids_++] = recent[place];
-    std::sort(ids_.begin(), ids_.begin() + num_ids_);
+    for (const std::uint32_t place : drawing.recent) {  // ascending
+      std::size_t at = num_ids_++;
+      for (; at > 0 && ids_[at - 1] > recent[place]; --at) ids_[at] = ids_[at - 1];
+      ids_[at] = recent[place];
+    }
   }
   float next() {
     const auto id = static_cast<std::int32_t>(id_);
