@@ -110,7 +110,7 @@ TEST(Draw, X_21_recent_ids_count_as_those_of_changes) {
 TEST(Draw, X_20_nothing_is_drawn_of_a_row_that_is_not_finite_or_banned) {
   for (const float odd : {kInf, -kInf, std::numeric_limits<float>::quiet_NaN()}) {
     const LogitChange banned{.id = 1, .is_banned = true};
-    Drawing d{.top_k = 3};
+    Drawing d;
     d.changes = {&banned, 1};
     EXPECT_TRUE(same(ids_of({0, odd, 1, 0, 3, 1}, {d, d}), {static_cast<float>(kNoChoice), 2})) << odd;
   }
