@@ -265,6 +265,25 @@ TEST(Gpu, long_rows_are_rounded_in_parts) {
       }
 }
 
+// The parts of an elementwise operation and of the rounding after it run in one kernel. That kernel is proved with the
+// memory of all of its rows, which must not go on beyond the end of a buffer.
+TEST(Gpu, parts_of_long_rows_stay_in_their_memory) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const std::size_t rows = 64, cols = 14336, outputs = 20;
+  const Matrix matrix = Matrix::from_floats(DType::q4_0, values<float>(outputs * cols, 8), outputs, cols).value();
+  const Values inputs[] = {{rows, cols, values<float>(rows * cols, 9, 2)},
+                           {rows, cols, values<float>(rows * cols, 10, 2)}};
+  const auto op = [&](const Exec& exec, Inputs in, Tensor y) {
+    const Tensor inner{in[0].data, rows, cols, Element::f32};
+    ActivationFn silu;
+    silu.kind = Activation::Silu;
+    gated(exec, silu, in[0], in[1], inner);
+    const MatmulJob job{&matrix, y, nullptr, 0};
+    matmul(exec, inner, {&job, 1});
+  };
+  for (int i = 0; i < 2; ++i) expect_equal(*device, inputs, rows, outputs, op);  // each alone first, then joined
+}
+
 // Each workgroup of a product makes the rows that it needs for itself, unless they are made in the place of others or
 // the workgroup has several rows.
 TEST(Gpu, products_of_few_rows_begin_with_the_kernels_before_them) {

@@ -291,6 +291,7 @@ std::vector<Prover::Piece> Prover::pieces_of(Kernels kernels, std::uint64_t rows
         end = begin + rows * operand.row * 4;
       else if (arena != nullptr && arena->holds(begin))
         end = arena->end_of_piece(begin);
+      LOOM_ASSERT(end <= range->first + range->second.bytes);  // the kernel has no more rows than it was given memory
       if (end > begin) pieces.push_back({begin, const_cast<std::byte*>(end)});
     }
   merge(pieces);

@@ -55,12 +55,13 @@ struct Inputs {
     // Kernels that wait with a workgroup for each row, such as a norm, run at the head of every part of theirs: of few
     // rows, since each part repeats them.
     const bool leads = parts > 1 && x.rows <= kFewRows && waiting_rows(exec) == x.rows;
-    const std::size_t parts_of_operand = leads ? parts : 1;
+    const std::size_t parts_of_operand = leads ? parts : 1, row = blocks * kInputWords * parts_of_operand;
     Kernel kernel("quantise_inputs", wgsl::inputs, GpuDevice::kRowThreads);
-    kernel.reads("x", x.data, cols * parts_of_operand)
-        .writes("inputs", form.words, blocks * kInputWords * parts_of_operand)
-        .writes("input_scales", form.scales, 1)
-        .number("least", like.floor)
+    kernel.reads("x", x.data, cols * parts_of_operand).writes("inputs", form.words, row);
+    // Parts have no scales of rows, and more rows than there is room for.
+    parts == parts_of_operand ? kernel.writes("input_scales", form.scales, 1)
+                              : kernel.writes("input_scales", form.words, row);
+    kernel.number("least", like.floor)
         .fixed("cols", cols)
         .fixed("blocks", blocks)
         .fixed("span", like.scale_cols)
