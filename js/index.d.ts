@@ -144,10 +144,11 @@ export class Engine {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts an engine; without one, calls use an engine that they share. */
+/** Starts an engine; without one, calls use an engine that they share. An option that the engine would not read, as
+ * `library` with kind "wasm", is refused. */
 export function createEngine(options?: EngineOptions): Promise<Engine>;
 
-/** Sets the options of the shared engine, and returns the object of the first program. */
+/** Sets options of the shared engine, before it runs, and returns the object of the first program. */
 export function initLoom(options?: EngineOptions): Promise<Loom>;
 
 /**
@@ -346,13 +347,38 @@ export class LM extends Remote {
   ): Promise<Float32Array>;
   perplexity(
     text: string | Uint8Array,
-    options?: { window?: number; maxWindows?: number; adapters?: (number | string)[] },
+    options?: Abortable & { window?: number; maxWindows?: number; adapters?: (number | string)[] },
   ): Promise<{ [key: string]: Json }>;
   renderChat(messages: Message[], options?: { addGenerationPrompt?: boolean }): Promise<string>;
   tokenizer(): Promise<Tokenizer>;
   info(): Promise<{ [key: string]: Json }>;
   adapters(): Promise<{ [key: string]: Json }[]>;
 }
+
+/** A model that the page keeps. */
+export interface StoredModel {
+  /** Its hub id, which LM.load() takes. */
+  name: string;
+  size: number;
+  /** Computed while the model came in. */
+  sha256: string;
+}
+
+/**
+ * Copies a GGUF file into the private files of the page, whole or not at all; LM.load(name) then opens it without a
+ * network. `sha256` refuses another file with the code "CorruptData". On pages alone.
+ */
+export function storeModel(
+  name: string,
+  source: Source,
+  options?: Abortable & InEngine & { sha256?: string; onProgress?: (fraction: number) => void },
+): Promise<StoredModel>;
+
+/** What storeModel() has kept. */
+export function storedModels(): Promise<StoredModel[]>;
+
+/** Removes a model that storeModel() has kept. */
+export function removeModel(name: string): Promise<void>;
 
 export interface LMSessionOptions extends ComputeOptions {
   adapters?: (number | string)[];
@@ -523,8 +549,9 @@ export interface Step {
 export class Trainer extends Remote {
   /** config: the keys of docs/guide/training.md, as { loss: "mse", learning_rate: 0.1 }. */
   static create(network: Network, shape: number[], config?: object, options?: ComputeOptions): Promise<Trainer>;
-  step(inputs: Numbers, targets: Numbers): Promise<Step>;
-  step(inputs: Numbers, targets: null | undefined, options: { classes: Numbers }): Promise<Step>;
+  /** An aborted step leaves everything as it was. */
+  step(inputs: Numbers, targets: Numbers, options?: Abortable): Promise<Step>;
+  step(inputs: Numbers, targets: null | undefined, options: Abortable & { classes: Numbers }): Promise<Step>;
   evaluate(
     inputs: Numbers,
     targets: Numbers | null | undefined,

@@ -25,7 +25,7 @@ const FILES = [
     'tabs',
     'tasks',
   ].map((name) => `app/${name}.js`),
-  ...['creature', 'engine', 'graphs', 'keeper', 'learning', 'sha256', 'source', 'talk'].map((name) => `app/worker/${name}.js`),
+  ...['creature', 'engine', 'graphs', 'keeper', 'learning', 'source', 'talk'].map((name) => `app/worker/${name}.js`),
   'js/src/errors.js',
   'js/src/workers.js',
   'js/src/abi/loom_abi.js',
@@ -45,7 +45,7 @@ const FILES = [
     'tokenizer',
     'trainer',
   ].map((name) => `js/src/engine/${name}.js`),
-  ...['callbacks', 'core', 'module', 'system', 'thread', 'threads'].map((name) => `js/src/wasm/${name}.js`),
+  ...['callbacks', 'core', 'module', 'sha256', 'system', 'thread', 'threads'].map((name) => `js/src/wasm/${name}.js`),
   'wasm/loom-lm-threads.wasm', // the modules of an isolated page, which this worker makes it
   'wasm/loom-threads.wasm',
   'wasm/creature.wasm',

@@ -1,6 +1,6 @@
 // The public classes: their objects live in an engine, their calls return promises.
 import { describe } from './describe.js';
-import { defaultEngine, getPlatform, registerTypes, Remote } from './engine.js';
+import { defaultEngine, Engine, getPlatform, registerTypes, Remote } from './engine.js';
 import { read, truth } from './engine/options.js';
 import { LoomError, mismatch } from './errors.js';
 import { AnswerStream } from './stream.js';
@@ -41,6 +41,7 @@ function split(options) {
     if (value !== undefined && typeof value !== 'function')
       throw new LoomError('TypeMismatch', `${name} must be a function`);
   }
+  if (engine !== undefined && !(engine instanceof Engine)) throw mismatch('engine', 'an Engine', engine);
   return { more: { signal, onProgress }, onToken, engine, rest };
 }
 
@@ -50,15 +51,16 @@ function refuse(value, name, call) {
 
 async function open(method, source, options) {
   const { more, onToken, engine = defaultEngine(options?.device), rest } = split(options);
-  refuse(onToken, 'onToken', method);
+  refuse(onToken, 'onToken', `${method}()`);
+  if (method !== 'LM.load') refuse(more.onProgress, 'onProgress', `${method}()`);
   const { described, reader } = await describe(source);
   return engine.call(0, method, [described, rest], { ...more, reader });
 }
 
 async function make(method, args, options) {
   const { more, onToken, engine, rest } = split(options);
-  refuse(onToken, 'onToken', method);
-  refuse(more.onProgress, 'onProgress', method);
+  refuse(onToken, 'onToken', `${method}()`);
+  refuse(more.onProgress, 'onProgress', `${method}()`);
   const home = engine ?? args.find((arg) => arg instanceof Remote)?.engine ?? defaultEngine();
   return home.call(0, method, [...args, rest], more);
 }
@@ -520,6 +522,33 @@ export class Graph extends Remote {
   info() {
     return this.invoke('info');
   }
+}
+
+/**
+ * Copies a model into the private files of the page, from which LM.load() opens it by that name, and computes its SHA-256
+ * on the way.
+ */
+export async function storeModel(name, source, options) {
+  const { more, onToken, engine = defaultEngine(), rest } = split(options);
+  refuse(onToken, 'onToken', 'storeModel()');
+  store();
+  const { described, reader } = await describe(source);
+  return engine.call(0, 'storeModel', [described, name, rest], { ...more, reader });
+}
+
+/** What storeModel() has kept. */
+export async function storedModels() {
+  return (await store()).storedModels();
+}
+
+export async function removeModel(name) {
+  return (await store()).removeModel(name);
+}
+
+function store() {
+  const { store: open } = getPlatform();
+  if (open !== undefined) return open();
+  throw new LoomError('Unsupported', 'models are kept in the private files of a page; in Node they are files');
 }
 
 registerTypes({

@@ -16,9 +16,16 @@ export function getPlatform() {
   return platform;
 }
 
-/** Options of the engine that calls use by default. */
-export function setDefaults(options) {
-  defaults = { ...defaults, ...options };
+/** Sets options of the engine that calls use by default; they cannot change while it runs. */
+export function setDefaults(options, call) {
+  const changed = Object.keys(options).filter((name) => options[name] !== defaults[name]);
+  if (changed.length > 0 && shared !== undefined && !shared.isClosed) {
+    const what = `${call} would change ${changed.join(', ')} of the shared engine, which runs already`;
+    throw new LoomError('InvalidState', `${what}: call it before the other calls, or use createEngine()`);
+  }
+  const next = { ...defaults, ...options };
+  checkEngineOptions(next, call);
+  defaults = next;
   return defaults;
 }
 
@@ -39,27 +46,46 @@ export function defaultEngine(device) {
   return shared;
 }
 
-const ENGINE_OPTIONS = ['kind', 'threads', 'module', 'threadsModule', 'library', 'worker', 'baseUrl', 'gpu'];
+const isAddress = (value) => (typeof value === 'string' && value !== '') || value instanceof URL;
+const isModule = (value) =>
+  isAddress(value) ||
+  value instanceof ArrayBuffer ||
+  ArrayBuffer.isView(value) ||
+  value instanceof WebAssembly.Module;
 
-/** Refuses options of an engine that do not exist. */
+/** Options of an engine: what each must be, and whether a value is that. */
+export const ENGINE_OPTIONS = {
+  kind: ['auto, native or wasm', (value) => ['auto', 'native', 'wasm'].includes(value)],
+  threads: ['a whole number from 1 to 256', (value) => Number.isInteger(value) && value >= 1 && value <= 256],
+  module: ['an address, bytes or a compiled module', isModule],
+  threadsModule: ['an address, bytes or a compiled module', isModule],
+  library: ['a path', isAddress],
+  worker: ['an address', isAddress],
+  baseUrl: ['a folder or an address', isAddress],
+  gpu: ['true or false', (value) => typeof value === 'boolean'],
+};
+
+/** Refuses options of an engine that do not exist, have another type, or that this engine would not read. */
 export function checkEngineOptions(options, call) {
-  for (const name of Object.keys(options)) {
-    if (!ENGINE_OPTIONS.includes(name)) {
-      throw new LoomError(
-        'UnknownKey',
-        `${call} has no option ${JSON.stringify(name)}: expected ${ENGINE_OPTIONS.join(', ')}`,
-      );
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(ENGINE_OPTIONS, name)) {
+      const names = Object.keys(ENGINE_OPTIONS).join(', ');
+      throw new LoomError('UnknownKey', `${call} has no option ${JSON.stringify(name)}: expected ${names}`);
     }
+    const [expected, isRight] = ENGINE_OPTIONS[name];
+    if (value === undefined || isRight(value)) continue;
+    if (name === 'threads' && typeof value === 'number')
+      throw new LoomError('OutOfRange', `threads is ${value}: expected 1 to 256`);
+    if (name === 'kind' && typeof value === 'string')
+      throw new LoomError('InvalidArgument', `kind is ${JSON.stringify(value)}: expected auto, native, wasm`);
+    throw mismatch(name, expected, value);
   }
-  if (options.kind !== undefined && !['auto', 'native', 'wasm'].includes(options.kind)) {
-    throw new LoomError('InvalidArgument', `kind is ${JSON.stringify(options.kind)}: expected auto, native, wasm`);
+  const { module, threadsModule, threads } = options;
+  if (module !== undefined && threadsModule === undefined && threads > 1) {
+    const why = 'module is for one thread: give threadsModule as well';
+    throw new LoomError('InvalidArgument', `threads is ${threads}, and ${why}`);
   }
-  if (options.gpu !== undefined && typeof options.gpu !== 'boolean')
-    throw mismatch('gpu', 'true or false', options.gpu);
-  const { threads } = options;
-  if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1 && threads <= 256)) {
-    throw new LoomError('OutOfRange', `threads is ${threads}: expected 1 to 256`);
-  }
+  platform.checkOptions(options);
 }
 
 /** An engine in a worker of its own. Objects of one engine share its memory; they end with it. */
@@ -69,6 +95,7 @@ export class Engine {
   #next = 1;
   #lost; // why it has ended
   #started;
+  #shared = {}; // what both threads reach: a cancel, and handles of the native library (engine/library.js)
   kind; // "native" or "wasm", when the engine runs
   threads; // threads of a call
   #collected = new FinalizationRegistry((number) => this.#post({ dispose: number }));
@@ -106,8 +133,10 @@ export class Engine {
     return this.call(0, 'engine.gpuReport', []);
   }
 
-  verify(options) {
+  async verify(options) {
     const { signal, ...rest } = options ?? {};
+    for (const [name, value] of Object.entries(rest))
+      if (typeof value === 'function') throw new LoomError('UnknownKey', `verify() has no option "${name}"`);
     return this.call(0, 'engine.verify', [rest], { signal });
   }
 
@@ -139,6 +168,7 @@ export class Engine {
       if (signal !== undefined) {
         pending.listener = () => {
           if (message.flag !== undefined) Atomics.store(message.flag, 0, 1);
+          platform.cancel(this.#shared.cancel, this.options);
           this.#post({ abort: call, how: 'abort' });
           pending.isAborted = true;
           pending.endRead?.();
@@ -148,7 +178,7 @@ export class Engine {
       }
       pending.call = call;
       try {
-        message.args = args.map(pack);
+        message.args = args.map((arg) => pack(arg, this));
         this.#calls.set(call, pending);
         this.#worker.ref?.();
         this.#worker.post(message, []);
@@ -189,6 +219,7 @@ export class Engine {
   #take(message) {
     if (message.started !== undefined) {
       Object.assign(this, message.started);
+      this.#shared = message.shared;
       this.begin.resolve(message.started);
       this.#rest();
     } else if (message.failed !== undefined) {
@@ -302,6 +333,7 @@ export class Engine {
     if (this.isClosed) return;
     this.#lost = why;
     this.begin.reject(why);
+    if (why.code === 'EngineLost') platform.releaseLost(this.#shared.live, this.options);
     for (const [call, pending] of [...this.#calls]) {
       pending.endRead?.();
       this.#forget(call);
@@ -315,17 +347,21 @@ function aborted(signal) {
 }
 
 /** Objects of an engine become their numbers; no other value may look like one. */
-function pack(value) {
+function pack(value, engine) {
   if (value === null || typeof value !== 'object') return value;
   if (Object.hasOwn(Object(Array.isArray(value) ? value[0] : value), '$object'))
     throw new LoomError('UnknownKey', 'an argument has the key "$object", which names objects of the engine');
-  if (value instanceof Remote) return value.reference();
-  if (Array.isArray(value)) return value[0] instanceof Remote ? value.map(pack) : value;
+  if (value instanceof Remote) {
+    if (value.engine !== engine)
+      throw new LoomError('InvalidArgument', `the ${value.constructor.name} lives in another engine`);
+    return value.reference();
+  }
+  if (Array.isArray(value)) return value[0] instanceof Remote ? value.map((each) => pack(each, engine)) : value;
   if (value.constructor !== Object) return value instanceof Tensor ? { data: value.data, shape: value.shape } : value;
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => [
       key,
-      each instanceof Remote || each instanceof Tensor ? pack(each) : each,
+      each instanceof Remote || each instanceof Tensor ? pack(each, engine) : each,
     ]),
   );
 }

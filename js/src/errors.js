@@ -33,6 +33,11 @@ export class LoomError extends Error {
   }
 }
 
+/** Refuses an option that an engine of this kind would not read. */
+export function refuseOption(name, why) {
+  throw new LoomError('InvalidArgument', `the option ${name} would not be read: ${why}`);
+}
+
 /** Error of an argument that has another type. */
 export function mismatch(what, expected, value) {
   return new LoomError('TypeMismatch', `${what} must be ${expected}, not ${described(value)}`);

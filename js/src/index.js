@@ -7,9 +7,12 @@ export {
   LMSession,
   MeshTween,
   Network,
+  removeModel,
   Session,
   StepMesh,
   StepState,
+  storedModels,
+  storeModel,
   Tokenizer,
   Trainer,
 } from './api.js';

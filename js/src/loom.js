@@ -1,7 +1,7 @@
 // initLoom(): one model on the calling thread, as the first program of the specification has it.
 import { describe } from './describe.js';
-import { checkEngineOptions, Engine, getPlatform, setDefaults } from './engine.js';
-import { LoomError } from './errors.js';
+import { Engine, getPlatform, setDefaults } from './engine.js';
+import { LoomError, mismatch } from './errors.js';
 
 /** Starts an engine in a worker of its own. */
 export async function createEngine(options = {}) {
@@ -15,8 +15,7 @@ export async function createEngine(options = {}) {
  * @param {object} [options] see index.d.ts
  */
 export async function initLoom(options = {}) {
-  checkEngineOptions(options, 'initLoom()');
-  return new Loom(setDefaults(options));
+  return new Loom(setDefaults(options ?? {}, 'initLoom()'));
 }
 
 /**
@@ -36,6 +35,9 @@ export class Loom {
 
   /** Loads a model in place of the one before: a path, a hub id, a URL, a Blob, bytes or files by name. */
   async LoadTransformer(source, options = {}) {
+    const { onProgress, ...rest } = options;
+    if (onProgress !== undefined && typeof onProgress !== 'function')
+      throw mismatch('onProgress', 'a function', onProgress);
     const platform = getPlatform();
     const [side, { Library, opening }, { LM }, { described }] = await Promise.all([
       platform.engineSide(),
@@ -46,7 +48,6 @@ export class Loom {
     const started = { ...platform.startOptions(this.#options), onCallingThread: true };
     this.#library ??= new Library(await side.createCore(started));
     const opened = await side.open(described, 'LM.load', this.#library.core, started, refuseReader);
-    const { onProgress, ...rest } = options;
     try {
       const model = opening(opened, () => LM.open(this.#library, opened, rest, onProgress));
       this.#model?.dispose();

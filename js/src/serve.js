@@ -36,7 +36,10 @@ class Server {
       this.#library = this.platform.createCore(message.start).then((core) => new Library(core));
       this.options = message.start;
       this.#library.then(
-        ({ core }) => this.port.post({ started: { kind: core.kind, threads: core.threads } }),
+        (library) => {
+          const { kind, threads } = library.core;
+          this.port.post({ started: { kind, threads }, shared: library.shared() });
+        },
         (error) => this.port.post({ failed: LoomError.pack(error) }),
       );
     } else if (message.end !== undefined) {
@@ -61,6 +64,8 @@ class Server {
     await Promise.allSettled([this.#library, ...this.#calls]);
     for (const object of this.#objects.values()) object.dispose();
     this.#objects.clear();
+    const library = await this.#library?.catch(() => undefined);
+    if (library?.cancel !== undefined) library.release(library.cancel);
     this.port.close?.();
   }
 
@@ -108,15 +113,18 @@ class Server {
     if (object === 0) {
       const args = message.args.map((arg) => this.#unpack(arg));
       if (method === 'engine.info') return { ...MAKES[method](library), objects: this.#objects.size };
-      if (OPENS[method] === undefined) return MAKES[method](library, ...args);
+      if (MAKES[method] !== undefined) return MAKES[method](library, ...args);
       const [described, ...rest] = args;
       const progress = (fraction) => {
         this.port.post({ progress: message.call, fraction });
         return state.how !== 'abort' && (flag === undefined || Atomics.load(flag, 0) === 0);
       };
-      const source = await this.platform.open(described, method, library.core, this.options, (part) =>
-        this.#read(message.call, part),
-      );
+      const ask = (part) => this.#read(message.call, part);
+      if (method === 'storeModel') {
+        const next = (fraction) => this.platform.nextTask().then(() => progress(fraction));
+        return this.platform.storeModel(described, ...rest, this.options, ask, next);
+      }
+      const source = await this.platform.open(described, method, library.core, this.options, ask);
       try {
         return opening(source, () => OPENS[method](library, source, ...rest, progress));
       } finally {
@@ -124,6 +132,8 @@ class Server {
       }
     }
     const owner = this.#object(object);
+    // A call without steps runs to its end here, and only what both threads share can end it.
+    library.isAborted = flag === undefined ? undefined : () => Atomics.load(flag, 0) === 1;
     const steps = owner[method](...message.args.map((arg) => this.#unpack(arg)));
     return typeof steps?.next === 'function' ? this.#advance(steps, message, state) : steps;
   }

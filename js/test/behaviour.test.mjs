@@ -1,5 +1,6 @@
 // What calls do when something is wrong, ends early or happens twice.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -18,6 +19,7 @@ import { after, test } from 'node:test';
 import {
   Chat,
   createEngine,
+  Encoder,
   Graph,
   initLoom,
   LM,
@@ -29,17 +31,19 @@ import {
   Trainer,
 } from '../src/node.js';
 import { OTHER_ENDINGS } from '../src/api.js';
+import { checkEngineOptions, ENGINE_OPTIONS } from '../src/engine.js';
 import { Library } from '../src/engine/library.js';
 import { ANSWER as OPTIONS, COMPUTE, generationOptions } from '../src/engine/options.js';
 import { createCore } from '../src/platform/node.js';
-import { ANSWER, engines, everyEngine, HASH, MODEL, QUESTION, ROOT, SPEC, WASM } from './common.mjs';
+import { ANSWER, DATA, engines, everyEngine, HASH, MODEL, QUESTION, ROOT, SPEC, WASM } from './common.mjs';
 
 const work = mkdtempSync(join(tmpdir(), 'welvet-'));
 after(() => rmSync(work, { recursive: true, force: true }));
 const rejects = (promise, code, message = /./) =>
   assert.rejects(promise, (error) => {
     assert.ok(error instanceof LoomError, `${error?.stack}`);
-    assert.equal(error.code, code, error.message);
+    if (code instanceof RegExp) assert.match(error.code, code, error.message);
+    else assert.equal(error.code, code, error.message);
     assert.match(error.message, message);
     return true;
   });
@@ -162,6 +166,29 @@ withEngine('leaving a stream ends the answer, and a chat keeps its text', async 
   assert.deepEqual(await again.messages(), messages);
   await again.edit(1, QUESTION);
   assert.equal((await again.send(null)).ids.length > 0, true);
+});
+
+withEngine('a saved chat has the receipts of its answers, and the command reads it', async (engine, _, kind) => {
+  const lm = await LM.load(MODEL, { engine });
+  const chat = await lm.chat();
+  assert.equal((await chat.send(QUESTION)).hash, HASH);
+  const saved = await chat.save();
+  const { loom_chat: version, messages, receipts, receipts_error: why } = JSON.parse(saved);
+  assert.deepEqual([version, messages], [1, await chat.messages()]);
+  const again = await lm.chat();
+  await again.load(saved);
+  assert.deepEqual(await again.messages(), messages);
+  if (kind !== 'native') {
+    assert.match(why, /memory|callback/); // a receipt names the model's file
+    return;
+  }
+  assert.deepEqual(receipts, [{ message: 1, receipt: await chat.receipt() }]);
+  assert.deepEqual(JSON.parse(await again.save()), JSON.parse(saved));
+  const program = process.env.LOOM_PROGRAM;
+  if (program === undefined) return;
+  const file = join(work, 'chat.json');
+  writeFileSync(file, saved);
+  assert.match(execFileSync(program, ['replay', file], { encoding: 'utf8' }), /EQUAL/);
 });
 
 withEngine('an object that reads is a source; a read that fails is the error', async (engine) => {
@@ -404,6 +431,142 @@ withEngine('options that are wrong are refused by every call', async (engine, op
   assert.equal(logprobs[0].top.length, 2);
 });
 
+const OF_ENGINES = {
+  kind: 'wasm',
+  threads: 2,
+  module: 'loom.wasm',
+  threadsModule: 'loom-threads.wasm',
+  library: '/lib/libloom.so',
+  worker: new URL('file:///worker.js'),
+  baseUrl: '/models',
+  gpu: true,
+};
+
+test('an engine reads each of its options or refuses it by its name', async () => {
+  const declared = /export interface EngineOptions \{([^]*?)\n\}/.exec(readFileSync(join(ROOT, 'js/index.d.ts'), 'utf8'))[1];
+  const names = [...declared.matchAll(/^ {2}(\w+)\?:/gm)].map(([, name]) => name);
+  assert.deepEqual(Object.keys(ENGINE_OPTIONS), names);
+  assert.deepEqual(Object.keys(OF_ENGINES), names);
+  const page = await import('../src/platform/browser.js');
+  const node = (options) => checkEngineOptions(options, 'createEngine()');
+  // Options that no engine of a kind reads.
+  for (const [kind, check, refused] of [
+    ['auto', node, ['gpu']],
+    ['wasm', node, ['library', 'gpu']],
+    ['native', node, ['module', 'threadsModule', 'gpu']],
+    ['auto', page.checkOptions, ['library']],
+    ['wasm', page.checkOptions, ['library']],
+  ]) {
+    for (const name of names.slice(1)) {
+      const call = () => check({ kind, [name]: OF_ENGINES[name] });
+      if (!refused.includes(name)) call();
+      else assert.throws(call, (error) => error instanceof LoomError && error.message.includes(name), `${kind} ${name}`);
+    }
+  }
+  assert.throws(() => page.checkOptions({ kind: 'native' }), { code: 'Unsupported', message: /native/ });
+  assert.throws(() => node({ library: '/l.so', module: 'm.wasm' }), { message: /module would not be read: library/ });
+  assert.throws(() => node({ module: 'm.wasm', threads: 2 }), { message: /threads is 2, and module is for one thread/ });
+  assert.throws(() => node({ baseUrl: 'https://example.org/' }), { message: /baseUrl .*in Node it is a folder/ });
+  for (const name of names) {
+    assert.throws(() => node({ [name]: Symbol('wrong') }), { code: 'TypeMismatch', message: new RegExp(`^${name} `) });
+  }
+  const saved = process.env.WELVET_ENGINE;
+  try {
+    process.env.WELVET_ENGINE = 'wasm';
+    assert.throws(() => node({ library: '/l.so' }), { message: /library .*WELVET_ENGINE is "wasm"/ });
+    process.env.WELVET_ENGINE = 'java';
+    assert.throws(() => node({}), { message: /WELVET_ENGINE is "java": expected auto, native, wasm/ });
+  } finally {
+    if (saved === undefined) delete process.env.WELVET_ENGINE;
+    else process.env.WELVET_ENGINE = saved;
+  }
+});
+
+withEngine('every call reads each of its options or refuses it by its name', async (engine) => {
+  const x = [[1, 2, 3, 4, 5, 6, 7, 8]];
+  const lm = await LM.load(MODEL, { engine });
+  const net = await Network.fromSpec(SPEC, { engine });
+  const [session, chat, tokenizer] = [await lm.session(), await lm.chat(), await lm.tokenizer()];
+  const encoder = await Encoder.load(join(DATA, 'minilm'), { engine });
+  const trainer = await Trainer.create(net, [1, 8], { loss: 'mse' });
+  const mesh = await StepMesh.create(net, [1, 8]);
+  const [state, passes] = [await mesh.state(), await net.session()];
+  const calls = {
+    'Engine.verify': (o) => engine.verify(o),
+    'LM.load': (o) => LM.load(MODEL, { engine, ...o }),
+    'LM.generate': (o) => lm.generate('x', o),
+    'LM.stream': async (o) => lm.stream('x', o).result,
+    'LM.prompt': (o) => lm.prompt('x', o),
+    'LM.chat': (o) => lm.chat(o),
+    'LM.session': (o) => lm.session(o),
+    'LM.logits': (o) => lm.logits('x', o),
+    'LM.perplexity': (o) => lm.perplexity('x', o),
+    'LM.renderChat': (o) => lm.renderChat([], o),
+    'LMSession.generate': (o) => session.generate('x', o),
+    'LMSession.stream': async (o) => session.stream('x', o).result,
+    'LMSession.feed': (o) => session.feed('x', o),
+    'LMSession.logits': (o) => session.logits('x', o),
+    'LMSession.tokens': (o) => session.tokens(o),
+    'LMSession.rewind': (o) => session.rewind(0, o),
+    'LMSession.snapshot': (o) => session.snapshot(o),
+    'LMSession.restore': (o) => session.restore(new Uint8Array(8), o),
+    'Chat.send': (o) => chat.send('x', o),
+    'Chat.stream': async (o) => chat.stream('x', o).result,
+    'Tokenizer.load': (o) => Tokenizer.load(MODEL, { engine, ...o }),
+    'Tokenizer.encode': (o) => tokenizer.encode('x', o),
+    'Tokenizer.decode': (o) => tokenizer.decode([1], o),
+    'Encoder.load': (o) => Encoder.load(join(DATA, 'minilm'), { engine, ...o }),
+    'Encoder.embed': (o) => encoder.embed('x', o),
+    'Network.fromSpec': (o) => Network.fromSpec(SPEC, { engine, ...o }),
+    'Network.fromArch': (o) => Network.fromArch({}, { engine, ...o }),
+    'Network.fromFile': (o) => Network.fromFile(new Uint8Array(8), { engine, ...o }),
+    'Network.graft': (o) => Network.graft([net], o),
+    'Network.forward': (o) => net.forward(x, o),
+    'Network.session': (o) => net.session(o),
+    'Network.save': (o) => net.save(join(work, 'options.entity'), o),
+    'Network.toBytes': (o) => net.toBytes(o),
+    'Network.morph': (o) => net.morph('float32', o),
+    'Network.freeze': (o) => net.freeze(o),
+    'Session.forward': (o) => passes.forward(x, o),
+    'Trainer.create': (o) => Trainer.create(net, [1, 8], {}, o),
+    'Trainer.step': (o) => trainer.step(x, [[0, 0, 0, 0]], o),
+    'Trainer.evaluate': (o) => trainer.evaluate(x, [[0, 0, 0, 0]], o),
+    'StepMesh.create': (o) => StepMesh.create(net, [1, 8], o),
+    'StepMesh.step': (o) => mesh.step(state, o),
+    'StepMesh.backward': (o) => mesh.backward(state, [[0, 0, 0, 0]], o),
+    'StepMesh.tween': (o) => mesh.tween({}, o),
+    'StepState.setInput': (o) => state.setInput(x, o),
+    'Graph.load': (o) => Graph.load(relu('x'), { engine, ...o }),
+  };
+  const declared = readFileSync(join(ROOT, 'js/index.d.ts'), 'utf8');
+  const all = [...declared.matchAll(/^export class (\w+)[^]*?\n\}/gm)].flatMap(([text, name]) =>
+    [...text.matchAll(/^ {2}(?:static )?(\w+)\((?:[^;]|\n)*?options\??: /gm)].map(([, method]) => `${name}.${method}`),
+  );
+  const known = new Set(all.filter((name) => !name.startsWith('Loom.'))); // on the calling thread
+  assert.deepEqual(Object.keys(calls).sort(), [...known].sort());
+  const nothing = () => {};
+  for (const [name, run] of Object.entries(calls)) {
+    await rejects(run({ colour: 1 }), 'UnknownKey', /"colour"/);
+    if (name !== 'LM.load') await rejects(run({ onProgress: nothing }), 'UnknownKey', /"onProgress"/);
+    if (!/generate|stream|send/.test(name)) await rejects(run({ onToken: nothing }), 'UnknownKey', /"onToken"/);
+    await rejects(run({ engine: 3 }), /load|from|graft|create/.test(name) ? 'TypeMismatch' : /./, /engine/);
+    if (!/verify|save/.test(name)) await rejects(run({ signal: 3 }), 'TypeMismatch', /signal/);
+  }
+  const other = await createEngine({ ...(engine.kind === 'native' ? { kind: 'native' } : engine.options) });
+  await rejects(Trainer.create(net, [1, 8], {}, { engine: other }), 'InvalidArgument', /lives in another engine/);
+  other.dispose();
+});
+
+test('the shared engine takes no other options once it runs', { skip: engines().native.skip }, async () => {
+  await initLoom({ kind: 'native', threads: 1 });
+  const net = await Network.fromSpec(SPEC);
+  await initLoom({ kind: 'native' });
+  await rejects(initLoom({ threads: 2 }), 'InvalidState', /would change threads of the shared engine/);
+  net.engine.dispose();
+  await initLoom({ threads: 2 });
+  await rejects(initLoom({ kind: 'wasm', library: 'x.so' }), 'InvalidArgument', /library/);
+});
+
 withEngine('every option of an answer reaches generate()', async (engine) => {
   const lm = await LM.load(MODEL, { engine });
   const ids = async (options) => (await lm.generate(QUESTION, { maxTokens: 3, ...options })).ids;
@@ -587,6 +750,64 @@ test('an engine that is disposed gives its memory back', { skip: engines().nativ
   const grown = process.memoryUsage().rss - before;
   assert.ok(grown < 250 << 20, `${grown >> 20} MiB more after 8 engines with a model of some 120 MiB`);
 });
+
+test('a worker that is killed leaves no memory of the native library', { skip: engines().native.skip }, async () => {
+  let worker;
+  process.on('worker', (each) => (worker = each));
+  const round = async () => {
+    const engine = await createEngine({ kind: 'native' });
+    const lm = await LM.load(MODEL, { engine });
+    const chat = await lm.chat({ maxTokens: 400 });
+    const call = chat.send('Tell me a long story.');
+    setTimeout(() => worker.terminate(), 50);
+    await rejects(call, 'EngineLost');
+  };
+  for (let i = 0; i < 3; i++) await round();
+  const before = process.memoryUsage().rss;
+  for (let i = 0; i < 6; i++) await round();
+  const grown = process.memoryUsage().rss - before;
+  assert.ok(grown < 250 << 20, `${grown >> 20} MiB more after 6 workers with a model of some 120 MiB`);
+});
+
+withEngine(
+  'an abort ends embed(), perplexity() and a step of training while C computes',
+  async (engine, options, kind) => {
+    const sentence = 'The quick brown fox jumps over the lazy dog near the river bank. ';
+    const encoder = await Encoder.load(join(DATA, 'minilm'), { engine });
+    const lm = await LM.load(MODEL, { engine });
+    const wide = { seed: 1, layers: Array(24).fill({ type: 'dense', in_features: 2048, out_features: 2048 }) };
+    const net = await Network.fromSpec(wide, { engine });
+    const trainer = await Trainer.create(net, [256, 2048], { loss: 'mse', learning_rate: 0.1 });
+    const batch = new Tensor(new Float32Array(256 * 2048).fill(0.5), [256, 2048]);
+    const hash = await net.hash();
+    const calls = {
+      embed: (o) => encoder.embed(Array(400).fill(sentence.repeat(8)), o),
+      perplexity: (o) => lm.perplexity(sentence.repeat(2000), o),
+      step: (o) => trainer.step(batch, batch, o),
+    };
+    for (const [name, run] of Object.entries(calls)) {
+      const controller = new AbortController();
+      const call = run({ signal: controller.signal });
+      setTimeout(() => controller.abort(), 100);
+      await rejects(call, 'Cancelled');
+      const begun = performance.now();
+      await engine.info();
+      await encoder.info(); // takes its turn after embed()
+      const waited = performance.now() - begun;
+      assert.ok(waited < 2000, `${kind}: the engine was busy for ${Math.round(waited)} ms after the abort of ${name}()`);
+    }
+    assert.equal(await net.hash(), hash);
+    assert.deepEqual((await encoder.embed(sentence)).data, (await encoder.embed([sentence])).data);
+    // The abort of a call that waits does not end the one that runs.
+    const waiting = new AbortController();
+    const short = lm.perplexity(sentence.repeat(40), { window: 256, signal: new AbortController().signal });
+    const queued = lm.perplexity(sentence.repeat(40), { window: 256, signal: waiting.signal });
+    setTimeout(() => waiting.abort(), 50);
+    await rejects(queued, 'Cancelled');
+    assert.deepEqual(await short, await lm.perplexity(sentence.repeat(40), { window: 256 }));
+  },
+  ['native', 'wasm_threads'],
+);
 
 withEngine('a worker that is killed rejects its calls, and a new engine works', async (engine, options) => {
   const workers = [];

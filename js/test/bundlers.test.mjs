@@ -1,9 +1,10 @@
-// The package on pages: as it stands, from another origin, and through vite, webpack, esbuild and Next.js, in Chromium.
-// Needs tools/npm_packages.sh bundlers, chromium, and modules (LOOM_WASM); Next.js is built where tools/npm_packages.sh
-// nextjs has installed it.
+// The package on pages: as it stands, from another origin, and through vite, webpack, esbuild and Next.js, in Chromium and
+// in Firefox. Needs tools/npm_packages.sh bundlers, chromium, and modules (LOOM_WASM); Next.js is built where
+// tools/npm_packages.sh nextjs has installed it, and Firefox runs where it is installed.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -53,8 +54,10 @@ async function main() {
   engine.dispose();
   return { text, hash, kind: engine.kind, threads: engine.threads };
 }
-main().catch((error) => ({ error: String(error.stack ?? error), code: error.code }))
-  .then((found) => { globalThis.found = found; });
+main().catch((error) => ({ error: String(error.stack ?? error), code: error.code })).then((found) => {
+  globalThis.found = found;
+  fetch('/found', { method: 'POST', body: JSON.stringify(found) }); // for a browser that is only started
+});
 `;
 const HTML = (script) =>
   `<!doctype html><meta charset="utf-8"><title>test</title><script type="module" src="${script}"></script>`;
@@ -98,6 +101,14 @@ async function served(folder, options, more = {}, by = browser) {
   } finally {
     server.close();
   }
+}
+
+const made = {}; // arguments of served() by the name of what built the page
+
+/** Serves a page that a bundler has made, and keeps it for another browser. */
+function built(name, folder, more) {
+  made[name] = [folder, more];
+  return served(folder, {}, more);
 }
 
 function site(name, script, html = HTML('./page.js')) {
@@ -221,7 +232,7 @@ test('vite', { skip }, async () => {
   const folder = site('vite', PAGE('@openfluke/welvet', '{ threads: 2 }'));
   const { build } = await import(pathToFileURL(require.resolve('vite')).href);
   await build({ root: folder, logLevel: 'error', configFile: false, worker: { format: 'es' } });
-  check(await served(join(folder, 'dist')), 2);
+  check(await built('vite', join(folder, 'dist')), 2);
 });
 
 test('webpack', { skip }, async () => {
@@ -239,7 +250,7 @@ test('webpack', { skip }, async () => {
     ),
   );
   assert.equal(stats.hasErrors(), false, stats.toString());
-  check(await served(folder), 2);
+  check(await built('webpack', folder), 2);
 });
 
 // Its packages have 300 MB, so they are a set of their own.
@@ -271,7 +282,7 @@ test('Next.js', { skip: skipNext }, async () => {
     stdio: 'pipe',
     env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1', NODE_PATH: '' },
   });
-  check(await served(join(folder, 'out')), 2);
+  check(await built('Next.js', join(folder, 'out')), 2);
 });
 
 test('esbuild', { skip }, async () => {
@@ -301,5 +312,63 @@ test('esbuild', { skip }, async () => {
     format: 'esm',
     logLevel: 'error',
   });
-  check(await served(folder, {}, { '/wasm': join(installed, 'wasm') }));
+  check(await built('esbuild', folder, { '/wasm': join(installed, 'wasm') }));
+});
+
+test('a page keeps a model under its SHA-256, and opens it without a network', { skip }, async () => {
+  const sha256 = createHash('sha256').update(readFileSync(MODEL)).digest('hex');
+  const script = PAGE('/welvet/src/browser.js', '{ threads: 2 }')
+    .replace('{ createEngine', '{ createEngine, removeModel, storedModels, storeModel')
+    .replace("LM.load('/model.gguf'", "LM.load('someone/model'")
+    .replace('  const lm =', () => `
+  const store = (options) => storeModel('someone/model', '/model.gguf', { engine, ...options }).catch(({ code }) => code);
+  const refused = [await store({ sha256: '${'0'.repeat(64)}' }), await store({ sha256: 'x' }), await store({ colour: 1 })];
+  const controller = new AbortController();
+  refused.push(await store({ signal: controller.signal, onProgress: () => controller.abort() }));
+  refused.push(JSON.stringify(await storedModels()));
+  let part = 0;
+  const kept = [await store({ sha256: '${sha256}', onProgress: (fraction) => (part = fraction) })];
+  kept.push(part, ...(await storedModels()));
+  const lm =`)
+    .replace('return { text', `
+  await removeModel('someone/model');
+  const files = [];
+  const root = await navigator.storage.getDirectory();
+  const folder = await (await root.getDirectoryHandle('welvet')).getDirectoryHandle('someone');
+  for await (const name of folder.keys()) files.push(name);
+  return { refused, kept, files, text`);
+  const found = await served(site('kept', script), {}, { '/welvet': installed });
+  check(found, 2);
+  assert.deepEqual(found.refused, ['CorruptData', 'InvalidArgument', 'UnknownKey', 'Cancelled', '[]']);
+  const about = { name: 'someone/model', size: statSync(MODEL).size, sha256 };
+  assert.deepEqual(found.kept, [about, 1, about]);
+  assert.deepEqual(found.files, []);
+});
+
+const FIREFOX = ['/usr/bin/firefox-esr', '/usr/bin/firefox'].find((each) => existsSync(each));
+
+/** Starts Firefox on a page, which posts what it found. */
+async function foundByFirefox(folder, more) {
+  const server = await serve({ '/': `${folder}/`, '/model.gguf': MODEL, ...more });
+  const profile = mkdtempSync(join(work, 'firefox-'));
+  const found = server.next();
+  const words = ['--headless', '--no-remote', '--profile', profile, `${server.origin}/index.html`];
+  const running = spawn(FIREFOX, words, { stdio: 'ignore', detached: true });
+  const ended = new Promise((resolve) => running.on('exit', resolve));
+  const late = new Promise((_, reject) => setTimeout(reject, 240000, new Error('Firefox found nothing in 240 s')).unref());
+  const early = ended.then((code) => Promise.reject(new Error(`Firefox ended with ${code}`)));
+  early.catch(() => {});
+  try {
+    return await Promise.race([found, late, early]);
+  } finally {
+    if (running.exitCode === null) process.kill(-running.pid, 'SIGTERM');
+    await ended;
+    server.close();
+  }
+}
+
+test('Firefox opens what bundlers have made', { skip: skip || (FIREFOX ? false : 'Firefox is not installed') }, async (t) => {
+  made.none = [site('firefox', PAGE('/welvet/src/browser.js', '{ threads: 2 }')), { '/welvet': installed }];
+  for (const [name, [folder, more]] of Object.entries(made))
+    await t.test(name, async () => check(await foundByFirefox(folder, more), 2));
 });

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "capi/objects.h"
 #include "core/lent_threads.h"
 
 #define LOOM_JS(name) __attribute__((import_module("loom_js"), import_name(#name)))
@@ -62,6 +63,12 @@ LOOM_JS_EXPORT(loom_js_callbacks) const void* loom_js_callbacks() { return &kCal
 // Memory of the caller's; null when there is none.
 LOOM_JS_EXPORT(loom_js_alloc) void* loom_js_alloc(std::size_t bytes) { return std::malloc(bytes); }
 LOOM_JS_EXPORT(loom_js_free) void loom_js_free(void* memory) { std::free(memory); }
+
+// The byte of a cancel, which a thread outside of the module can set; null for a handle that is none.
+LOOM_JS_EXPORT(loom_js_cancel_flag) const void* loom_js_cancel_flag(loom_cancel cancel) {
+  const auto use = loom::capi::CancelOf::handle(cancel);
+  return use ? use->flag() : nullptr;
+}
 
 // Before the first call of loom.h: how many threads will call loom_js_work().
 LOOM_JS_EXPORT(loom_js_expect) void loom_js_expect(std::int32_t workers) { loom::expect_lent_threads(workers); }

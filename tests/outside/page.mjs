@@ -209,7 +209,12 @@ const tests = {
         check(wide <= width, `${name} is ${wide} pixels wide on a screen of ${width}`);
         if (screenshots) await visit.page.screenshot({ path: `${screenshots}/${name}-${colorScheme}-${width}.png` });
       };
+      await visit.page.click('#new-chat');
       await look('start');
+      for (const id of ['new-chat', 'export', 'import']) {
+        const { x, width: wide } = await visit.page.locator(`#${id}`).boundingBox();
+        check(x >= 0 && x + wide <= width, `${id} is at ${x} to ${x + wide} on a screen of ${width}`);
+      }
       if (width === 390 || colorScheme === 'dark') {
         await visit.openModel(model);
         await visit.ask();

@@ -18,12 +18,14 @@ export const troubles = {
       { role: 'assistant', content: 'Hi.' },
     ];
     const file = path.join(folder, 'one.json');
-    writeFileSync(file, JSON.stringify({ loom_chat: 1, messages }));
+    const receipts = [{ message: 1, receipt: { loom_receipt: 1, digest: '00' } }];
+    writeFileSync(file, JSON.stringify({ loom_chat: 1, messages, receipts }));
     await visit.page.setInputFiles('#import-file', file);
     await visit.page.waitForSelector('text=Hello <b>you</b>');
     const [download] = await Promise.all([visit.page.waitForEvent('download'), visit.page.click('#export')]);
     const exported = JSON.parse(readFileSync(await download.path(), 'utf8'));
     same(JSON.stringify(exported.conversations[0].messages), JSON.stringify(messages), 'what was exported');
+    same(JSON.stringify(exported.conversations[0].receipts), JSON.stringify(receipts), 'the receipts of a file');
     for (const bad of [
       '',
       '[]',

@@ -30,17 +30,17 @@ def module(api):
     for enum in api.json["enums"]:
         out.append(f"\n// {enum['help']}\n")
         out += [f"export const {enum['prefix'] + value} = {number};\n" for value, number, _ in enum["values"]]
-    out.append("\n// Sizes and offsets in bytes: of WebAssembly with 32 bits, and of systems with 64.\nexport const layouts = {\n")
+    out.append("\n// Sizes and offsets in bytes: of WebAssembly with 32 bits, and of systems with 64. A bundler drops what is not imported.\n")
     for model, pointer in MODELS.items():
-        out.append(f"  {model}: {{\n")
+        out.append(f"export const {model} = {{\n")
         for struct in api.json["structs"]:
             places, size = layout(api, struct, pointer)
-            out.append(f"    {struct['name']}: {{\n      size: {size},\n      fields: {{\n")
+            out.append(f"  {struct['name']}: {{\n    size: {size},\n    fields: {{\n")
             for part, at, bytes_ in places:
-                out.append(f"        {part.name}: {{ offset: {at}, size: {bytes_}, kind: '{kind_of(part)}' }},\n")
-            out.append("      },\n    },\n")
-        out.append("  },\n")
-    return "".join(out) + "};\n"
+                out.append(f"      {part.name}: {{ offset: {at}, size: {bytes_}, kind: '{kind_of(part)}' }},\n")
+            out.append("    },\n  },\n")
+        out.append("};\n")
+    return "".join(out) + f"export const layouts = {{ {', '.join(MODELS)} }};\n"
 
 
 def types(api):
@@ -73,6 +73,7 @@ export interface Layouts {
         out.append(doc(struct["help"], "  ") + f"  readonly {struct['name']}: Layout<\n" +
                    wrapped(names, "    ", "").rstrip("\n") + "\n  >;\n")
     out.append("}\n/** Sizes and offsets in bytes: of WebAssembly with 32 bits, and of systems with 64. */\n"
+               "export declare const wasm32: Layouts;\nexport declare const lp64: Layouts;\n"
                "export declare const layouts: { readonly wasm32: Layouts; readonly lp64: Layouts };\n")
     for callback in api.json["callbacks"]:
         result = returns(api, callback)

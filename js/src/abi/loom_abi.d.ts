@@ -438,6 +438,8 @@ export interface Layouts {
   >;
 }
 /** Sizes and offsets in bytes: of WebAssembly with 32 bits, and of systems with 64. */
+export declare const wasm32: Layouts;
+export declare const lp64: Layouts;
 export declare const layouts: { readonly wasm32: Layouts; readonly lp64: Layouts };
 
 /**

@@ -1,6 +1,7 @@
 // Conversations with a language model.
 import { LoomError } from '../errors.js';
 import { answer } from './answer.js';
+import { decoded } from './library.js';
 import { ANSWER, generationOptions, jsonText, list, read, text, whole } from './options.js';
 import { Owner } from './owner.js';
 import { bytesOf } from './tokenizer.js';
@@ -88,9 +89,11 @@ export class Chat extends Owner {
     return copy;
   }
 
-  /** The conversation as text, for load(). */
+  /** The conversation as text, for load() and for files of `loom chat`: with the receipts of its answers where the model
+   *  came from a file, else with the reason. */
   save() {
-    return JSON.stringify({ loom_chat: 1, messages: this.messages() });
+    const save = (path) => this.library.frame((frame) => this.run('loom_chat_save', frame.text(path)));
+    return decoded(this.core.throughFile(save));
   }
 
   load(saved) {
@@ -102,7 +105,9 @@ export class Chat extends Owner {
       throw new LoomError('CorruptData', `the saved conversation is not JSON: ${error.message}`, { cause: error });
     }
     if (!Array.isArray(content?.messages)) throw new LoomError('CorruptData', 'the saved conversation has no messages');
-    this.setMessages(content.messages);
+    if (content.receipts === undefined) return this.setMessages(content.messages);
+    const load = (path) => this.library.frame((frame) => this.run('loom_chat_load', frame.text(path)));
+    this.core.throughFile(load, new TextEncoder().encode(saved));
   }
 
   dispose() {

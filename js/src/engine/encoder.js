@@ -39,7 +39,8 @@ export class Encoder extends Owner {
   }
 
   /** The vectors of texts, [texts, dimensions]; of a single text [dimensions]. */
-  embed(texts) {
+  embed(texts, options) {
+    read(options, {}, 'embed()');
     const isOne = typeof texts === 'string';
     const several = (isOne ? [texts] : list(texts, 'texts', 'a text or a list of texts')).map((each) =>
       text(each, 'a text'),
@@ -48,7 +49,9 @@ export class Encoder extends Owner {
       const { pointer, count } = frame.texts(several);
       const places = [frame.alloc(8), frame.alloc(8)]; // of the numbers of tokens
       const out = frame.struct('tensor');
-      this.run('loom_encoder_embed', pointer, count, 0n, out, ...places);
+      this.library.cancellable((cancel) =>
+        this.run('loom_encoder_embed', pointer, count, cancel, out, ...places),
+      );
       const vectors = tensorAt(this.library, fieldsOf(this.library, 'tensor', out));
       return isOne ? new Tensor(vectors.data, vectors.shape.slice(1)) : vectors;
     });

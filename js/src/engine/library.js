@@ -1,6 +1,5 @@
 // Calls of the C interface over a Core: memory of a call, errors, handles, blobs.
 import { LoomError } from '../errors.js';
-import { layouts } from '../abi/loom_abi.js';
 
 const encoder = new TextEncoder();
 const ARRAYS = new Map([
@@ -41,13 +40,38 @@ export class Library {
   constructor(core) {
     this.core = core;
     this.wide = core.kind === 'native';
-    this.layouts = layouts[this.wide ? 'lp64' : 'wasm32'];
+    this.layouts = core.layouts; // of the structs of loom.h
     this.null = this.wide ? 0n : 0;
     this.pointerType = this.wide ? 'u64' : 'u32';
     this.pointerSize = this.wide ? 8 : 4;
     // Handles of objects that were collected without dispose().
     this.collected = new FinalizationRegistry((handle) => this.release(handle));
     this.cause = undefined; // what a callback threw
+    this.live = core.live; // handles that outlast a thread which is killed
+    this.isAborted = undefined; // whether the call that runs was aborted
+  }
+
+  /** What the thread that started this one can reach while a call runs, or after this thread was killed. */
+  shared() {
+    this.cancel ??= this.make('loom_cancel_create');
+    return { live: this.live?.memory, cancel: this.core.cancelPlace(this.cancel) };
+  }
+
+  /**
+   * Calls `body(cancel)` with a cancel that an abort sets. All calls have the same one: where the abort of another call
+   * has set it, the call begins again, so `body` may be ended and repeated.
+   */
+  cancellable(body) {
+    if (this.isAborted === undefined || this.cancel === undefined) return body(0n);
+    for (;;) {
+      this.check(this.core.call('loom_cancel_set', this.cancel, 0));
+      if (this.isAborted()) throw new LoomError('Cancelled', 'the call was aborted');
+      try {
+        return body(this.cancel);
+      } catch (error) {
+        if (error.code !== 'Cancelled' || this.isAborted()) throw error;
+      }
+    }
   }
 
   /** Throws the error of a status that is not OK. */
@@ -62,6 +86,7 @@ export class Library {
 
   release(handle) {
     this.core.call('loom_release', handle);
+    this.live?.remove(handle);
   }
 
   /** Runs `body` with memory that is given back after it. */
@@ -79,7 +104,9 @@ export class Library {
     return this.frame((frame) => {
       const out = frame.alloc(8);
       this.check(this.core.call(name, ...args, out));
-      return this.core.view('u64', out, 1)[0];
+      const [handle] = this.core.view('u64', out, 1);
+      this.live?.add(handle);
+      return handle;
     });
   }
 

@@ -164,7 +164,9 @@ export class LMSession extends Owner {
   perplexity(value, { window = 512, maxWindows = 0 } = {}) {
     return this.library.frame((frame) => {
       const { pointer, count } = frame.bytes(bytesOf(value, 'text'));
-      return this.json('loom_session_perplexity', pointer, count, BigInt(window), BigInt(maxWindows), 0n);
+      return this.library.cancellable((cancel) =>
+        this.json('loom_session_perplexity', pointer, count, BigInt(window), BigInt(maxWindows), cancel),
+      );
     });
   }
 

@@ -40,7 +40,8 @@ export class Trainer extends Owner {
   step(inputs, targets, options) {
     return this.library.frame((frame) => {
       const out = frame.struct('training_step');
-      this.run('loom_trainer_step', batch(frame, inputs, targets, read(options, BATCH, 'step()')), 0n, out);
+      const given = batch(frame, inputs, targets, read(options, BATCH, 'step()'));
+      this.library.cancellable((cancel) => this.run('loom_trainer_step', given, cancel, out));
       const step = fieldsOf(this.library, 'training_step', out);
       const why = step.why_size > 0 ? decoded(this.core.view('u8', step.why, step.why_size)) : '';
       return {

@@ -1,8 +1,9 @@
 // The engine in the shared library of Loom, called through koffi (an optional dependency). Memory that the library
 // reads and fills belongs to JavaScript: an ArrayBuffer never moves, and koffi gives its address.
 import { LoomError } from '../errors.js';
-import { ABI_VERSION } from '../abi/loom_abi.js';
+import { ABI_VERSION, lp64 } from '../abi/loom_abi.js';
 import { callbacks, functions } from '../abi/signatures.js';
+import { LiveHandles } from './live_handles.js';
 
 const TYPES = {
   v: 'void',
@@ -40,7 +41,9 @@ export async function createNativeCore({ library, koffi }) {
 
 export class NativeCore {
   kind = 'native';
+  layouts = lp64;
   threads = 256;
+  live = new LiveHandles();
   #koffi;
   #library;
   #functions = new Map();
@@ -79,6 +82,25 @@ export class NativeCore {
       this.#functions.set(name, entry);
     }
     return entry(...args);
+  }
+
+  /** Calls `body` with the path of a file of its own, which begins with `bytes`; returns what the file then has. */
+  throughFile(body, bytes) {
+    const [fs, os, { join }] = ['node:fs', 'node:os', 'node:path'].map((name) => process.getBuiltinModule(name));
+    const folder = fs.mkdtempSync(join(os.tmpdir(), 'welvet-'));
+    try {
+      const path = join(folder, 'file.json');
+      if (bytes !== undefined) fs.writeFileSync(path, bytes);
+      body(path);
+      return new Uint8Array(fs.readFileSync(path));
+    } finally {
+      fs.rmSync(folder, { recursive: true, force: true });
+    }
+  }
+
+  /** Where another thread can set a cancel: by its handle, which the whole process knows. */
+  cancelPlace(handle) {
+    return { handle };
   }
 
   alloc(bytes) {

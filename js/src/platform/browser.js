@@ -1,9 +1,18 @@
 // Workers and files on a page.
-import { LoomError } from '../errors.js';
+import { LoomError, refuseOption } from '../errors.js';
 import { importedWorker, isOwn } from '../workers.js';
 
 /** LM.load() with a device opens the graphics card with the engine. */
 export const opensCards = true;
+
+/** Refuses options that an engine on a page would not read. */
+export function checkOptions({ kind, library }) {
+  if (kind === 'native') throw new LoomError('Unsupported', 'kind is "native": a page has no native library');
+  if (library !== undefined) refuseOption('library', 'a page has no native library');
+}
+
+/** The models that this page keeps. */
+export const store = () => import('./store.js');
 
 /** The side that opens models, for engines on this thread. */
 export const engineSide = () => import('./browser_engine.js');
@@ -32,6 +41,14 @@ export function spawn(options, onMessage, onEnd) {
     terminate: () => worker.terminate(),
   };
 }
+
+/** Sets the cancel of a worker that is within a call. */
+export function cancel(place) {
+  if (place !== undefined) Atomics.store(new Uint8Array(place.memory), place.byte, 1);
+}
+
+/** The memory of a worker ends with it. */
+export function releaseLost() {}
 
 /** The graphics card of a page; its calls come from the worker. */
 async function openCard() {

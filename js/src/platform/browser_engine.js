@@ -2,6 +2,7 @@
 import { readerOf } from '../describe.js';
 import { LoomError } from '../errors.js';
 import { BlobSource, fetchFile, OpfsSource, RangeSource } from '../wasm/sources.js';
+import { keep, partsOf, placeOf } from './store.js';
 import { allBytes, sourceOf, wasmCore } from './wasm.js';
 
 /** Files of a model's folder that a base URL is asked for; the first is required. */
@@ -18,11 +19,9 @@ const FOLDER = [
   '1_Pooling/config.json',
 ];
 const WEIGHTS = 'model.safetensors';
-const STORE = 'welvet'; // folder of the origin's private files
 
 /** Starts the module; on a page's own thread with one thread, since it may not wait. */
 export async function createCore(options) {
-  if (options.kind === 'native') throw new LoomError('Unsupported', 'kind is "native": a page has no native library');
   const threads = options.onCallingThread ? 1 : (options.threads ?? globalThis.navigator?.hardwareConcurrency ?? 1);
   if (options.card === undefined) return wasmCore(options, threads);
   const { GpuImports } = await import('../abi/loom_gpu.js');
@@ -45,6 +44,22 @@ export async function open(described, method, core, options, ask) {
   return sourceOf(core, method, name, content);
 }
 
+/** Copies a source into the page's store (store.js). */
+export async function storeModel(described, name, options, engineOptions, ask, next) {
+  const content =
+    described.name === undefined
+      ? await contentOf(described, ask)
+      : { reader: await readerOfAddress(new URL(described.name, engineOptions.base).href) };
+  if (content.files !== undefined)
+    throw new LoomError('Unsupported', `${name}: storeModel() keeps one GGUF file, and the source is a folder of files`);
+  const source = content.reader ?? readerOfBytes(content.bytes);
+  try {
+    return await keep(name, source, options, next);
+  } finally {
+    source.close?.();
+  }
+}
+
 async function contentOf(described, ask) {
   if (described.bytes !== undefined) return { bytes: described.bytes };
   if (described.shared !== undefined) return { reader: readerOf(described, ask) };
@@ -60,7 +75,10 @@ async function contentOf(described, ask) {
 /** A worker reads a Blob part by part; a page's own thread cannot, so it holds the bytes. */
 async function readerOfBlob(blob) {
   if (typeof FileReaderSync !== 'undefined') return new BlobSource(blob);
-  const bytes = new Uint8Array(await blob.arrayBuffer());
+  return readerOfBytes(new Uint8Array(await blob.arrayBuffer()));
+}
+
+function readerOfBytes(bytes) {
   return {
     size: bytes.length,
     read(offset, to) {
@@ -75,10 +93,7 @@ async function readerOfBlob(blob) {
 async function named(name, { baseUrl, base }) {
   if (/^(https?:|blob:|data:|\/|\.\/|\.\.\/)/.test(name))
     return { reader: await readerOfAddress(new URL(name, base).href) };
-  const parts = name.split('/');
-  if (parts.length > 2 || parts.some((part) => part === '' || part === '..'))
-    throw new LoomError('NotFound', `${name}: no address and no hub id`);
-  const stored = await inStore(parts);
+  const stored = await inStore(partsOf(name));
   if (stored !== undefined) return stored;
   if (baseUrl !== undefined) {
     const found = await atBase(
@@ -90,7 +105,7 @@ async function named(name, { baseUrl, base }) {
   const where = baseUrl === undefined ? 'and no baseUrl is given' : `nor below ${baseUrl}`;
   throw new LoomError(
     'NotFound',
-    `${name} is not among the files of this page (${STORE}/${name}) ${where}; ` +
+    `${name} is not among the files of this page (welvet/${name}) ${where}; ` +
       `to fetch it, give initLoom({ baseUrl }) a server that has what "hf download ${name}" fetches`,
   );
 }
@@ -104,14 +119,9 @@ async function readerOfAddress(address) {
 
 /** A model among the origin's private files: welvet/OWNER/NAME.gguf or the folder welvet/OWNER/NAME. */
 async function inStore(parts) {
-  let folder;
-  try {
-    folder = await (await navigator.storage.getDirectory()).getDirectoryHandle(STORE);
-    for (const part of parts.slice(0, -1)) folder = await folder.getDirectoryHandle(part);
-  } catch {
-    return undefined;
-  }
-  const last = parts.at(-1);
+  const place = await placeOf(parts);
+  if (place === undefined) return undefined;
+  const { folder, last } = place;
   const file = await folder.getFileHandle(`${last}.gguf`).catch(() => undefined);
   if (file !== undefined) return { reader: await readerOfHandle(file) };
   const inside = await folder.getDirectoryHandle(last).catch(() => undefined);

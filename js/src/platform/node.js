@@ -7,8 +7,9 @@ import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { readerOf } from '../describe.js';
-import { LoomError } from '../errors.js';
-import { createNativeCore } from '../native/core.js';
+import { LoomError, refuseOption } from '../errors.js';
+import { LiveHandles } from '../native/live_handles.js';
+import { createNativeCore, NativeCore } from '../native/core.js';
 import { findModel } from './hub.js';
 
 /** Files of a model's folder that are read. */
@@ -34,17 +35,60 @@ export function spawn(options, onMessage, onEnd) {
   };
 }
 
+const reached = new Map(); // by path: libraries as this thread calls them for a worker
+
+function reach(options) {
+  const path = findLibrary(options);
+  if (!reached.has(path)) reached.set(path, new NativeCore(loadKoffi(), path));
+  return reached.get(path);
+}
+
+/** Sets the cancel of a worker that is within a call: `place` is what cancelPlace() of its core gave. */
+export function cancel(place, options) {
+  if (place?.memory !== undefined) Atomics.store(new Uint8Array(place.memory), place.byte, 1);
+  else if (place !== undefined) reach(options).call('loom_cancel_set', place.handle, 1);
+}
+
+/** Releases what a worker that was killed held in the native library. */
+export function releaseLost(memory, options) {
+  if (memory === undefined) return;
+  const library = reach(options);
+  for (const handle of new LiveHandles(memory).all()) library.call('loom_release', handle);
+}
+
 function lost(why) {
   return new LoomError('EngineLost', `the engine's worker is gone (${why}): create the objects again`);
 }
 
+/** The kind of engine that is asked for; "auto" leaves the choice to what is installed. */
+function kindOf({ kind }) {
+  const given = kind ?? process.env.WELVET_ENGINE;
+  if (!given) return 'auto';
+  if (['auto', 'native', 'wasm'].includes(given)) return given;
+  throw new LoomError('InvalidArgument', `WELVET_ENGINE is ${JSON.stringify(given)}: expected auto, native, wasm`);
+}
+
+/** Refuses options that the engine of these would not read. */
+export function checkOptions(options) {
+  const { library, baseUrl } = options;
+  const kind = kindOf(options);
+  const by = options.kind === undefined ? 'WELVET_ENGINE' : 'kind';
+  if (options.gpu) {
+    const why = 'gpu is an option of pages: in Node the native library opens the card that LOOM_WEBGPU_LIB reaches';
+    throw new LoomError('Unsupported', why);
+  }
+  if (kind === 'wasm' && library !== undefined) refuseOption('library', `${by} is "wasm"`);
+  for (const name of ['module', 'threadsModule']) {
+    if (options[name] === undefined) continue;
+    if (kind === 'native') refuseOption(name, `${by} is "native"`);
+    if (library !== undefined) refuseOption(name, 'library names the engine');
+  }
+  if (/^(https?|data|blob):/.test(String(baseUrl ?? '')))
+    refuseOption('baseUrl', `in Node it is a folder, not the address ${baseUrl}`);
+}
+
 /** Options for the worker; paths and URLs as text. */
 export function startOptions({ worker: _, ...options }) {
-  if (options.gpu)
-    throw new LoomError(
-      'Unsupported',
-      'gpu is an option of pages: in Node the native library opens the card that LOOM_WEBGPU_LIB reaches',
-    );
   return Object.fromEntries(
     Object.entries(options).map(([key, value]) => [key, value instanceof URL ? value.href : value]),
   );
@@ -66,7 +110,8 @@ function findLibrary(options) {
 
 /** Opens the engine of an options' `kind`; "auto" is the native library where there is one and koffi is installed. */
 export async function createCore(options) {
-  const { kind = process.env.WELVET_ENGINE || 'auto', threads } = options;
+  const { threads } = options;
+  const kind = kindOf(options);
   const library = kind === 'wasm' ? undefined : findLibrary(options);
   if (kind === 'native' && library === undefined) {
     throw new LoomError(

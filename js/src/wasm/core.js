@@ -1,10 +1,10 @@
 // The engine in WebAssembly: a Core, the synchronous object that the classes of the package are written over. It lives in
 // the thread that calls it.
 import { LoomError } from '../errors.js';
-import { layouts } from '../abi/loom_abi.js';
+import { wasm32 } from '../abi/loom_abi.js';
 import { GpuImports } from '../abi/loom_gpu.js';
 import { Callbacks, CALLBACKS } from './callbacks.js';
-import { canShareMemory, compile, takesMemory } from './module.js';
+import { canShareMemory, compile, isNode, takesMemory } from './module.js';
 import { Files, systemImports } from './system.js';
 import { startThreads } from './threads.js';
 
@@ -48,6 +48,7 @@ export async function createWasmCore({ module: from, threads = 1, gpu, print }) 
 
 export class WasmCore {
   kind = 'wasm';
+  layouts = wasm32;
   threads = 1;
   files = new Files();
   #exports;
@@ -78,6 +79,7 @@ export class WasmCore {
     this.#table = [...new Uint32Array(this.#memory.buffer, exports.loom_js_callbacks() >>> 0, CALLBACKS.length)];
     if (threads > 1) this.#endThreads = await startThreads(module, this.#memory, exports, threads - 1);
     this.threads = threads;
+    if (isOldNode()) this.loadThreads = 1;
   }
 
   /** Bytes of memory that the engine has taken. */
@@ -102,6 +104,26 @@ export class WasmCore {
     const thrown = this.#callbacks.thrown();
     if (thrown !== undefined) throw thrown;
     return result;
+  }
+
+  /** Calls `body` with the path of a file of its own, which begins with `bytes`; returns what the file then has. */
+  throughFile(body, bytes) {
+    const path = '/through/file.json';
+    try {
+      this.files.add(path, bytes ?? new Uint8Array(0));
+      if (bytes === undefined) this.files.remove(path);
+      body(path);
+      return this.files.bytes(path);
+    } finally {
+      this.files.remove(path);
+    }
+  }
+
+  /** Where another thread can set a cancel: a byte of shared memory; undefined where memory is not shared. */
+  cancelPlace(handle) {
+    const memory = this.#memory.buffer;
+    if (memory instanceof ArrayBuffer) return undefined;
+    return { memory, byte: this.call('loom_js_cancel_flag', handle) >>> 0 };
   }
 
   alloc(bytes) {
@@ -148,7 +170,7 @@ export class WasmCore {
 
   /** A struct of loom.h with its fields, zeros for the others; the caller frees it. */
   struct(name, fields = {}) {
-    const { size, fields: known } = layouts.wasm32[name.replace(/^loom_/, '')];
+    const { size, fields: known } = wasm32[name.replace(/^loom_/, '')];
     const pointer = this.alloc(size);
     this.view('u8', pointer, size).fill(0);
     for (const [key, value] of Object.entries({ struct_size: size, ...fields })) {
@@ -160,7 +182,7 @@ export class WasmCore {
 
   /** The fields of a struct as an object: numbers, BigInt for 64 bits. */
   fields(name, pointer) {
-    const { fields } = layouts.wasm32[name.replace(/^loom_/, '')];
+    const { fields } = wasm32[name.replace(/^loom_/, '')];
     const get = ([key, { offset, kind }]) => [key, this.view(arrayOf(kind), pointer + offset, 1)[0]];
     return Object.fromEntries(Object.entries(fields).map(get));
   }
@@ -193,5 +215,8 @@ export class WasmCore {
     return this.#lost;
   }
 }
+
+/** Node below 24 (V8 11.3) replaces code while workers run it, and damages memory where they repack weights. */
+const isOldNode = () => isNode && parseInt(process.versions.node, 10) < 24;
 
 const arrayOf = (kind) => (kind === 'pointer' || kind === 'size' ? 'u32' : kind);

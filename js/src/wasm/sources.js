@@ -3,6 +3,8 @@
 import { LoomError } from '../errors.js';
 import { nodeModule } from './module.js';
 
+const PART = 1 << 20;
+
 /** A Blob or File, in a worker. */
 export class BlobSource {
   constructor(blob) {
@@ -28,13 +30,17 @@ export class OpfsSource {
     this.access = access;
     this.size = access.getSize();
   }
-  // Shared memory is not taken everywhere, so the bytes come by a copy there.
+  // Shared memory is not taken everywhere, so the bytes go there by a part that stays in the processor's cache.
   read(offset, to) {
     if (to.buffer instanceof ArrayBuffer) return this.access.read(to, { at: offset });
-    const copy = new Uint8Array(to.length);
-    const got = this.access.read(copy, { at: offset });
-    to.set(copy.subarray(0, got));
-    return got;
+    this.part ??= new Uint8Array(PART);
+    let done = 0;
+    for (let got = PART; done < to.length && got === PART; done += got) {
+      const part = this.part.subarray(0, Math.min(PART, to.length - done));
+      got = this.access.read(part, { at: offset + done });
+      to.set(part.subarray(0, got), done);
+    }
+    return done;
   }
   close() {
     this.access.close();

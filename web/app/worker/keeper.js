@@ -1,6 +1,6 @@
 // Worker that copies a model into the browser's own file system and hashes it on the way. Messages: {blob, name} or
 // {url, name, size, sha256}. It answers {done} with a fraction, then {kept: {sha256, name, size, file}} or {error}.
-import { Sha256 } from './sha256.js';
+import { Sha256 } from '../../js/src/wasm/sha256.js';
 
 const PART = 4 << 20;
 
