@@ -1,8 +1,9 @@
 // How the page of `loom page` feels: first paint, the first token of a second visit, tasks of the page's thread, memory.
 //   node bench/page.mjs PEERS [--program build/bin/loom] [--model FILE] [--rounds 3] [--threads 2] [--tokens 200]
-//     [--minutes M] [--json]
+//     [--minutes M] [--private] [--web FOLDER] [--json]
 // PEERS is a folder where npm has installed playwright-core (tools/npm_packages.sh page). Each round is a new browser with
-// an empty profile: a first visit that keeps the model, then a second one. --minutes chats for so long instead, in one
+// an empty profile: a first visit that keeps the model, then a second one. --private has the profile of a private window;
+// --web names the page's folder, to compare two. --minutes chats for so long instead, in one
 // conversation after the other, and prints the memory of the browser's processes after each answer. Every line begins with
 // the load of the machine, since times of a busy machine say little: beside times is the processor time of the browser's
 // processes.
@@ -23,12 +24,14 @@ const { values: flags, positionals } = parseArgs({
     threads: { type: 'string', default: '2' },
     tokens: { type: 'string', default: '200' },
     minutes: { type: 'string' },
+    private: { type: 'boolean', default: false },
+    web: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
 const [peers] = positionals;
 if (peers === undefined || positionals.length > 1) {
-  console.error('usage: node bench/page.mjs PEERS [--program FILE] [--model FILE] [--rounds N] [--threads N] [--tokens N] [--minutes M] [--json]');
+  console.error('usage: node bench/page.mjs PEERS [--program FILE] [--model FILE] [--rounds N] [--threads N] [--tokens N] [--minutes M] [--private] [--web FOLDER] [--json]');
   process.exit(2);
 }
 const QUESTION = 'What is the capital of France?';
@@ -38,7 +41,7 @@ const load = () => os.loadavg()[0].toFixed(1);
 
 /** Starts `loom page` and returns its address. It has no model, so it computes no answer of its own. */
 function startProgram() {
-  const running = spawn(flags.program, ['page', '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const running = spawn(flags.program, ['page', '--port', '0', ...(flags.web ? ['--web', flags.web] : [])], { stdio: ['ignore', 'pipe', 'inherit'] });
   return new Promise((resolve, reject) => {
     running.stdout.on('data', (text) => {
       const url = /^http:\S+/m.exec(text)?.[0];
@@ -123,10 +126,25 @@ const processorTimeOf = (pids) =>
     return stat ? sum + 10 * (Number(stat[11]) + Number(stat[12])) : sum; // ticks of a hundredth of a second
   }, 0);
 
+/** A browser with a profile on disk, as people have; --private keeps its files in memory and gives them through a pipe. */
+async function openBrowser() {
+  if (flags.private) {
+    const browser = await launch(peers);
+    return { context: await browser.newContext(), close: () => browser.close() };
+  }
+  const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'loom-profile-'));
+  const context = await launch(peers, profile);
+  const close = async () => {
+    await context.close();
+    fs.rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  };
+  return { context, close };
+}
+
 async function round(url) {
-  const browser = await launch(peers);
+  const browser = await openBrowser();
   try {
-    const context = await browser.newContext();
+    const { context } = browser;
     const first = await visit(context, url);
     await first.page.setInputFiles('#model-file', flags.model);
     await first.page.waitForSelector('#question', { state: 'visible' });

@@ -46,10 +46,11 @@ export async function servePages({ pages, files }) {
   return { base: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
 }
 
-/** Starts Chromium by the playwright-core of the folder PEERS. */
-export async function launch(peers) {
+/** Starts Chromium by the playwright-core of the folder PEERS; with the folder of a profile it is a context. */
+export async function launch(peers, profile) {
   const { chromium } = createRequire(path.join(path.resolve(peers), 'package.json'))('playwright-core');
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+  const options = { executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] };
+  return profile === undefined ? chromium.launch(options) : chromium.launchPersistentContext(profile, options);
 }
 
 /** Opens a page of servePages() and waits until its module has run. Requests to other machines are refused and reported. */

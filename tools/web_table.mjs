@@ -1,8 +1,8 @@
 // Computes the same five values with every engine of JavaScript that this machine can run, and writes the table "Browsers
 // and Node" of docs/platforms.md.
-//   node tools/web_table.mjs [--write] [--check] [--only TEXT] [--native FOLDER] [--module FOLDER]
-// --write puts the table into the page. --check compares what was computed with the values of the page. --only runs rows
-// whose names contain the text. FOLDER has the native library and program (build), or the modules (build/wasm/bin).
+//   node tools/web_table.mjs [--write] [--check] [--whole] [--only TEXT] [--native FOLDER] [--module FOLDER]
+// --write puts the table into the page. --check compares what was computed with the values of the page. --whole computes
+// the golden set on the software card, too, which takes an hour. --only runs rows whose names contain the text. FOLDER has the native library and program (build), or the modules (build/wasm/bin).
 // A row that cannot be run says why. Ends with 1 if a column has two values, or if --check finds another value.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,6 +25,7 @@ const { values: flags } = parseArgs({
   options: {
     write: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
+    whole: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     native: { type: 'string', default: path.join(ROOT, 'build') },
     module: { type: 'string', default: path.join(ROOT, 'build/wasm/bin') },
@@ -67,6 +68,7 @@ const BROWSERS = {
   Chromium: {
     names: ['chromium', 'chromium-browser', 'google-chrome'],
     words: (profile, url) => ['--headless=new', '--no-sandbox', '--no-first-run', `--user-data-dir=${profile}`, '--remote-debugging-port=0', url],
+    card: ['--disable-gpu-watchdog', '--enable-unsafe-webgpu', '--enable-features=Vulkan', '--use-webgpu-adapter=swiftshader'],
   },
   Firefox: { names: ['firefox-esr', 'firefox'], words: (profile, url) => ['--headless', '--no-remote', '--profile', profile, url] },
 };
@@ -87,18 +89,32 @@ const PAGE_OF_ROW = `<!doctype html><title>row</title><script type="module">
   import { valuesOf } from '/rows/values.mjs';
   const post = (row) => fetch('/', { method: 'POST', body: JSON.stringify(row) });
   try {
-    const threads = Number(new URL(location).searchParams.get('threads'));
-    const engine = await api.createEngine({ threads, module: '/module/loom.wasm', threadsModule: '/module/loom-threads.wasm' });
+    const asked = new URL(location).searchParams;
+    const threads = Number(asked.get('threads')), device = asked.get('device') ?? 'cpu', gpu = device !== 'cpu';
+    const engine = await api.createEngine({ threads, gpu, module: '/module/loom.wasm', threadsModule: '/module/loom-threads.wasm' });
     if (engine.threads !== threads) throw new Error(engine.threads + ' threads');
+    if (gpu && (await engine.gpuReport()).adapters.length === 0) throw new Error('the page has no graphics card');
     const read = async (name) => new Uint8Array(await (await fetch('/data/' + name)).arrayBuffer());
-    await post(await valuesOf(api, engine, { model: new URL('/model.gguf', location).href, read }));
+    const without = asked.getAll('without'), milliseconds = {};
+    const took = (name, time) => void (milliseconds[name] = time);
+    const row = await valuesOf(api, engine, { model: new URL('/model.gguf', location).href, read, compute: { device }, without, took });
+    await post({ ...row, milliseconds });
   } catch (error) {
     await post({ error: String(error) });
   }
 </script>`;
 
-async function browser(kind, threads) {
-  const { names, words } = BROWSERS[kind];
+// On SwiftShader, which plays a graphics card on the processor. Tokenizers run on the processor in every engine.
+const LEFT_OUT = { digest: 'an hour on SwiftShader (`--whole`); `tests/outside/browser.py chromium` computes every 40th line' };
+
+async function onCard() {
+  const without = flags.whole ? [] : Object.keys(LEFT_OUT);
+  const row = await browser('Chromium', 2, `&device=gpu${without.map((name) => `&without=${name}`).join('')}`);
+  return flags.whole ? row : { ...row, why: LEFT_OUT };
+}
+
+async function browser(kind, threads, more = '') {
+  const { names, words, card = [] } = BROWSERS[kind];
   const executable = installed(names);
   need(path.join(flags.module, 'loom.wasm'), 'build/wasm/bin/loom.wasm');
   const folder = mkdtempSync(path.join(tmpdir(), 'loom-row-'));
@@ -108,7 +124,7 @@ async function browser(kind, threads) {
     '/row.html': path.join(folder, 'row.html'), '/js/': path.join(ROOT, 'js/'), '/rows/': path.join(ROOT, 'tools/digest_rows/'),
     '/module/': path.resolve(flags.module), '/model.gguf': MODEL, '/data/': DATA,
   });
-  const running = spawn(executable, words(path.join(folder, 'profile'), `${server.origin}/row.html?threads=${threads}`), { stdio: 'ignore', detached: true });
+  const running = spawn(executable, [...(more ? card : []), ...words(path.join(folder, 'profile'), `${server.origin}/row.html?threads=${threads}${more}`)], { stdio: 'ignore', detached: true });
   let timer;
   try {
     const row = await Promise.race([
@@ -138,6 +154,7 @@ const ROWS = [
   ['Node, wasm32', 2, () => node('wasm', 2)],
   ['Chromium, wasm32', 1, () => browser('Chromium', 1)],
   ['Chromium, wasm32', 2, () => browser('Chromium', 2)],
+  ['Chromium, WebGPU on SwiftShader', 2, () => onCard()],
   ['Firefox, wasm32', 1, () => browser('Firefox', 1)],
   ['Firefox, wasm32', 2, () => browser('Firefox', 2)],
 ];
@@ -157,7 +174,10 @@ function table(rows, values) {
   const titles = Object.values(COLUMNS);
   const lines = [`| Engine | Threads | ${titles.join(' | ')} |`, `| ${Array(titles.length + 2).fill('---').join(' | ')} |`];
   for (const { title, threads, row } of rows) {
-    const cells = Object.keys(COLUMNS).map((column) => (!row[column] ? '' : row[column] === values[column] ? 'equal' : 'DIFFERS'));
+    const cells = Object.keys(COLUMNS).map((column) => {
+      if (!row[column]) return row.why?.[column] ? `not run: ${row.why[column]}` : '';
+      return row[column] === values[column] ? 'equal' : 'DIFFERS';
+    });
     if (row.not_run) cells[0] = `not run: ${row.not_run}`;
     lines.push(`| ${title} | ${threads} | ${cells.join(' | ')} |`);
   }
@@ -184,7 +204,7 @@ for (const [title, threads, compute] of ROWS) {
     if (!(error instanceof NotRun)) failed.push(`${name}: ${error.stderr || error.message}`);
   }
   rows.push({ name, title, threads, row });
-  console.error(`${name}: ${row.not_run ?? 'computed'}`);
+  console.error(`${name}: ${row.not_run ?? `computed ${row.milliseconds ? `in milliseconds ${JSON.stringify(row.milliseconds)}` : ''}`}`);
 }
 if (rows.length === 0) failed.push(`--only ${flags.only}: no row has this text; rows: ${ROWS.map(([title, threads]) => `${title}, ${threads}`).join('; ')}`);
 const { values, faults } = valuesOfRows(rows);

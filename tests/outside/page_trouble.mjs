@@ -1,9 +1,12 @@
 // Tests of the page with bad input and in trouble: {name: test}, as page.mjs runs them.
 import { closeSync, openSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { ANSWER, HASH, Visit, check, same } from './page_visit.mjs';
+import { ANSWER, HASH, PATIENCE, Visit, check, same } from './page_visit.mjs';
 
+// The browser's watchdog ends a graphics process that is busy for long, as SwiftShader is.
+export const SWIFTSHADER_PATIENCE = Math.max(PATIENCE, 900000);
 export const SWIFTSHADER = [
+  '--disable-gpu-watchdog',
   '--enable-unsafe-webgpu',
   '--enable-features=Vulkan',
   '--use-webgpu-adapter=swiftshader',
@@ -136,6 +139,7 @@ export const troubles = {
       });
       const visit = await Visit.open(context, url);
       if (!(await visit.page.evaluate(async () => Boolean(await navigator.gpu?.requestAdapter())))) return 'no adapter';
+      visit.page.setDefaultTimeout(SWIFTSHADER_PATIENCE);
       await visit.openModel(model);
       await visit.chooseGraphics();
       await visit.ask();

@@ -16,10 +16,10 @@ async function sha256(arrays) {
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Hash of the weights after 500 steps of a trainer. */
-export async function trainingSteps({ Network, Trainer }, engine) {
+/** Hash of the weights after 500 steps of a trainer; `compute` says on which device. */
+export async function trainingSteps({ Network, Trainer }, engine, compute = {}) {
   const network = await Network.fromSpec(SPEC, { engine });
-  const trainer = await Trainer.create(network, [4, 8], { loss: 'mse', learning_rate: 0.05, optimizer: 'adam' });
+  const trainer = await Trainer.create(network, [4, 8], { loss: 'mse', learning_rate: 0.05, optimizer: 'adam' }, compute);
   for (let step = 0; step < 500; ++step) {
     const inputs = [0, 1, 2, 3].map((i) =>
       Array.from({ length: 8 }, (_, j) => ((step * 31 + i * 7 + j * 3) % 17) / 16 - 0.5),
@@ -33,8 +33,8 @@ export async function trainingSteps({ Network, Trainer }, engine) {
 }
 
 /** Hash of SmolLM2's answer to the README's question; `model` is a source of LM.load(). */
-export async function answer({ LM }, engine, model) {
-  const lm = await LM.load(model, { engine });
+export async function answer({ LM }, engine, model, compute = {}) {
+  const lm = await LM.load(model, { engine, ...compute });
   const { hash } = await lm.generate('What is the capital of France?');
   await lm.dispose();
   return hash;
@@ -52,22 +52,33 @@ export async function tokenizerSet({ Tokenizer }, engine, read) {
 }
 
 /** Hash of MiniLM's vectors of three texts. */
-export async function embedding({ Encoder }, engine, read) {
+export async function embedding({ Encoder }, engine, read, compute = {}) {
   const files = {};
   for (const name of ENCODER_FILES) files[name] = await read(`minilm/${name}`);
-  const encoder = await Encoder.load(files, { engine });
+  const encoder = await Encoder.load(files, { engine, ...compute });
   const { data } = await encoder.embed(TEXTS);
   await encoder.dispose();
   return sha256([data]);
 }
 
-/** All values of a row; without `model` or `read` those of the engine alone. */
-export async function valuesOf(api, engine, { model, read } = {}) {
-  const row = { digest: await engine.verify(), training_steps: await trainingSteps(api, engine) };
-  if (model !== undefined) row.answer = await answer(api, engine, model);
-  if (read !== undefined) {
-    row.tokenizers = await tokenizerSet(api, engine, read);
-    row.embedding = await embedding(api, engine, read);
+/**
+ * All values of a row, in this order; without `model` or `read` those of the engine alone. `compute` has the device,
+ * `without` names values that are left out. Each value is given to `took(name, milliseconds)`.
+ */
+export async function valuesOf(api, engine, { model, read, compute = {}, without = [], took = () => {} } = {}) {
+  const values = {
+    training_steps: () => trainingSteps(api, engine, compute),
+    tokenizers: read && (() => tokenizerSet(api, engine, read)),
+    embedding: read && (() => embedding(api, engine, read, compute)),
+    answer: model && (() => answer(api, engine, model, compute)),
+    digest: () => engine.verify(compute),
+  };
+  const row = {};
+  for (const [name, value] of Object.entries(values)) {
+    if (!value || without.includes(name)) continue;
+    const begun = performance.now();
+    row[name] = await value();
+    took(name, Math.round(performance.now() - begun));
   }
   return row;
 }
