@@ -2,6 +2,7 @@
 // FileReaderSync, with one window for small reads.
 
 const WINDOW = 1 << 20;
+const PART = 1 << 20; // bytes that go to shared memory at once: they are still in the processor's cache when they are copied
 
 /** A source {size, read(offset, to), close()}. Another tab may hold the handle, where browsers lock it. */
 export async function openSource(file, handle) {
@@ -40,16 +41,25 @@ class FileSource {
     if (length <= 0) return 0;
     // A handle does not write to shared memory.
     if (length >= WINDOW && to.buffer instanceof ArrayBuffer) return this.access.read(to.subarray(0, length), { at: offset });
-    if (length >= WINDOW) {
-      to.set(this.bytes(offset, length));
-      return length;
-    }
+    if (length >= WINDOW) return this.throughPart(offset, to.subarray(0, length));
     if (offset < this.windowAt || offset + length > this.windowAt + this.window.length) {
       this.window = this.bytes(offset, Math.min(WINDOW, this.size - offset));
       this.windowAt = offset;
     }
     to.set(this.window.subarray(offset - this.windowAt, offset - this.windowAt + length));
     return length;
+  }
+
+  throughPart(offset, to) {
+    this.part ??= new Uint8Array(PART);
+    for (let done = 0; done < to.length; ) {
+      const part = this.part.subarray(0, Math.min(PART, to.length - done));
+      const count = this.access.read(part, { at: offset + done });
+      to.set(part.subarray(0, count), done);
+      done += count;
+      if (count < part.length) return done;
+    }
+    return to.length;
   }
 
   bytes(offset, length) {
