@@ -341,6 +341,8 @@ export class Chat {
         known = '';
         return ask(); // the processor writes the same text
       });
+      // A card that is lost before its first word: the engine takes the processor without an error.
+      if (this.engine.card?.isLost) await this.leaveGraphics({ code: 'DeviceLost' });
       this.finish(conversation, message, entry, result);
       if (message.facts.hash) this.compare(conversation, message, entry, before, options);
     } catch (error) {

@@ -85,6 +85,7 @@ export class GpuHost {
     if (Atomics.load(this.meeting.words, TOLD) === 0) this.meeting.put(TOLD, FAILED, message);
   }
   lose(message) {
+    this.isLost = true;
     Atomics.store(this.meeting.words, LOST, 1);
     this.tell(message);
   }
