@@ -203,6 +203,27 @@ public static class TestNetwork
         }
     }
 
+    public static void ThreadsTakeTurnsWithAMesh()
+    {
+        using (Network network = new Network(Spec))
+        using (StepMesh mesh = new StepMesh(network, new[] { 1, 3 }))
+        {
+            Parallel.For(0, 8, number =>
+            {
+                using (StepState state = mesh.State())
+                {
+                    for (int i = 0; i < 50; ++i)
+                    {
+                        state.SetInput(new float[] { number, 2, 3 });
+                        mesh.Step(state, 2);
+                        Expect.Equal(2 * (i + 1L), state.Ticks);
+                        Expect.Equal(64, state.Hash.Length);
+                    }
+                }
+            });
+        }
+    }
+
     public static void PopulationsImprove()
     {
         const string Config = "{\"population\": 8, \"seed\": 1, \"mutation\": {\"node_rate\": 0, " +

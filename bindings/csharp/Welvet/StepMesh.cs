@@ -50,14 +50,21 @@ namespace Welvet
         }
 
         /// <summary>Describes the mesh: cells, memory of a state in bytes.</summary>
-        public unsafe IReadOnlyDictionary<string, object> Info => RecordOf(Abi.StepMeshInfo);
+        public unsafe IReadOnlyDictionary<string, object> Info
+        {
+            get
+            {
+                lock (Gate) return RecordOf(Abi.StepMeshInfo);
+            }
+        }
 
         /// <summary>Makes a user of the mesh.</summary>
         /// <returns>A state without input and outputs.</returns>
         public unsafe StepState State()
         {
             ulong handle;
-            int status = Abi.StepStateCreate(Handle, &handle);
+            int status;
+            lock (Gate) status = Abi.StepStateCreate(Handle, &handle);
             GC.KeepAlive(this);
             Native.Check(status);
             return new StepState(handle, Gate);
@@ -112,7 +119,7 @@ namespace Welvet
         /// <param name="outputGradient">Gradient of the loss by the output of the last cell.</param>
         /// <param name="ticks">Most ticks to go back; 0: all that were captured.</param>
         /// <returns>The gradient of the newest tick's input; null if that tick had no input.</returns>
-        /// <exception cref="LoomException">No ticks were captured (NoValue).</exception>
+        /// <exception cref="LoomException">The last tick was not captured (NoHistory).</exception>
         public unsafe Tensor Backward(StepState state, float[] outputGradient, int ticks = 0)
         {
             if (outputGradient == null) throw new ArgumentNullException(nameof(outputGradient));
@@ -146,7 +153,8 @@ namespace Welvet
             ulong handle;
             fixed (byte* first = json)
             {
-                int status = Abi.MeshTweenCreate(Handle, first, (UIntPtr)json.Length,
+                int status;
+                lock (Gate) status = Abi.MeshTweenCreate(Handle, first, (UIntPtr)json.Length,
                     (ulong)Native.InRange(ticks, 0, 65536, nameof(ticks)), &handle);
                 GC.KeepAlive(this);
                 Native.Check(status);
@@ -179,7 +187,8 @@ namespace Welvet
             get
             {
                 ulong ticks;
-                int status = Abi.StepStateTicks(Handle, &ticks);
+                int status;
+                lock (Gate) status = Abi.StepStateTicks(Handle, &ticks);
                 GC.KeepAlive(this);
                 Native.Check(status);
                 return (long)ticks;
@@ -187,7 +196,13 @@ namespace Welvet
         }
 
         /// <summary>SHA-256 of the whole state, 64 hexadecimal digits: equal on every machine.</summary>
-        public unsafe string Hash => TextOf(Abi.StepStateHash);
+        public unsafe string Hash
+        {
+            get
+            {
+                lock (Gate) return TextOf(Abi.StepStateHash);
+            }
+        }
 
         /// <summary>Sets the input of the first cell.</summary>
         /// <param name="x">Numbers in the shape of the mesh, row-major.</param>
@@ -199,7 +214,8 @@ namespace Welvet
             fixed (float* first = x)
             {
                 Interop.Tensor input = InteropTensors.Of(first, x.Length);
-                int status = Abi.StepStateSetInput(Handle, &input, hold ? 1 : 0);
+                int status;
+                lock (Gate) status = Abi.StepStateSetInput(Handle, &input, hold ? 1 : 0);
                 GC.KeepAlive(this);
                 Native.Check(status);
             }
@@ -208,7 +224,8 @@ namespace Welvet
         /// <summary>Removes the input.</summary>
         public void ClearInput()
         {
-            int status = Abi.StepStateClearInput(Handle);
+            int status;
+            lock (Gate) status = Abi.StepStateClearInput(Handle);
             GC.KeepAlive(this);
             Native.Check(status);
         }
@@ -236,7 +253,8 @@ namespace Welvet
         /// <summary>Resets the state to its beginning: no input, no outputs, no history, tick 0.</summary>
         public void Reset()
         {
-            int status = Abi.StepStateReset(Handle);
+            int status;
+            lock (Gate) status = Abi.StepStateReset(Handle);
             GC.KeepAlive(this);
             Native.Check(status);
         }
@@ -246,7 +264,8 @@ namespace Welvet
         public unsafe StepState Fork()
         {
             ulong copy;
-            int status = Abi.StepStateFork(Handle, &copy);
+            int status;
+            lock (Gate) status = Abi.StepStateFork(Handle, &copy);
             GC.KeepAlive(this);
             Native.Check(status);
             return new StepState(copy, Gate);
@@ -256,7 +275,7 @@ namespace Welvet
         /// <returns>Bytes for Restore(), on any machine.</returns>
         public unsafe byte[] Snapshot()
         {
-            return BytesOf(Abi.StepStateSnapshot);
+            lock (Gate) return BytesOf(Abi.StepStateSnapshot);
         }
 
         /// <summary>Replaces the state.</summary>
@@ -268,7 +287,8 @@ namespace Welvet
             if (snapshot == null) throw new ArgumentNullException(nameof(snapshot));
             fixed (byte* first = snapshot)
             {
-                int status = Abi.StepStateRestore(Handle, first, (UIntPtr)snapshot.Length);
+                int status;
+                lock (Gate) status = Abi.StepStateRestore(Handle, first, (UIntPtr)snapshot.Length);
                 GC.KeepAlive(this);
                 Native.Check(status);
             }

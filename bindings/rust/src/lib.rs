@@ -34,6 +34,8 @@
 //! | [`Encoder`] | texts as vectors |
 //! | [`Network`] | networks of any layers: [`Network::forward`], [`Network::session`] |
 //! | [`Trainer`], [`train`] | training, step by step or whole |
+//! | [`StepMesh`] | networks that move in ticks, each cell on its own |
+//! | [`Graph`] | ONNX models |
 //! | [`Cancel`] | ending a call from another thread |
 //! | [`sys`] | every function of loom.h, as C has it |
 //!
@@ -60,8 +62,10 @@ mod chat;
 mod codes;
 mod encoder;
 mod error;
+mod graph;
 mod hub;
 mod lm;
+mod mesh;
 mod native;
 mod network;
 mod options;
@@ -77,8 +81,10 @@ pub use chat::Chat;
 pub use codes::{Code, StopReason};
 pub use encoder::{Encoder, EncoderOptions};
 pub use error::{Error, Result};
+pub use graph::{Data, Graph, GraphSession, Value};
 pub use hub::find_model;
 pub use lm::{LoadOptions, Session, LM};
+pub use mesh::{MeshOptions, MeshTween, StepMesh, StepState, Ticks};
 pub use native::{system_info, verify, version, Cancel, Compute};
 pub use network::{Network, NetworkSession, Pass, SessionOptions};
 pub use options::{Form, Message, Options, Prompt, Speculate};

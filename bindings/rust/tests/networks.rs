@@ -1,6 +1,9 @@
 //! Networks and training.
 
-use welvet::{train, Cancel, Code, Network, Pass, Phase, SessionOptions, Targets, Tensor, TrainOptions, Trainer};
+use welvet::{
+    train, Cancel, Code, Data, Graph, MeshOptions, Network, Pass, Phase, SessionOptions, StepMesh, Targets, Tensor,
+    Ticks, TrainOptions, Trainer, Value,
+};
 
 const SPEC: &str = r#"{"seed": 3, "layers": [
   {"type": "dense", "input_height": 6, "output_height": 16, "activation": "tanh"},
@@ -221,4 +224,124 @@ fn the_library_says_what_it_is() {
     is_shared::<Network>();
     is_shared::<Cancel>();
     is_shared::<welvet::Error>();
+}
+
+const MESH_HASH: &str = "2c5312e62e006752eff7a7ddcfa6e856597965b9cf5f97276aae5a48b588113e"; // by welvet in Python: the state after two ticks
+const GRAPH_HASH: &str = "c79b1b6f63f75619c08cc1b93b79302565545197f926d6b443e1a1b6f705a69a"; // the outputs of Silero VAD, likewise
+
+#[test]
+fn meshes_move_in_ticks() {
+    let net = Network::new(SPEC).unwrap();
+    let x = values(&[1, 6], 1);
+    let options = MeshOptions {
+        history: 4,
+        backward: true,
+        keep_inputs: true,
+        ..Default::default()
+    };
+    let mesh = StepMesh::new(&net, &[1, 6], &options).unwrap();
+    assert!(mesh.info().unwrap().contains("cells"));
+    let mut state = mesh.state().unwrap();
+    assert_eq!(state.output::<f32>(None).unwrap_err().code(), Code::NoValue);
+    let short = values(&[1, 5], 1);
+    assert_eq!(state.set_input(&short, true).unwrap_err().code(), Code::ShapeMismatch);
+    state.set_input(&x, true).unwrap();
+    let captured = Ticks {
+        count: 2,
+        capture: true,
+        ..Default::default()
+    };
+    mesh.step(&[&state], &captured).unwrap();
+    // The input has come through both layers.
+    assert_eq!(state.output::<f32>(None).unwrap(), net.forward(&x).unwrap());
+    assert_eq!(state.ticks().unwrap(), 2);
+    assert_eq!(state.hash().unwrap(), MESH_HASH);
+    let mut copy = state.fork().unwrap();
+    mesh.step(&[&state, &copy], &Ticks { count: 1, ..captured }).unwrap();
+    assert_eq!(copy.hash().unwrap(), state.hash().unwrap());
+    copy.reset().unwrap();
+    let snapshot = state.snapshot().unwrap();
+    copy.restore(&snapshot).unwrap();
+    assert_eq!(copy.hash().unwrap(), state.hash().unwrap());
+    assert_eq!(copy.restore(&snapshot[..40]).unwrap_err().code(), Code::CorruptData);
+    let dy = Tensor::new(&[1, 3], vec![1f32; 3]).unwrap();
+    mesh.backward(&state, &dy, 0).unwrap();
+    let gradient: Tensor = mesh.gradient("layers.1.weight", &[3, 16]).unwrap();
+    assert_eq!(gradient.row(0), gradient.row(2)); // of equal output gradients
+    assert_ne!(gradient.values()[0], 0.);
+    mesh.clear_gradients().unwrap();
+}
+
+#[test]
+fn meshes_learn_by_targets() {
+    let net = Network::new(SPEC).unwrap();
+    let options = MeshOptions {
+        keep_inputs: true,
+        ..Default::default()
+    };
+    let mesh = StepMesh::new(&net, &[1, 6], &options).unwrap();
+    let mut states: Vec<_> = (0..4).map(|_| mesh.state().unwrap()).collect();
+    for (i, state) in states.iter_mut().enumerate() {
+        state.set_input(&values(&[1, 6], i as u32), true).unwrap();
+    }
+    let states: Vec<_> = states.iter().collect();
+    let targets = Tensor::new(&[4, 3], [0.5f32, -0.5, 0.].repeat(4)).unwrap();
+    let mut tween = mesh.tween(r#"{"mode": "layerwise"}"#, 0).unwrap();
+    let gap = || -> f32 {
+        let ticks = Ticks {
+            count: 2,
+            ..Default::default()
+        };
+        mesh.step(&states, &ticks).unwrap();
+        let outputs = states.iter().map(|state| state.output::<f32>(None).unwrap());
+        let far = |(i, y): (usize, Tensor)| -> f32 {
+            y.values()
+                .iter()
+                .zip(targets.row(i))
+                .map(|(a, b)| (a - b) * (a - b))
+                .sum()
+        };
+        outputs.enumerate().map(far).sum()
+    };
+    let before = gap();
+    for _ in 0..50 {
+        tween.step(&states, &targets, 0.1).unwrap();
+        gap();
+    }
+    assert!(gap() < before / 4.);
+    let few = values(&[1, 5], 1);
+    assert_eq!(tween.step(&states, &few, 0.1).unwrap_err().code(), Code::ShapeMismatch);
+}
+
+#[test]
+fn graphs_run_by_name() {
+    let path = std::path::Path::new(&std::env::var("LOOM_DATA").unwrap()).join("vad/silero_vad.onnx");
+    let graph = Graph::open(&path, 0).unwrap();
+    assert!(graph.info().unwrap().contains("\"sr\""));
+    let mut session = graph.session(&Default::default()).unwrap();
+    assert_eq!(session.output("output").unwrap_err().code(), Code::InvalidState);
+    let sound = (0..512).map(|i| (i * 7919 % 201 - 100) as f32 / 250.).collect();
+    let sound = Value::new(&[1, 512], Data::F32(sound));
+    let zeros = Value::new(&[2, 1, 128], Data::F32(vec![0.; 256]));
+    let rate = Value::new(&[], Data::I64(vec![16000]));
+    session
+        .run(&[("input", &sound), ("state", &zeros), ("sr", &rate)])
+        .unwrap();
+    assert_eq!(session.hash().unwrap(), GRAPH_HASH);
+    let output = session.output("output").unwrap();
+    assert_eq!(output.shape, [1, 1]);
+    let again = Graph::from_bytes(&std::fs::read(&path).unwrap(), 0).unwrap();
+    let mut other = again.session(&Default::default()).unwrap();
+    other
+        .run(&[("input", &sound), ("state", &zeros), ("sr", &rate)])
+        .unwrap();
+    assert_eq!(other.output("output").unwrap(), output);
+    let wrong = Value::new(&[], Data::F32(vec![1.]));
+    for inputs in [
+        vec![("input", &sound)],
+        vec![("other", &sound)],
+        vec![("input", &sound), ("state", &zeros), ("sr", &wrong)],
+    ] {
+        assert_eq!(session.run(&inputs).unwrap_err().code(), Code::InvalidArgument);
+    }
 }
