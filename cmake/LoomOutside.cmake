@@ -33,6 +33,10 @@ foreach(format IN LISTS formats)
   loom_outside(files_${format} mutated_files --format ${format} --keep ${PROJECT_BINARY_DIR}/found)
 endforeach()
 
+# Files of Windows under Wine; shown as skipped where Wine or a compiler for Windows is missing.
+add_test(NAME outside_windows_files COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/windows_files.py)
+set_tests_properties(outside_windows_files PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
+
 # docs/internals/adding.md followed in a scratch copy of the sources, which is built: minutes.
 if(LOOM_WHOLE)
   add_test(NAME additions COMMAND ${LOOM_PYTHON3} ${PROJECT_SOURCE_DIR}/tools/additions/check.py ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/additions)

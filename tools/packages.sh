@@ -7,7 +7,7 @@ run="g++ cmake ninja-build ccache python3 python3-pip libfmt-dev libexpected-dev
 zlib1g-dev libpng-dev libjpeg-dev libedit-dev libboost-dev \
 libcurl4-openssl-dev ca-certificates"
 test="$run mesa-vulkan-drivers libvulkan1 python3-venv pypy3 pkg-config libgtest-dev libpcre2-dev libmpfr-dev g++-aarch64-linux-gnu qemu-user-static nodejs npm strace openssl \
-clang-19 clang-format-19 clang-tidy-19 lld-22 wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32 libclang-rt-19-dev abigail-tools chromium firefox-esr mono-mcs mono-runtime godot3-server"
+clang-19 clang-format-19 clang-tidy-19 lld-22 wasi-libc libc++-19-dev-wasm32 libc++abi-19-dev-wasm32 libclang-rt-19-dev-wasm32 libclang-rt-19-dev abigail-tools chromium firefox-esr wine64 g++-mingw-w64-x86-64-posix mono-mcs mono-runtime godot3-server"
 case "${1:-run}" in run) wanted=$run ;; test | whole) wanted=$test ;; *) echo "usage: packages.sh run|test|whole" >&2; exit 2 ;; esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

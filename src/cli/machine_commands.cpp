@@ -10,6 +10,7 @@
 #include "cli/verify_report.h"
 #include "core/file.h"
 #include "core/numerics_version.h"
+#include "core/system.h"
 #include "host/machine.h"
 #include "verify/golden_models.h"
 #include "telemetry/audit.h"
@@ -211,7 +212,7 @@ Result<int> run_audit(const AuditCommand& o) {
   const Json* const bytes = find(system["memory"], "total_bytes");
   const double memory = bytes == nullptr ? 0 : as_number(*bytes).value_or(0) / 1e6;
   Json out{{"cpu", cpu_name()},
-           {"physical_cores", ThreadPool::default_threads()},
+           {"physical_cores", os::physical_cores()},
            {"memory_mb", memory},
            {"chosen_isa", name(best_isa())},
            {"tiles",
@@ -226,7 +227,7 @@ Result<int> run_audit(const AuditCommand& o) {
     print_json(out);
     return kOk;
   }
-  std::printf("%s, %d physical cores, %.0f MB of memory\n", cpu_name().c_str(), ThreadPool::default_threads(), memory);
+  std::printf("%s, %d physical cores, %.0f MB of memory\n", cpu_name().c_str(), os::physical_cores(), memory);
   for (const Json& c : out["caches"])
     std::printf("  L%s %s %s\n", as_string(c["level"])->c_str(), as_string(c["type"])->c_str(),
                 as_string(c["size"])->c_str());

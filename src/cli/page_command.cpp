@@ -27,13 +27,13 @@ struct PageFlags {
 // The folder of the program that runs; empty where the system does not say.
 fs::path program_folder() { return loom::path_of(program_path()).parent_path(); }
 
-bool has_page(const fs::path& folder) { return is_file((folder / "index.html").string()); }
+bool has_page(const fs::path& folder) { return is_file(text_of(folder / "index.html")); }
 
 // The folder of the page: the one that was named, or share/loom/web of an installation, web beside the program, or web
 // of the sources that the program was built from.
 Result<fs::path> page_folder(const std::string& named) {
   if (!named.empty()) {
-    if (has_page(named)) return fs::path(named);
+    if (fs::path path = loom::path_of(named); has_page(path)) return path;
     return fail(Code::NotFound, "{}: there is no index.html in this folder; --web names the folder of the page", named);
   }
   const fs::path program = program_folder();
@@ -42,14 +42,14 @@ Result<fs::path> page_folder(const std::string& named) {
     if (has_page(place)) return place.lexically_normal();
   return fail(Code::NotFound,
               "the files of the page are neither in {} nor beside the program; --web names their folder",
-              places[0].lexically_normal().string());
+              text_of(places[0].lexically_normal()));
 }
 
 // The first of these folders that has the file.
 Result<std::string> folder_with(const std::vector<fs::path>& places, const std::string& file, std::string_view help) {
   for (const fs::path& place : places)
-    if (is_file((place / file).string())) return place.lexically_normal().string();
-  return fail(Code::NotFound, "{} is missing in {}; {}", file, places[0].lexically_normal().string(), help);
+    if (is_file(text_of(place / file))) return text_of(place.lexically_normal());
+  return fail(Code::NotFound, "{} is missing in {}; {}", file, text_of(places[0].lexically_normal()), help);
 }
 
 // An installed page holds all files; in the sources the package and the built module are in folders beside it.
@@ -60,7 +60,7 @@ Result<std::vector<SiteFolder>> site_folders(const std::string& named) {
   LOOM_TRY(const std::string module,
            folder_with({web / "wasm", web / ".." / "build" / "wasm" / "bin", web / ".." / "build" / "wasm"},
                        "loom-lm.wasm", "cmake --preset wasm and ninja -C build/wasm loom_wasm_modules build it"));
-  return std::vector<SiteFolder>{{"/js/", scripts}, {"/wasm/", module}, {"/", web.string()}};
+  return std::vector<SiteFolder>{{"/js/", scripts}, {"/wasm/", module}, {"/", text_of(web)}};
 }
 
 // Refuses options of a model without one.

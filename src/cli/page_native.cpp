@@ -5,6 +5,7 @@
 #include "core/config_reader.h"
 #include "core/file.h"
 #include "core/numerics_version.h"
+#include "core/path.h"
 #include "core/sha256.h"
 #include "host/conversation.h"
 #include "host/prompt.h"
@@ -64,7 +65,7 @@ Result<std::unique_ptr<NativeAnswers>> NativeAnswers::open(const std::string& pa
   const std::size_t bytes = file->bytes().size();
   LOOM_TRY(auto session, open_session(model, options));
   std::unique_ptr<NativeAnswers> answers(new NativeAnswers(std::move(model), std::move(session)));
-  answers->description_ = Json{{"name", std::filesystem::path(path).filename().string()},
+  answers->description_ = Json{{"name", text_of(loom::path_of(path).filename())},
                                {"bytes", bytes},
                                {"sha256", to_hex(hash.finish())},
                                {"isa", name(answers->session_->isa())},

@@ -7,6 +7,7 @@
 #include "cli/serving.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/path.h"
 #include "host/prompt.h"
 #include "http/http_access.h"
 #include "http/http_server.h"
@@ -29,10 +30,10 @@ struct ServerFlags {
 
 // The name by which clients ask for a model: that of the file, without its end.
 std::string name_of(const std::string& model) {
-  std::filesystem::path path(model);
+  std::filesystem::path path = loom::path_of(model);
   if (!path.has_filename()) path = path.parent_path();  // a folder with a slash at its end
-  const std::string extension = path.extension().string();
-  return extension == ".gguf" || extension == ".entity" ? path.stem().string() : path.filename().string();
+  const std::string extension = text_of(path.extension());
+  return extension == ".gguf" || extension == ".entity" ? text_of(path.stem()) : text_of(path.filename());
 }
 
 Result<std::unique_ptr<Session>> open_for_requests(const LanguageModel& model, const ServerFlags& o) {

@@ -12,6 +12,7 @@
 #include "cli/terminal_text.h"
 #include "cli/train_view.h"
 #include "core/json.h"
+#include "core/path.h"
 #include "host/replay_receipt.h"
 #include "host/shown_answers.h"
 #include "io/identify.h"
@@ -141,7 +142,7 @@ Result<int> run_train(const TrainFlags& o) {
     if (!o.common.quiet) tell_start(run);
     reporter.emplace(o.common, "training");
     if (!o.watch || o.common.quiet || o.common.json || !TrainView::possible()) return;
-    view.emplace(std::filesystem::path(o.config).filename().string(), run);
+    view.emplace(text_of(loom::path_of(o.config).filename()), run);
     run.on_journal([&](const Json& line) -> Result<void> {
       view->journal_line(line);
       return {};

@@ -254,7 +254,7 @@ Result<void> AtomicFile::write_at(std::uint64_t offset, std::span<const std::byt
 
 Result<void> AtomicFile::commit() {
   if (!os::flush(fd_)) return os::error(path_, "cannot flush to disk");
-  if (!os::rename(temporary_, path_)) return os::error(path_, "cannot rename into place");
+  if (!os::replace(temporary_, path_, temporary_name(path_))) return os::error(path_, "cannot rename into place");
   forget_temporary(std::exchange(slot_, -1));
   os::close(std::exchange(fd_, -1));
   return sync_folder_of(path_);

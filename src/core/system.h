@@ -54,7 +54,10 @@ std::string resolved(const std::string& path);  // without links, by '/'; empty 
 std::optional<std::vector<std::string>> names_in(const std::string& folder);  // in no order; without "." and ".."
 bool make_folder(const std::string& path);
 bool rename(const std::string& from, const std::string& to);  // replaces an existing `to`
-bool remove(const char* path) noexcept;                       // may be called by a signal handler
+// Like rename(), for a `to` that programs may have open or mapped. `aside` is a free name in the same folder that
+// Windows gives the old file meanwhile; the file keeps it for as long as somebody has it mapped.
+bool replace(const std::string& from, const std::string& to, const std::string& aside);
+bool remove(const char* path) noexcept;  // may be called by a signal handler
 
 // A lock of a whole file against other processes, until it is closed; one that dies gives it up. Taken where a system
 // has no locks.
@@ -101,7 +104,8 @@ struct Stack {
   std::uintptr_t low = 0, high = 0;  // both 0: not known
 };
 Stack stack_of_thread();
-int physical_cores();  // that this process may use, at least 1; 1 where that is not known
+int physical_cores();     // that this process may use, at least 1; 1 where that is not known
+int performance_cores();  // those of them that are not slow by design, as the small cores of laptops and phones are
 
 // Calls of a fork(): before it, and after it in the parent and in the child; null for none. False where nothing forks.
 bool watch_forks(void (*before)(), void (*parent)(), void (*child)());

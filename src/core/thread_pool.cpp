@@ -291,7 +291,7 @@ void ThreadPool::run_on_host(std::size_t parts, Call call, void* body) {
 }
 
 #if defined(LOOM_HAS_THREADS)
-int ThreadPool::default_threads() { return std::min(os::physical_cores(), kMaxThreads); }
+int ThreadPool::default_threads() { return std::min(os::performance_cores(), kMaxThreads); }
 #else
 int ThreadPool::default_threads() { return static_cast<int>(lent_jobs()->counters.size()); }
 #endif

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "core/path.h"
+
 namespace loom {
 namespace {
 
@@ -57,7 +59,7 @@ std::optional<std::string_view> below(std::string_view path, std::string_view pr
 // Names a state of a file; empty where its time is unknown.
 std::string etag_of(const std::string& path, std::size_t bytes) {
   std::error_code error;
-  const auto time = std::filesystem::last_write_time(path, error);
+  const auto time = std::filesystem::last_write_time(path_of(path), error);
   return error ? std::string() : fmt::format("\"{:x}-{:x}\"", bytes, time.time_since_epoch().count());
 }
 

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/path.h"
+
 namespace loom::server {
 
 Notary::Notary() : thread_([this] { run(); }) {}
@@ -64,9 +66,9 @@ Result<void> Notary::name_file(Receipt::File& file) {
     if (!digest) return tl::make_unexpected(std::move(digest).error());
     known->second = to_hex(*digest);
   }
-  std::filesystem::path path(file.path);
+  std::filesystem::path path = path_of(file.path);
   if (!path.has_filename()) path = path.parent_path();  // a folder with a slash at its end
-  file.sha256 = known->second, file.path = path.filename().string();
+  file.sha256 = known->second, file.path = text_of(path.filename());
   return {};
 }
 

@@ -4,10 +4,12 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "core/checked.h"
 #include "core/system.h"
+#include "core/system/linux_cores.h"
 
 // The linker defines it in every program with a dynamic section, and so not where `-static` linked one.
 extern "C" {
@@ -47,24 +49,67 @@ Stack stack_of_thread() {
   return out;
 }
 
-int physical_cores() {
+namespace {
+
+// Reads a text such as "0-3,8,10-11", which Linux lists processors by. Empty where there is no such file.
+std::vector<int> cpus_listed(const std::string& path) {
+  std::vector<int> out;
+  std::FILE* const file = std::fopen(path.c_str(), "r");
+  if (file == nullptr) return out;
+  int first = 0, last = 0;
+  while (std::fscanf(file, "%d", &first) == 1 && first >= 0 && first < CPU_SETSIZE) {
+    if (std::fscanf(file, "-%d", &last) != 1) last = first;
+    for (int cpu = first; cpu <= std::min(last, CPU_SETSIZE - 1); ++cpu) out.push_back(cpu);
+    if (std::fgetc(file) != ',') break;
+  }
+  std::fclose(file);
+  return out;
+}
+
+int first_number(const std::string& path, int otherwise) {
+  std::FILE* const file = std::fopen(path.c_str(), "r");
+  if (file == nullptr) return otherwise;
+  int number = 0;
+  const bool found = std::fscanf(file, "%d", &number) == 1;
+  std::fclose(file);
+  return found ? number : otherwise;
+}
+
+std::vector<int> allowed_cpus() {
+  std::vector<int> out;
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
-  int cores = 0;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
-    // A hyper-thread shares its core with a sibling of a lower number: count the first of each core only.
-    char path[96];
-    std::snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-    int first = cpu;
-    if (std::FILE* f = std::fopen(path, "r")) {
-      if (std::fscanf(f, "%d", &first) != 1) first = cpu;
-      std::fclose(f);
-    }
-    cores += first == cpu || !CPU_ISSET(first, &allowed);
-  }
-  return cores < 1 ? 1 : cores;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return out;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed)) out.push_back(cpu);
+  return out;
 }
+
+}  // namespace
+
+Cores count_cores(const std::string& devices, std::span<const int> cpus) {
+  const auto is_in = [](std::span<const int> list, int cpu) { return std::ranges::find(list, cpu) != list.end(); };
+  // Intel's hybrids list their fast processors. Others give each a capacity, of which the greatest is 1024: phones have
+  // one or two cores that are faster still than the fast ones, and slow ones of less than half their capacity.
+  const std::vector<int> listed = cpus_listed(devices + "/cpu_core/cpus");
+  const auto capacity = [&](int cpu) {
+    if (!listed.empty()) return is_in(listed, cpu) ? 2 : 0;
+    return first_number(fmt::format("{}/system/cpu/cpu{}/cpu_capacity", devices, cpu), 2);
+  };
+  int greatest = 0;
+  for (const int cpu : cpus) greatest = std::max(greatest, capacity(cpu));
+  Cores out{0, 0};
+  for (const int cpu : cpus) {
+    // A hyper-thread shares its core with a sibling of a lower number: only the first of each core counts.
+    const int first = first_number(fmt::format("{}/system/cpu/cpu{}/topology/thread_siblings_list", devices, cpu), cpu);
+    if (first != cpu && is_in(cpus, first)) continue;
+    ++out.physical;
+    out.performance += 2 * capacity(cpu) >= greatest;
+  }
+  return {std::max(out.physical, 1), std::max(out.performance, 1)};
+}
+
+int physical_cores() { return count_cores("/sys/devices", allowed_cpus()).physical; }
+int performance_cores() { return count_cores("/sys/devices", allowed_cpus()).performance; }
 
 }  // namespace loom::os

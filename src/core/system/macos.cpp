@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <sys/sysctl.h>
 
+#include <algorithm>
+
 #include "core/system.h"
 
 namespace loom::os {
@@ -22,10 +24,18 @@ Stack stack_of_thread() {
   return out;
 }
 
-int physical_cores() {
+namespace {
+int counted(const char* name) {
   int cores = 0;
   std::size_t bytes = sizeof cores;
-  return ::sysctlbyname("hw.physicalcpu", &cores, &bytes, nullptr, 0) == 0 && cores > 0 ? cores : 1;
+  return ::sysctlbyname(name, &cores, &bytes, nullptr, 0) == 0 ? cores : 0;
+}
+}  // namespace
+
+int physical_cores() { return std::max(counted("hw.physicalcpu"), 1); }
+int performance_cores() {
+  const int fast = counted("hw.perflevel0.physicalcpu");  // processors of Apple have levels, the fastest first
+  return fast > 0 ? fast : physical_cores();
 }
 
 }  // namespace loom::os

@@ -119,6 +119,7 @@ std::optional<std::vector<std::string>> names_in(const std::string& folder) {
 
 bool make_folder(const std::string& path) { return ::mkdir(path.c_str(), 0777) == 0; }
 bool rename(const std::string& from, const std::string& to) { return std::rename(from.c_str(), to.c_str()) == 0; }
+bool replace(const std::string& from, const std::string& to, const std::string&) { return rename(from, to); }
 bool remove(const char* path) noexcept { return ::unlink(path) == 0; }
 
 std::byte* take_aligned(std::size_t bytes, std::size_t alignment) {

@@ -86,6 +86,7 @@ std::string file_of_symbol(void*) { return {}; }
 
 Stack stack_of_thread() { return {}; }
 int physical_cores() { return 1; }
+int performance_cores() { return 1; }
 bool watch_forks(void (*)(), void (*)(), void (*)()) { return false; }
 
 }  // namespace loom::os

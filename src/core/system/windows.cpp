@@ -1,5 +1,6 @@
 // Files, maps, locks, pages, stacks and cores of Windows (10 or newer). Paths become UTF-16. Files are opened so that
 // others may remove and replace them meanwhile, as everywhere else, and then carry the descriptors of the C library.
+// Virus scanners and indexers open new files for a moment: calls that meet one are repeated for a second.
 
 #include <windows.h>
 
@@ -10,11 +11,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <filesystem>
-#include <system_error>
+#include <cwchar>
+#include <string_view>
 
 #include "core/file_stamp.h"
-#include "core/path.h"
 #include "core/system.h"
 
 namespace loom::os {
@@ -22,13 +22,32 @@ namespace {
 
 constexpr int kPathUnits = 4096;
 
-// A path in UTF-16, on the stack: remove() may be called where no memory can be had. Empty for what is no UTF-8 or too
-// long, which no call takes for a path.
+// A path in UTF-16, on the stack: remove() may be called when memory has run out. Empty for a text that is no UTF-8 or
+// too long, which no call takes for a path. Windows refuses paths of more than 259 units, and folders of more than 247,
+// unless they are written in full after "\\?\".
 struct WidePath {
   explicit WidePath(const char* path) {
     if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, text, kPathUnits) == 0) text[0] = 0;
+    if (text[0] != 0 && !starts_with(text, L"\\\\?\\")) lengthen();
   }
   wchar_t text[kPathUnits];
+
+ private:
+  static bool starts_with(const wchar_t* path, std::wstring_view start) {
+    return std::wstring_view(path, wcsnlen(path, start.size())) == start;
+  }
+  // A relative path is short though its folder may be deep, so every path is completed.
+  void lengthen() {
+    constexpr DWORD kShort = 240;
+    wchar_t full[kPathUnits];
+    const DWORD units = GetFullPathNameW(text, kPathUnits, full, nullptr);
+    const bool is_share = starts_with(full, L"\\\\");
+    const std::wstring_view start =
+        is_share ? L"\\\\?\\UNC" : L"\\\\?\\";  // \\server\share becomes \\?\UNC\server\share
+    if (units < kShort || units + start.size() >= kPathUnits || starts_with(full, L"\\\\.\\")) return;
+    const wchar_t* const rest = is_share ? full + 1 : full;
+    std::copy_n(rest, wcslen(rest) + 1, std::ranges::copy(start, text).out);
+  }
 };
 
 std::string narrow(const wchar_t* text) {
@@ -44,13 +63,17 @@ int errno_of(DWORD error) {
     case ERROR_FILE_NOT_FOUND:
     case ERROR_PATH_NOT_FOUND:
     case ERROR_INVALID_NAME:
+    case ERROR_BAD_PATHNAME:
     case ERROR_BAD_NETPATH: return ENOENT;
     case ERROR_FILE_EXISTS:
     case ERROR_ALREADY_EXISTS: return EEXIST;
-    case ERROR_ACCESS_DENIED:
+    case ERROR_ACCESS_DENIED: return EACCES;
     case ERROR_SHARING_VIOLATION:
     case ERROR_LOCK_VIOLATION:
-    case ERROR_USER_MAPPED_FILE: return EACCES;
+    case ERROR_USER_MAPPED_FILE: return ETXTBSY;
+    case ERROR_WRITE_PROTECT: return EROFS;
+    case ERROR_FILENAME_EXCED_RANGE: return ENAMETOOLONG;
+    case ERROR_CANT_RESOLVE_FILENAME: return ELOOP;  // links in a circle
     case ERROR_DISK_FULL:
     case ERROR_HANDLE_DISK_FULL: return ENOSPC;
     case ERROR_NOT_ENOUGH_MEMORY:
@@ -67,12 +90,47 @@ bool told(BOOL done) {
   return done != 0;
 }
 
+// Calls `call`, which returns whether it is done, again after 1, 2, 4 ... 512 ms while its error says that another
+// program has the file.
+template <class Call, class IsMomentary>
+bool patiently(Call call, IsMomentary is_momentary) {
+  for (DWORD pause = 1;; pause *= 2) {
+    if (call()) return true;
+    const DWORD error = GetLastError();
+    if (pause > 512 || !is_momentary(error)) {
+      errno = errno_of(error);
+      return false;
+    }
+    Sleep(pause);
+  }
+}
+bool is_shared(DWORD error) { return error == ERROR_SHARING_VIOLATION || error == ERROR_LOCK_VIOLATION; }
+// Windows denies access to a file that it is about to remove, and the replacement of one that is open or mapped.
+bool is_in_use(DWORD error) {
+  return is_shared(error) || error == ERROR_ACCESS_DENIED || error == ERROR_USER_MAPPED_FILE;
+}
+
+bool is_read_only(const WidePath& path) {
+  const DWORD attributes = GetFileAttributesW(path.text);
+  return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_READONLY) != 0;
+}
+bool move(const WidePath& from, const WidePath& to, DWORD how) {
+  return MoveFileExW(from.text, to.text, how | MOVEFILE_WRITE_THROUGH) != 0;
+}
+
 HANDLE handle_of(int file) { return reinterpret_cast<HANDLE>(_get_osfhandle(file)); }
 
-HANDLE open_handle(const char* path, DWORD access, DWORD creation) {
-  const HANDLE handle = CreateFileW(WidePath(path).text, access, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
-                                    nullptr, creation, FILE_FLAG_BACKUP_SEMANTICS, nullptr);  // folders open too
-  if (handle == INVALID_HANDLE_VALUE) errno = errno_of(GetLastError());
+HANDLE open_handle(const char* path, DWORD access, DWORD creation, bool waits = true) {
+  constexpr DWORD kShared = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+  const WidePath wide(path);
+  HANDLE handle = INVALID_HANDLE_VALUE;
+  patiently(
+      [&] {
+        // folders open too
+        handle = CreateFileW(wide.text, access, kShared, nullptr, creation, FILE_FLAG_BACKUP_SEMANTICS, nullptr);
+        return handle != INVALID_HANDLE_VALUE;
+      },
+      [&](DWORD error) { return waits && is_shared(error); });
   return handle;
 }
 
@@ -97,7 +155,8 @@ const std::string_view kNotInNames = "\\:";
 
 bool is_disk_full(int error) { return error == ENOSPC; }
 
-int open(const std::string& path, Access access, unsigned) {
+namespace {
+int open_file(const std::string& path, Access access, bool waits) {
   DWORD rights = GENERIC_READ, creation = OPEN_EXISTING;
   int flags = _O_RDONLY;
   switch (access) {
@@ -107,12 +166,15 @@ int open(const std::string& path, Access access, unsigned) {
     case Access::append_anew: rights = GENERIC_WRITE, creation = CREATE_ALWAYS, flags = _O_WRONLY | _O_APPEND; break;
     case Access::lock: rights = GENERIC_READ | GENERIC_WRITE, creation = OPEN_ALWAYS, flags = _O_RDWR; break;
   }
-  const HANDLE handle = open_handle(path.c_str(), rights, creation);
+  const HANDLE handle = open_handle(path.c_str(), rights, creation, waits);
   if (handle == INVALID_HANDLE_VALUE) return -1;
   const int file = _open_osfhandle(reinterpret_cast<std::intptr_t>(handle), flags | _O_BINARY | _O_NOINHERIT);
   if (file < 0) CloseHandle(handle);
   return file;
 }
+}  // namespace
+
+int open(const std::string& path, Access access, unsigned) { return open_file(path, access, true); }
 void close(int file) { _close(file); }
 
 std::int64_t read(int file, std::span<std::byte> to) { return _read(file, to.data(), clamped(to.size())); }
@@ -155,8 +217,15 @@ bool is_there(const std::string& path) {
   return GetFileAttributesW(WidePath(path.c_str()).text) != INVALID_FILE_ATTRIBUTES;
 }
 bool is_same_file(const std::string& a, const std::string& b) {
-  std::error_code none;
-  return std::filesystem::equivalent(path_of(a), path_of(b), none);
+  // Both stay open while they are compared: the number of a file that is gone passes to another one.
+  const HANDLE handles[] = {open_handle(a.c_str(), 0, OPEN_EXISTING), open_handle(b.c_str(), 0, OPEN_EXISTING)};
+  BY_HANDLE_FILE_INFORMATION of[2]{};
+  bool known = true;
+  for (int i = 0; i < 2; ++i) known = known && GetFileInformationByHandle(handles[i], &of[i]) != 0;
+  for (const HANDLE handle : handles)
+    if (handle != INVALID_HANDLE_VALUE) CloseHandle(handle);
+  return known && of[0].dwVolumeSerialNumber == of[1].dwVolumeSerialNumber &&
+         of[0].nFileIndexHigh == of[1].nFileIndexHigh && of[0].nFileIndexLow == of[1].nFileIndexLow;
 }
 
 std::string resolved(const std::string& path) {
@@ -183,16 +252,47 @@ std::optional<std::vector<std::string>> names_in(const std::string& folder) {
     std::string name = narrow(entry.cFileName);
     if (name != "." && name != "..") names.push_back(std::move(name));
   } while (FindNextFileW(search, &entry) != 0);
+  const DWORD end = GetLastError();
   FindClose(search);
-  return names;
+  if (end == ERROR_NO_MORE_FILES) return names;
+  errno = errno_of(end);
+  return std::nullopt;
 }
 
 bool make_folder(const std::string& path) { return told(CreateDirectoryW(WidePath(path.c_str()).text, nullptr)); }
 bool rename(const std::string& from, const std::string& to) {
-  return told(MoveFileExW(WidePath(from.c_str()).text, WidePath(to.c_str()).text,
-                          MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH));
+  const WidePath source(from.c_str()), target(to.c_str());
+  return patiently([&] { return move(source, target, MOVEFILE_REPLACE_EXISTING); }, is_shared);
 }
-bool remove(const char* path) noexcept { return told(DeleteFileW(WidePath(path).text)); }
+// A file that is open or mapped cannot be replaced, but it can be renamed, and whoever has it keeps it. For a moment
+// there is no file at `to`. If the new one cannot take its place, the old one returns.
+bool replace(const std::string& from, const std::string& to, const std::string& aside) {
+  const WidePath source(from.c_str()), target(to.c_str()), away(aside.c_str());
+  const auto go_aside = [&] {
+    if (!move(target, away, 0)) return false;
+    const bool done = move(source, target, 0);
+    const DWORD error = GetLastError();
+    if (done)
+      DeleteFileW(away.text);  // a mapped one stays until a later save
+    else
+      move(away, target, 0);
+    SetLastError(error);
+    return done;
+  };
+  return patiently(
+      [&] {
+        if (move(source, target, MOVEFILE_REPLACE_EXISTING)) return true;
+        const DWORD error = GetLastError();
+        if (is_in_use(error) && !is_read_only(target) && go_aside()) return true;
+        SetLastError(error);
+        return false;
+      },
+      [&](DWORD error) { return is_in_use(error) && !is_read_only(target); });
+}
+bool remove(const char* path) noexcept {
+  const WidePath wide(path);
+  return patiently([&] { return DeleteFileW(wide.text) != 0; }, is_shared);
+}
 
 Lock lock(int file) {
   OVERLAPPED where{};
@@ -213,9 +313,10 @@ bool has_name(int file) {
 bool keep_permissions(int, const std::string&) { return true; }  // a new file has those of its folder
 
 void remove_left_over(const std::string& path) {
-  const int file = open(path, Access::append);
+  const int file = open_file(path, Access::append, false);
   if (file < 0) return;
-  if (const auto now = info(file); now && now->is_file && lock(file) == Lock::taken) remove(path.c_str());
+  if (const auto now = info(file); now && now->is_file && lock(file) == Lock::taken)
+    DeleteFileW(WidePath(path.c_str()).text);
   close(file);
 }
 
@@ -247,18 +348,44 @@ Stack stack_of_thread() {
   return {low + kGuard, high};
 }
 
-int physical_cores() {
-  DWORD_PTR allowed = 0, all = 0;
+namespace {
+// Calls `found` with the class of each core that this process may use; a greater one is faster. All are 0 where the
+// cores are equal.
+template <class Found>
+void each_core(Found found) {
   DWORD bytes = 0;
-  GetLogicalProcessorInformation(nullptr, &bytes);
-  std::vector<SYSTEM_LOGICAL_PROCESSOR_INFORMATION> parts(bytes / sizeof(SYSTEM_LOGICAL_PROCESSOR_INFORMATION));
-  if (parts.empty() || GetProcessAffinityMask(GetCurrentProcess(), &allowed, &all) == 0 ||
-      GetLogicalProcessorInformation(parts.data(), &bytes) == 0)
-    return 1;
-  const auto cores = std::ranges::count_if(parts, [&](const SYSTEM_LOGICAL_PROCESSOR_INFORMATION& part) {
-    return part.Relationship == RelationProcessorCore && (part.ProcessorMask & allowed) != 0;
-  });
-  return cores < 1 ? 1 : static_cast<int>(cores);
+  GetLogicalProcessorInformationEx(RelationProcessorCore, nullptr, &bytes);
+  std::vector<std::byte> parts(bytes);
+  auto* const first = reinterpret_cast<SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX*>(parts.data());
+  if (parts.empty() || GetLogicalProcessorInformationEx(RelationProcessorCore, first, &bytes) == 0) return;
+  // Processors come in groups of at most 64. A process of one group may be limited to some of them.
+  USHORT groups[64], count = std::size(groups);
+  if (GetProcessGroupAffinity(GetCurrentProcess(), &count, groups) == 0) count = 0;
+  DWORD_PTR allowed = 0, all = 0;
+  if (count != 1 || GetProcessAffinityMask(GetCurrentProcess(), &allowed, &all) == 0 || allowed == 0)
+    allowed = ~DWORD_PTR{0};
+  for (DWORD at = 0; at < bytes;) {
+    const auto& part = *reinterpret_cast<const SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX*>(parts.data() + at);
+    const GROUP_AFFINITY& place = part.Processor.GroupMask[0];  // a core is in one group
+    const bool is_ours = count == 0 || std::find(groups, groups + count, place.Group) != groups + count;
+    const BYTE efficiency_class = (&part.Processor.Flags)[1];  // has no name in the headers of MinGW 10
+    if (is_ours && (place.Mask & allowed) != 0) found(efficiency_class);
+    at += part.Size;
+  }
+}
+}  // namespace
+
+int physical_cores() {
+  int cores = 0;
+  each_core([&](int) { ++cores; });
+  return std::max(cores, 1);
+}
+// Those above the slowest class: of three classes, as phones have, two are fast.
+int performance_cores() {
+  int slowest = 256, cores = 0;
+  each_core([&](int of) { slowest = std::min(slowest, of); });
+  each_core([&](int of) { cores += of > slowest; });
+  return cores == 0 ? physical_cores() : cores;
 }
 
 std::byte* reserve_addresses(std::size_t bytes) {

@@ -2,7 +2,7 @@
 
 #include "backend/cpu/isa.h"
 #include "core/json.h"
-#include "core/thread_pool.h"
+#include "core/system.h"
 
 #include <algorithm>
 #include <charconv>
@@ -136,7 +136,7 @@ Json network() {
 Json system_audit(const AuditOptions& options) {
   Json isas = Json::array();
   for (const Isa isa : usable_isas()) isas.push_back(name(isa));
-  Json cpu{{"physical_cores", ThreadPool::default_threads()}};
+  Json cpu{{"physical_cores", os::physical_cores()}};
   if (std::string model = cpu_name(); !model.empty()) cpu["name"] = std::move(model);
   if (const long cores = sysconf(_SC_NPROCESSORS_ONLN); cores > 0) cpu["logical_cores"] = cores;
   Json memory = Json::object(), os = Json::object();

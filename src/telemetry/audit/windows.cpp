@@ -4,7 +4,7 @@
 
 #include "backend/cpu/isa.h"
 #include "core/json.h"
-#include "core/thread_pool.h"
+#include "core/system.h"
 
 namespace loom {
 namespace {
@@ -23,7 +23,7 @@ std::string registry_text(const char* key, const char* value) {
 Json system_audit(const AuditOptions& options) {
   Json isas = Json::array();
   for (const Isa isa : usable_isas()) isas.push_back(name(isa));
-  Json cpu{{"physical_cores", ThreadPool::default_threads()}};
+  Json cpu{{"physical_cores", os::physical_cores()}};
   const std::string model = registry_text("HARDWARE\\DESCRIPTION\\System\\CentralProcessor\\0", "ProcessorNameString");
   if (!model.empty()) cpu["name"] = model;
   SYSTEM_INFO system{};
