@@ -4,8 +4,8 @@
 # LOOM_ZIG names Zig's program, by default `zig`; tools/wheel and tools/build_all find it in a Python environment.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LOOM_ZIG_TARGET LOOM_ZIG CMAKE_BUILD_TYPE)
 set(LOOM_ZIG zig CACHE STRING "Zig's program, with arguments in front of its own")
-if(NOT LOOM_ZIG_TARGET MATCHES "^(x86_64|aarch64|arm|riscv64)-(linux|windows|macos)")
-  message(FATAL_ERROR "LOOM_ZIG_TARGET is \"${LOOM_ZIG_TARGET}\": expected as aarch64-linux-gnu.2.17; processors: x86_64 aarch64 arm riscv64")
+if(NOT LOOM_ZIG_TARGET MATCHES "^(x86_64|x86|aarch64|arm|riscv64)-(linux|windows|macos)")
+  message(FATAL_ERROR "LOOM_ZIG_TARGET is \"${LOOM_ZIG_TARGET}\": expected as aarch64-linux-gnu.2.17; processors: x86_64 x86 aarch64 arm riscv64")
 endif()
 set(CMAKE_SYSTEM_PROCESSOR ${CMAKE_MATCH_1})
 string(REPLACE linux Linux CMAKE_SYSTEM_NAME ${CMAKE_MATCH_2})
@@ -16,6 +16,9 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL arm)
   # NEON of 32 bits replaces subnormal numbers by zero, so the bits would differ: the floating point unit alone computes. Its vmla rounds
   # the product. A processor's name with features added keeps NEON; it has to be taken away.
   string(APPEND target_options " -mcpu=baseline-neon")
+endif()
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86)
+  string(APPEND target_options " -mcpu=pentium4")  # SSE2: the older unit keeps sums of 80 bits
 endif()
 set(LOOM_ARM_FEATURES -mcpu=baseline+)  # what stands in front of a feature of AArch64: Zig knows no versions of the architecture
 # Zig compiles the C and C++ libraries once for each kind of program. CMake's trials link without the flags of a release, so they would ask

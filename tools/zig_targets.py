@@ -37,6 +37,7 @@ TARGETS = [
     Target("aarch64-linux-musl", "aarch64-linux-musl", ARM, shared=False),
     Target("armv7-linux-musl", "arm-linux-musleabihf", "scalar", shared=False),
     Target("riscv64-linux-musl", "riscv64-linux-musl", "scalar", shared=False),
+    Target("i686-linux-musl", "x86-linux-musl", "scalar", shared=False),
     Target("x86_64-linux-gnu", "x86_64-linux-gnu.2.17", X86),
     Target("aarch64-linux-gnu", "aarch64-linux-gnu.2.17", ARM),
     Target("armv7-linux-gnu", "arm-linux-gnueabihf.2.17", "scalar"),
@@ -93,7 +94,7 @@ def _first(*names):
 def runner(target, glibc_root="/usr"):
     """Returns (words before the program, name of the way, environment) for programs of the target. CannotRun where this machine has no way."""
     processor, system = native()
-    if target.system == system and target.processor == processor:
+    if target.system == system and (target.processor == processor or (processor, target.processor) == ("x86_64", "i686")):
         return [], "natively", {}
     if target.system == "linux" and system == "linux":
         short = {"armv7": "arm"}.get(target.processor, target.processor)
@@ -130,7 +131,7 @@ def best_isa(target, flags=None, machine=None):
         if (machine or native()[0]) != "aarch64":
             return "neondot"  # qemu's processor has every extension
         return ("neondot" if "asimddp" in flags else "neon") if flags else None
-    if target.processor in ("armv7", "riscv64"):
+    if target.processor in ("armv7", "riscv64", "i686"):
         return "scalar"
     if target.processor == "wasm32":
         return "wasm128"

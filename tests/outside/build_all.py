@@ -132,6 +132,7 @@ def check_values():
     tiles = ("avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx2", "amx_tile", "amx_bf16")
     expect(best("x86_64-linux-musl", *tiles) == "amx" and best("x86_64-windows", *tiles) == "avx512", "AMX by the flags, on Linux")
     expect(best("aarch64-linux-musl", machine="x86_64") == "neondot" and best("armv7-linux-musl") == "scalar", "the sets of emulated processors")
+    expect(best("i686-linux-musl", "avx2", "sse4_1") == "scalar", "plain kernels for i686")
     on_arm = [best("aarch64-linux-musl", *flags, machine="aarch64") for flags in (["asimd", "asimddp"], ["asimd"], [])]
     expect(on_arm == ["neondot", "neon", None], f"dot products where an AArch64 machine lists them, got {on_arm}")
     compiled = {isa for target in zig_targets.TARGETS for isa in target.isas.split(";") if isa}
