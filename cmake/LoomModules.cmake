@@ -410,7 +410,7 @@ function(loom_program name folder)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${P_DEPENDS} loom_flags)
   if(CMAKE_SYSTEM_NAME STREQUAL Windows)
-    target_link_libraries(${name} PRIVATE advapi32 shell32)  # the registry, the command line in UTF-16
+    target_link_libraries(${name} PRIVATE advapi32 shell32 ws2_32 mswsock)  # the registry, the command line in UTF-16, sockets
   endif()
   set(parts ${name})
   if(first)

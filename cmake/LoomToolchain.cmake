@@ -44,7 +44,7 @@ else()
   target_compile_definitions(loom_flags INTERFACE FMT_HEADER_ONLY)
 endif()
 if(CMAKE_SYSTEM_NAME STREQUAL Windows)
-  target_compile_definitions(loom_flags INTERFACE NOMINMAX WIN32_LEAN_AND_MEAN)
+  target_compile_definitions(loom_flags INTERFACE NOMINMAX WIN32_LEAN_AND_MEAN _WIN32_WINNT=0x0a00)  # Windows 10
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(loom_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")

@@ -41,6 +41,13 @@ using Parser = http::request_parser<http::string_body>;
 using Message = http::response<http::span_body<const char>>;  // its body belongs to an HttpResponse
 using Clock = std::chrono::steady_clock;
 
+// A port that a server has just left may be taken again. On Windows this would let two programs listen at one port.
+#ifdef _WIN32
+constexpr bool kReusesAddress = false;
+#else
+constexpr bool kReusesAddress = true;
+#endif
+
 constexpr std::size_t kReadBuffer = std::size_t{64} << 10;  // beside the header
 
 void set_limits(Parser& parser, const HttpServerOptions& options) {
@@ -268,7 +275,7 @@ class BeastServer final : public HttpServer {
     if (error) return fail(Code::InvalidArgument, "\"{}\" is no address of this computer", name);
     const Tcp::endpoint endpoint(address, options_.port);
     acceptor_.open(endpoint.protocol(), error);
-    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error && kReusesAddress) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (!error) port_ = acceptor_.local_endpoint(error).port();
