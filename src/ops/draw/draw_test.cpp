@@ -65,7 +65,7 @@ std::vector<float> ids_of(const std::vector<float>& x, const std::vector<Drawing
   });
 }
 
-TEST(Draw, X_21_ids_are_drawn_as_defined) {
+TEST(Draw, ids_are_drawn_as_defined) {
   std::mt19937 random(7);
   const auto one_of = [&](std::initializer_list<float> list) { return list.begin()[random() % list.size()]; };
   const float bias[] = {1.5f, -kInf, -2, 0.25f};
@@ -93,7 +93,7 @@ TEST(Draw, X_21_ids_are_drawn_as_defined) {
     }
 }
 
-TEST(Draw, X_21_recent_ids_count_as_those_of_changes) {
+TEST(Draw, recent_ids_count_as_those_of_changes) {
   const std::vector<float> x = {1, 2, 3, 4, 5};
   Drawing d{.repetition_penalty = 2, .frequency_penalty = 0.25f};
   const std::uint32_t places[] = {3, 0, 2};
@@ -107,7 +107,7 @@ TEST(Draw, X_21_recent_ids_count_as_those_of_changes) {
   EXPECT_TRUE(same(ids_of(x, {d}, {4, 99, 3, 4}), {1}));
 }
 
-TEST(Draw, X_20_nothing_is_drawn_of_a_row_that_is_not_finite_or_banned) {
+TEST(Draw, nothing_is_drawn_of_a_row_that_is_not_finite_or_banned) {
   for (const float odd : {kInf, -kInf, std::numeric_limits<float>::quiet_NaN()}) {
     const LogitChange banned{.id = 1, .is_banned = true};
     Drawing d;
