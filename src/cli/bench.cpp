@@ -46,6 +46,7 @@ bool card_chooses(const BenchOptions& o, const Session& session) {
 Result<void> choose_on_card(const BenchOptions& o, Session& session, std::size_t ahead,
                             std::vector<std::int32_t>& next) {
   std::vector<Session::Feed> feeds;
+  feeds.reserve(o.batch);
   for (std::size_t s = 0; s < o.batch; ++s) feeds.push_back({s, {&next[s], 1}, {}, true, true, &o.sampling});
   if (o.batch == 1) {
     LOOM_TRY(const std::int32_t id, session.feed_and_choose(feeds[0], ahead, &interrupt_flag()));
