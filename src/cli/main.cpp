@@ -136,6 +136,7 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
 int run(int argc, char** argv) {
   CLI::App app{"Loom runs neural networks with the same bits on every machine."};
   app.name("loom");
+  app.allow_windows_style_options(false);  // a word that begins with / is a path
   app.set_version_flag("--version", fmt::format("loom {} (numerics version {})", LOOM_VERSION, loom::kNumericsVersion));
   app.require_subcommand(0, 1);
   bool list_commands = false;

@@ -2,6 +2,7 @@
 // A folder for the files that a trial writes.
 
 #include <stdlib.h>
+#include <unistd.h>  // mkdtemp() on macOS
 
 #include <filesystem>
 #include <string>
