@@ -378,6 +378,33 @@ function(loom_shared_library)
   add_library(Loom::loom ALIAS loom_shared)
 endfunction()
 
+# The functions of language models, tokenizers and encoders: what loom-lm.wasm and libloom-lm.so export.
+set(LOOM_LM_FUNCTIONS
+  "loom_(blob|cancel|chat|encoder|generation|generator|gpu|grammar|last_error|library|model|release|session|status|stop|system|token|version)")
+
+# libloom-lm.so, built with the tests or when it is asked for: the library with these functions alone, and with what they reach. The shorter lists of layers
+# and kernels stand before the archives, whose files with the same symbols are then left out.
+function(loom_lm_library)
+  if(NOT LOOM_SHARED OR NOT CMAKE_SYSTEM_NAME STREQUAL Linux)
+    return()
+  endif()
+  set(exclude EXCLUDE_FROM_ALL)
+  if(LOOM_TESTS)
+    set(exclude "")
+  endif()
+  add_library(loom_lm_shared SHARED ${exclude} $<TARGET_OBJECTS:loom_capi> ${PROJECT_SOURCE_DIR}/cmake/fmt_inside.cpp
+              ${PROJECT_SOURCE_DIR}/cmake/no_codecs.cpp ${PROJECT_SOURCE_DIR}/cmake/lm_kinds.cpp)
+  set_target_properties(loom_lm_shared PROPERTIES OUTPUT_NAME loom-lm LINKER_LANGUAGE CXX)
+  foreach(target IN LISTS LOOM_TARGETS)
+    loom_kernels(kernels_lm_${target} ${target} ${PROJECT_SOURCE_DIR}/cmake/lm_kernels.cpp loom_lm_shared)
+  endforeach()
+  target_link_libraries(loom_lm_shared PRIVATE loom_host loom_telemetry loom_verify loom_flags)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/src/capi/exports.map names REGEX " ${LOOM_LM_FUNCTIONS}[a-z0-9_]*;")
+  list(JOIN names "\n" names)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/lm_exports.map CONTENT "LOOM_0 {\n  global:\n@names@\n  local:\n    *;\n};\n" @ONLY)
+  loom_link_alone(loom_lm_shared ${PROJECT_BINARY_DIR}/lm_exports.map)
+endfunction()
+
 # libwelvet.so: the names of Loom 0.8x over loom.h. It parses what callers give, so its JSON library throws, and every function ends that.
 function(loom_compat_library)
   if(NOT LOOM_SHARED OR NOT LOOM_LEGACY)

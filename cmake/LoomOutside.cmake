@@ -43,6 +43,11 @@ if(LOOM_WHOLE)
   set_tests_properties(additions PROPERTIES TIMEOUT 10000)
 endif()
 
+if(TARGET loom_lm_shared)
+  add_test(NAME outside_lm_library COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/lm_library.py ${PROJECT_BINARY_DIR})
+  set_tests_properties(outside_lm_library PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800)
+endif()
+
 # What tools/release packs, in an empty root. Built here: the objects are those of the program.
 if(TARGET loom_static)
   add_test(NAME outside_release COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/outside/release.py ${PROJECT_BINARY_DIR} $<TARGET_FILE:loom>)

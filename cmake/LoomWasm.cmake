@@ -13,11 +13,11 @@ foreach(line IN LISTS declared)
   list(APPEND exports ${CMAKE_MATCH_1})
 endforeach()
 set(lm_exports ${exports})
-list(FILTER lm_exports INCLUDE REGEX
-  "^loom_(blob|cancel|chat|encoder|generation|generator|gpu|grammar|last_error|library|model|release|session|status|stop|system|token|version)")
+list(FILTER lm_exports INCLUDE REGEX "^${LOOM_LM_FUNCTIONS}")
 list(TRANSFORM exports PREPEND -Wl,--export=)
 list(TRANSFORM lm_exports PREPEND -Wl,--export=)
 
+set_source_files_properties(${PROJECT_SOURCE_DIR}/cmake/lm_kernels.cpp PROPERTIES COMPILE_DEFINITIONS LOOM_TARGET=wasm128)
 target_compile_options(loom_capi PRIVATE "SHELL:-include ${PROJECT_SOURCE_DIR}/cmake/wasm32_counts.h")  # it has no precompiled header
 
 # `functions` names the list of what is exported; `memory` is ONE or THREADS.

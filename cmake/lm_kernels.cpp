@@ -1,5 +1,5 @@
-// Empty tables of kernels for loom-lm.wasm, in place of files src/ops/*/*_cpu.cpp: operations of training and of layers that
-// cmake/lm_kinds.cpp leaves out. tests/outside/wasm.mjs reads the linker's map: no function that starts one of them is in the
+// Empty tables of kernels for loom-lm.wasm and libloom-lm.so, in place of files src/ops/*/*_cpu.cpp: operations of training and of
+// layers that cmake/lm_kinds.cpp leaves out. Compiled once for each instruction set, LOOM_TARGET. tests/outside/wasm.mjs reads the linker's map: no function that starts one of them is in the
 // module, but for gaps, which passes of targets start and no export runs.
 #include "ops/conv/conv.h"
 #include "ops/dropout/dropout.h"
@@ -23,7 +23,7 @@
 #include "ops/update/update.h"
 #include "ops/velocity/velocity.h"
 
-namespace loom::inline wasm128 {
+namespace loom::inline LOOM_TARGET {
 
 #define LOOM_WITHOUT(name, Kernels)                \
   extern const PerElement<Kernels> name##_kernels; \
@@ -52,4 +52,4 @@ LOOM_WITHOUT(update, UpdateKernels)
 LOOM_WITHOUT(velocity, VelocityKernels)
 #undef LOOM_WITHOUT
 
-}  // namespace loom::inline wasm128
+}  // namespace loom::inline LOOM_TARGET
