@@ -38,7 +38,7 @@ MISSING = {  # name in prose: the file or folder that would hold it
 }
 C_NAME = re.compile(r"(?<![\w/.-])(loom_[a-z0-9_]+)(\*?)")
 OTHER_NAMES = {  # what loom.h does not have: the file that does
-    "loom_shared": "cmake/LoomModules.cmake", "loom_welvet": "cmake/LoomModules.cmake", "loom_pkgconfig": "bindings/go/pkgconfig.go",
+    "loom_shared": "cmake/LoomModules.cmake", "loom_lm_shared": "cmake/LoomModules.cmake", "loom_welvet": "cmake/LoomModules.cmake", "loom_pkgconfig": "bindings/go/pkgconfig.go",
     "loom_wasm_modules": "cmake/LoomWasm.cmake", "loom_js": "tests/outside/wasm_imports.txt", "loom_gpu": "tests/outside/wasm_imports.txt",
     "loom_receipt": "src/host/receipt.cpp", "loom_godot3": "cmake/LoomGodot.cmake", "loom_godot4": "cmake/LoomGodot.cmake",
 }
