@@ -69,7 +69,7 @@ test('every block of a page runs, and the project examples/vite', { skip: skipPa
       const tab = await browser.newPage();
       await tab.goto(`${server.origin}/${number}.html`);
       await tab.waitForFunction((answer) => document.body.textContent.trim() === answer, ANSWER, { timeout: 60000 });
-      assert.equal(await tab.title(), '100 %');
+      if (blocks[number][1].includes('document.title')) assert.equal(await tab.title(), '100 %');
       await tab.close();
     }
     await viteProject(require, browser);

@@ -203,7 +203,11 @@ class Loader {
   Result<void> load_on_demand(ThreadPool& pool, std::size_t parts,
                               const std::function<void(std::size_t, int)>& load_part, const std::atomic<bool>& stop) {
     held_.resize(parts);
+#if defined(__wasm__)  // Node 20 replaces code while workers run it, and damages memory (docs/plan.md, issue 38)
+    constexpr std::size_t at_once = 1;
+#else
     const auto at_once = static_cast<std::size_t>(pool.threads());
+#endif
     for (std::size_t begin = 0; begin < parts && !stop; begin += at_once) {
       const std::size_t count = std::min(at_once, parts - begin);
       for (std::size_t i = begin; i < begin + count; ++i) {

@@ -69,7 +69,7 @@ export class LM extends Owner {
         library.frame((frame) => {
           const names = given.adapters?.length ? frame.texts(given.adapters) : { pointer: library.null, count: 0 };
           const values = frame.struct('model_options', {
-            compute: computeOptions(frame, { threads: library.core.loadThreads ?? given.threads }),
+            compute: computeOptions(frame, { threads: given.threads }),
             dtype: frame.text(given.dtype),
             progress: callback.pointer,
             user: callback.user,

@@ -4,7 +4,7 @@ import { LoomError } from '../errors.js';
 import { wasm32 } from '../abi/loom_abi.js';
 import { GpuImports } from '../abi/loom_gpu.js';
 import { Callbacks, CALLBACKS } from './callbacks.js';
-import { canShareMemory, compile, isNode, takesMemory } from './module.js';
+import { canShareMemory, compile, takesMemory } from './module.js';
 import { Files, systemImports } from './system.js';
 import { startThreads } from './threads.js';
 
@@ -79,7 +79,6 @@ export class WasmCore {
     this.#table = [...new Uint32Array(this.#memory.buffer, exports.loom_js_callbacks() >>> 0, CALLBACKS.length)];
     if (threads > 1) this.#endThreads = await startThreads(module, this.#memory, exports, threads - 1);
     this.threads = threads;
-    if (isOldNode()) this.loadThreads = 1;
   }
 
   /** Bytes of memory that the engine has taken. */
@@ -215,8 +214,5 @@ export class WasmCore {
     return this.#lost;
   }
 }
-
-/** Node below 24 (V8 11.3) replaces code while workers run it, and damages memory where they repack weights. */
-const isOldNode = () => isNode && parseInt(process.versions.node, 10) < 24;
 
 const arrayOf = (kind) => (kind === 'pointer' || kind === 'size' ? 'u32' : kind);
