@@ -1,4 +1,4 @@
-// What tests/outside/windows_files.py runs under Wine:  windows_files FOLDER
+// Run by tests/outside/windows_files.py under Wine:  windows_files FOLDER
 // Files of core/ on Windows: deep folders, files that others hold, and saves onto a file that is mapped. Prints a line
 // for each check; exits with 1 if one fails.
 

@@ -97,7 +97,7 @@ function checked(json) {
     const { role, content, facts } = message;
     return facts && typeof facts === 'object' ? { role, content, facts } : { role, content };
   });
-  // What `loom chat` saved beside the messages: proofs of answers, by the number of the message.
+  // Proofs of answers that `loom chat` saved beside the messages, by the number of the message.
   const isReceipt = (each) => Number.isInteger(each?.message) && each.message < messages.length && each.receipt;
   const receipts = Array.isArray(json.receipts) ? json.receipts.filter(isReceipt) : [];
   const first = messages.find((message) => message.role === 'user')?.content ?? '';

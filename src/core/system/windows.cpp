@@ -380,7 +380,7 @@ int physical_cores() {
   each_core([&](int) { ++cores; });
   return std::max(cores, 1);
 }
-// Those above the slowest class: of three classes, as phones have, two are fast.
+// Counts processors above the slowest class: of three classes, as phones have, two are fast.
 int performance_cores() {
   int slowest = 256, cores = 0;
   each_core([&](int of) { slowest = std::min(slowest, of); });
