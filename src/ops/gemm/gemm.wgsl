@@ -1,7 +1,7 @@
 
 // c = a b by chain64, a square of 4 side by 4 side per workgroup of side by side threads, four by four of it per thread;
 // `tall` ones are twice as high, eight by four. `side` terms of both operands at a time lie in workgroup memory, while the
-// next ones are on their way. Runs of block() terms are one chain each, which is added to c and snapped; into: 0 store, 1
+// next ones are on their way, into the other one of two tiles or, with one, once all threads have read it. Runs of block() terms are one chain each, which is added to c and snapped; into: 0 store, 1
 // add, 2 a running total that is not snapped, 3 each 64 terms of a chain alone into their own c, for add_chunks.wgsl:
 // workgroups then share them, chunks_of_slice() each. b lies by its strides, or with panel_words in panels [k][16], of f32
 // or, by half_kind, of two numbers in a word: 2 f16, 3 bfloat16, as PanelKind counts; a bias is added last. There may be
@@ -9,8 +9,8 @@
 const squares = 1u + tall;               // of a thread, one below the other, 4 side rows apart
 const a_pitch = squares * side + 1u;     // lest quads of neighbouring terms lie in the same banks
 const b_pitch = side + 1u;
-var<workgroup> tile_a: array<vec4<f32>, side * a_pitch>;  // [term][row / 4]
-var<workgroup> tile_b: array<vec4<f32>, side * b_pitch>;  // [term][column / 4]
+var<workgroup> tile_a: array<vec4<f32>, tiles_in_memory * side * a_pitch>;  // [tile][term][row / 4]
+var<workgroup> tile_b: array<vec4<f32>, tiles_in_memory * side * b_pitch>;  // [tile][term][column / 4]
 
 // Rows of four.
 struct Square {
@@ -52,22 +52,20 @@ var<private> a_at: u32;
 var<private> b_at: u32;
 var<private> c_at: u32;
 
-fn a_of(row: u32, term: u32, stop: u32) -> f32 {
-  var value = 0.0;
-  if (row < m() && term < stop) { value = load_a(a_at + row * a_row() + term * a_col()); }
-  return value;
+// Where four rows of a, or columns of b, begin. Those beyond the last are the last: they are computed and not stored.
+fn rows_of_a(row: u32) -> vec4<u32> {
+  return a_at + a_row() * min(vec4<u32>(row, row + 1u, row + 2u, row + 3u), vec4<u32>(m() - 1u));
 }
-fn b_of(term: u32, col: u32, stop: u32) -> f32 {
-  var at = b_at + term * b_row() + col * b_col();
-  if (panel_words != 0u) { at = col / 16u * panel_words + 16u * term + col % 16u; }
-  var value = 0.0;
-  if (col < n() && term < stop) { value = load_b(at); }
-  return value;
+fn columns_of_b(col: u32) -> vec4<u32> {
+  let columns = min(vec4<u32>(col, col + 1u, col + 2u, col + 3u), vec4<u32>(n() - 1u));
+  if (panel_words != 0u) { return columns / 16u * panel_words + columns % 16u; }
+  return b_at + b_col() * columns;
 }
-
-// Four of a row of a, or of a column of b.
-fn a_four(row: u32, term: u32, stop: u32) -> vec4<f32> {
-  return vec4<f32>(a_of(row, term, stop), a_of(row + 1u, term, stop), a_of(row + 2u, term, stop), a_of(row + 3u, term, stop));
+// A term of each; 0 from `stop` on.
+fn a_four(rows_at: vec4<u32>, term: u32, stop: u32) -> vec4<f32> {
+  if (term >= stop) { return vec4<f32>(0.0, 0.0, 0.0, 0.0); }
+  let at = rows_at + term * a_col();
+  return vec4<f32>(load_a(at.x), load_a(at.y), load_a(at.z), load_a(at.w));
 }
 // 0 for a column beyond the last one.
 fn b_half(col: u32, half: u32) -> f32 {
@@ -84,9 +82,11 @@ fn b_four_halves(term: u32, col: u32, stop: u32) -> vec4<f32> {
   return vec4<f32>(b_half(col, low & 0xffffu), b_half(col + 1u, low >> 16u), b_half(col + 2u, high & 0xffffu),
                    b_half(col + 3u, high >> 16u));
 }
-fn b_four(term: u32, col: u32, stop: u32) -> vec4<f32> {
+fn b_four(columns_at: vec4<u32>, col: u32, term: u32, stop: u32) -> vec4<f32> {
   if (half_kind != 0u) { return b_four_halves(term, col, stop); }
-  return vec4<f32>(b_of(term, col, stop), b_of(term, col + 1u, stop), b_of(term, col + 2u, stop), b_of(term, col + 3u, stop));
+  if (term >= stop) { return vec4<f32>(0.0, 0.0, 0.0, 0.0); }
+  let at = columns_at + term * select(b_row(), 16u, panel_words != 0u);
+  return vec4<f32>(load_b(at.x), load_b(at.y), load_b(at.z), load_b(at.w));
 }
 
 fn c_of(row: u32, col: u32) -> f32 {
@@ -146,7 +146,13 @@ fn run(group: u32, thread: u32) {
   let b_by_terms = panel_words == 0u && b_col() != 1u;
   let b_quad = select(y, x, b_by_terms);
   let b_term = select(x, y, b_by_terms);
+  let rows_at = rows_of_a(row + 4u * a_quad);
+  let low_rows_at = rows_of_a(row + 4u * (side + a_quad));
+  let own_column_of_b = column + 4u * b_quad;
+  let columns_at = columns_of_b(own_column_of_b);
 
+  var a_tile = 0u;  // where the tiles of these terms begin
+  var b_tile = 0u;
   var chain = no_square();
   var low_chain = no_square();
   var total = no_square();
@@ -163,10 +169,10 @@ fn run(group: u32, thread: u32) {
   var at = chunk / chunks_of_run * block() + 64u * (chunk % chunks_of_run);
   var run_stop = min((chunk / chunks_of_run + 1u) * block(), end);
   var stop = min(at + 64u, run_stop);
-  var next_a = a_four(row + 4u * a_quad, at + a_term, stop);
+  var next_a = a_four(rows_at, at + a_term, stop);
   var next_low = vec4<f32>();
-  if (tall != 0u) { next_low = a_four(row + 4u * (side + a_quad), at + a_term, stop); }
-  var next_b = b_four(at + b_term, column + 4u * b_quad, stop);
+  if (tall != 0u) { next_low = a_four(low_rows_at, at + a_term, stop); }
+  var next_b = b_four(columns_at, own_column_of_b, at + b_term, stop);
   if (into == 0u && end == 0u) {
     store_square(own_row, own_column, 0u, total);
     if (tall != 0u) { store_square(low_row, own_column, 0u, total); }
@@ -177,33 +183,37 @@ fn run(group: u32, thread: u32) {
     chain = no_square();
     low_chain = no_square();
     while (at < chunk_stop) {
-      workgroupBarrier();
-      tile_a[a_term * a_pitch + a_quad] = next_a;
-      if (tall != 0u) { tile_a[a_term * a_pitch + side + a_quad] = next_low; }
-      tile_b[b_term * b_pitch + b_quad] = next_b;
+      if (tiles_in_memory == 1u) { workgroupBarrier(); }
+      tile_a[a_tile + a_term * a_pitch + a_quad] = next_a;
+      if (tall != 0u) { tile_a[a_tile + a_term * a_pitch + side + a_quad] = next_low; }
+      tile_b[b_tile + b_term * b_pitch + b_quad] = next_b;
       workgroupBarrier();
       let own = at;
       at = min(at + side, chunk_stop);
       if (at == run_stop) { run_stop = min(at + block(), end); }
       if (at == chunk_stop) { stop = min(at + 64u, run_stop); }
-      next_a = a_four(row + 4u * a_quad, at + a_term, stop);
-      if (tall != 0u) { next_low = a_four(row + 4u * (side + a_quad), at + a_term, stop); }
-      next_b = b_four(at + b_term, column + 4u * b_quad, stop);
+      next_a = a_four(rows_at, at + a_term, stop);
+      if (tall != 0u) { next_low = a_four(low_rows_at, at + a_term, stop); }
+      next_b = b_four(columns_at, own_column_of_b, at + b_term, stop);
       // Terms that no tile has are 0 on both sides, and change no sum.
       if (causal != 0u && own + side > row + 1u) {
         for (var term = 0u; term < side; term++) {
-          let b = tile_b[term * b_pitch + y];
-          chain = with_some_products(chain, tile_a[term * a_pitch + x], b, own_row, own + term);
+          let b = tile_b[b_tile + term * b_pitch + y];
+          chain = with_some_products(chain, tile_a[a_tile + term * a_pitch + x], b, own_row, own + term);
           if (tall != 0u) {
-            low_chain = with_some_products(low_chain, tile_a[term * a_pitch + side + x], b, low_row, own + term);
+            low_chain = with_some_products(low_chain, tile_a[a_tile + term * a_pitch + side + x], b, low_row, own + term);
           }
         }
       } else {
         for (var term = 0u; term < side; term++) {
-          let b = tile_b[term * b_pitch + y];
-          chain = with_products(chain, tile_a[term * a_pitch + x], b);
-          if (tall != 0u) { low_chain = with_products(low_chain, tile_a[term * a_pitch + side + x], b); }
+          let b = tile_b[b_tile + term * b_pitch + y];
+          chain = with_products(chain, tile_a[a_tile + term * a_pitch + x], b);
+          if (tall != 0u) { low_chain = with_products(low_chain, tile_a[a_tile + term * a_pitch + side + x], b); }
         }
+      }
+      if (tiles_in_memory == 2u) {
+        a_tile = side * a_pitch - a_tile;
+        b_tile = side * b_pitch - b_tile;
       }
     }
     if (into == 3u) {

@@ -50,6 +50,7 @@ struct Products {
         .number("slices", slices)
         .fixed("side", tile.side)
         .fixed("tall", tile.tall)
+        .fixed("tiles_in_memory", tile.in_memory(exec.gpu()->adapter().limits.workgroup_bytes))
         .fixed("panel_words", panel_words)
         .fixed("half_kind", half_kind)
         .fixed("has_bias", bias != nullptr)
