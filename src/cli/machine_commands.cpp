@@ -1,5 +1,6 @@
 // verify, audit.
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -11,6 +12,7 @@
 #include "core/file.h"
 #include "core/numerics_version.h"
 #include "core/system.h"
+#include "core/weight_memory.h"
 #include "host/machine.h"
 #include "verify/golden_models.h"
 #include "telemetry/audit.h"
@@ -202,6 +204,15 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
+// How weights are placed on the machine's memory nodes, tried with a small piece: "interleaved", "refused" by the
+// system (as in containers that forbid mbind), or "local" where there is one node or numactl has set a policy.
+std::string weight_placement() {
+  const WeightPieces before = weight_pieces();
+  const auto piece = create_weight_buffer(os::kHugePage);
+  const WeightPieces after = weight_pieces();
+  return after.interleaved > before.interleaved ? "interleaved" : after.refused > before.refused ? "refused" : "local";
+}
+
 struct AuditCommand {
   CommonOptions common;
   AuditOptions audit;
@@ -211,9 +222,13 @@ Result<int> run_audit(const AuditCommand& o) {
   const Json system = system_audit(o.audit);
   const Json* const bytes = find(system["memory"], "total_bytes");
   const double memory = bytes == nullptr ? 0 : as_number(*bytes).value_or(0) / 1e6;
+  const std::size_t nodes = std::max<std::size_t>(1, os::memory_nodes().size());
+  const std::string placement = weight_placement();
   Json out{{"cpu", cpu_name()},
            {"physical_cores", os::physical_cores()},
            {"memory_mb", memory},
+           {"memory_nodes", nodes},
+           {"weight_pages", placement},
            {"chosen_isa", name(best_isa())},
            {"tiles",
             Json{{"panel_rows", kPanelRows}, {"block_columns", kBlockCols}, {"cache_block_positions", kCacheBlock}}},
@@ -241,6 +256,7 @@ Result<int> run_audit(const AuditCommand& o) {
   std::printf("; %s is used\n", std::string(name(best_isa())).c_str());
   std::printf("panels of %zu rows, blocks of %zu columns, cache blocks of %zu positions\n", kPanelRows, kBlockCols,
               kCacheBlock);
+  if (nodes > 1) std::printf("%zu memory nodes, pages of weights: %s\n", nodes, placement.c_str());
   std::printf("huge pages: %s\nloom %s, numerics version %u\n",
               first_line("/sys/kernel/mm/transparent_hugepage/enabled").c_str(), LOOM_VERSION, kNumericsVersion);
   return kOk;

@@ -80,6 +80,11 @@ void release_pages(const std::byte* begin, std::size_t bytes);
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 std::byte* take_pages(std::size_t bytes, bool huge);
 void give_pages_back(std::byte* begin, std::size_t bytes) noexcept;
+// Memory nodes that the process's processors belong to and that it may take memory from, where there are several. Empty
+// too where the process was started with a memory policy, as by numactl.
+std::vector<int> memory_nodes();
+// Distributes pages that nobody has touched over these nodes. False where the system refuses.
+bool interleave_pages(std::byte* begin, std::size_t bytes, std::span<const int> nodes);
 // Memory of any size at a multiple of `alignment`. Null when there is none.
 std::byte* take_aligned(std::size_t bytes, std::size_t alignment);
 void give_aligned_back(std::byte* begin) noexcept;

@@ -7,10 +7,16 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <utility>
 
 #include "core/file.h"
+#include "core/weight_memory.h"
 #ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "core/system/linux_cores.h"
+#include "core/system/linux_nodes.h"
 #endif
 
 namespace loom::system_test {
@@ -92,6 +98,73 @@ TEST_F(Processors, OfPhonesThoseOfLittleCapacityAreSlow) {
   expect(8, 8, 4);
   expect({0, 1}, 2, 2);
 }
+
+class MemoryNodes : public SystemTest {
+ protected:
+  // Two sockets of four hyper-threads each, memory without processors on node 2, processors without memory on node 3.
+  void SetUp() override {
+    SystemTest::SetUp();
+    put("system/node/has_memory", "0-2");
+    put("system/node/node0/cpulist", "0-3");
+    put("system/node/node1/cpulist", "4-7");
+    put("system/node/node2/cpulist", "");
+    put("system/node/node3/cpulist", "8-11");
+  }
+  std::vector<int> nodes(const std::vector<int>& cpus, const std::vector<int>& allowed) const {
+    return os::nodes_of(folder_, cpus, allowed);
+  }
+};
+
+TEST_F(MemoryNodes, AreThoseOfTheProcessorsThatHaveMemory) {
+  const std::vector<int> all = {0, 1, 2, 3};
+  EXPECT_EQ(nodes({0, 1, 2, 3, 4, 5, 6, 7, 8}, all), (std::vector{0, 1}));
+  EXPECT_EQ(nodes({3, 4}, all), (std::vector{0, 1}));
+  EXPECT_EQ(nodes({0, 3}, all), (std::vector{0}));
+  EXPECT_EQ(nodes({8}, all), (std::vector<int>{}));
+  EXPECT_EQ(nodes({3, 4}, {1, 2}), (std::vector{1}));  // of a container
+  fs::remove(folder_ + "/system/node/has_memory");     // a kernel without NUMA
+  EXPECT_EQ(nodes({3, 4}, all), (std::vector<int>{}));
+}
+
+TEST(WeightMemory, IsInterleavedOverSeveralNodesAndARefusalIsCounted) {
+  constexpr std::size_t kBytes = (std::size_t{8} << 20) + 4096;
+  constexpr int kInterleave = 3;
+  constexpr unsigned long kOfAddress = 2;  // MPOL_F_ADDR
+  const auto policy = [](const Buffer& memory, std::size_t at, unsigned long(&mask)[16]) {
+    int mode = -1;
+    const long answer = syscall(SYS_get_mempolicy, &mode, mask, 1025ul, memory.data() + at, kOfAddress);
+    return answer == 0 ? mode : -1;
+  };
+  unsigned long mask[16] = {};
+  const Buffer plain = Buffer::create(kBytes).value();
+  if (policy(plain, 0, mask) != 0) GTEST_SKIP() << "this system has no memory policies, or numactl has set one";
+
+  // Node 0 twice counts as several nodes, and every machine has it.
+  const WeightPieces before = weight_pieces();
+  Buffer spread = create_weight_buffer(kBytes, std::vector{0, 0}).value();
+  EXPECT_EQ(policy(spread, 0, mask), kInterleave);
+  EXPECT_EQ(mask[0], 1U);
+  EXPECT_EQ(policy(spread, kBytes - 1, mask), kInterleave);
+  EXPECT_EQ(policy(plain, 0, mask), 0);
+  for (std::size_t i = 0; i < kBytes; i += 4096)
+    ASSERT_EQ(std::exchange(spread.bytes()[i], std::byte{1}), std::byte{0});
+  EXPECT_EQ(weight_pieces().interleaved, before.interleaved + 1);
+
+  // A policy without any node of the machine is refused, and the memory is as good.
+  Buffer refused = create_weight_buffer(kBytes, std::vector{1022, 1023}).value();
+  EXPECT_EQ(policy(refused, 0, mask), 0);
+  std::ranges::fill(refused.bytes(), std::byte{1});
+  EXPECT_EQ(weight_pieces().refused, before.refused + 1);
+
+  // One node, and small pieces.
+  EXPECT_EQ(policy(create_weight_buffer(kBytes, std::vector{0}).value(), 0, mask), 0);
+  ASSERT_TRUE(create_weight_buffer(4096, std::vector{0, 0}));
+  EXPECT_EQ(weight_pieces().local, before.local + 1);
+  EXPECT_EQ(weight_pieces().interleaved, before.interleaved + 1);
+  EXPECT_EQ(weight_pieces().refused, before.refused + 1);
+}
+
+TEST(WeightMemory, NodesAreSeveralOrNone) { EXPECT_NE(os::memory_nodes().size(), 1U); }
 #endif
 
 }  // namespace loom::system_test

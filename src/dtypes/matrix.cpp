@@ -8,6 +8,7 @@
 #include "core/checked.h"
 #include "core/little_endian.h"
 #include "core/transpose.h"
+#include "core/weight_memory.h"
 #include "dtypes/decode.h"
 #include "dtypes/panel_row.h"
 #include "dtypes/scales.h"
@@ -59,7 +60,7 @@ PanelLayout panel_layout(DType dtype, ScaleSpan span) {
 
 Result<std::shared_ptr<PanelPool>> PanelPool::create(std::size_t bytes) {
   auto pool = std::make_shared<PanelPool>();
-  LOOM_TRY(pool->memory_, Buffer::create(bytes));
+  LOOM_TRY(pool->memory_, create_weight_buffer(bytes));
   return pool;
 }
 
@@ -83,7 +84,7 @@ Result<Matrix> Matrix::create(DType dtype, const PanelLayout& layout, std::size_
   if (m.data_ != nullptr) {
     m.pool_ = std::move(pool);
   } else {
-    LOOM_TRY(m.own_, Buffer::create(bytes));
+    LOOM_TRY(m.own_, create_weight_buffer(bytes));
     m.data_ = m.own_.data();
   }
   // One i32 holds the sum of a whole row: 127 * 255 * 2^16 is its limit.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/weight_memory.h"
 #include "dtypes/block_formats.h"
 #include "dtypes/matrix.h"
 #include "dtypes/packing.h"
@@ -129,6 +130,21 @@ TEST(Scales, mxfp4_blocks_with_infinite_weights_are_refused) {  // D-26, D-08
 }
 
 // Whole panels, the last one short, and rows of an odd length.
+TEST(Matrix, large_weights_are_distributed_over_memory_nodes) {
+  const auto pieces = [] {
+    const WeightPieces all = weight_pieces();
+    return all.interleaved + all.refused + all.local;
+  };
+  const std::size_t before = pieces();
+  ASSERT_TRUE(Matrix::zeros(DType::float32, 1024, 1024));
+  EXPECT_EQ(pieces(), before + 1);
+  ASSERT_TRUE(PanelPool::create(std::size_t{4} << 20));
+  EXPECT_EQ(pieces(), before + 2);
+  ASSERT_TRUE(Matrix::zeros(DType::float32, 64, 64));
+  ASSERT_TRUE(Buffer::create(std::size_t{4} << 20));
+  EXPECT_EQ(pieces(), before + 2);
+}
+
 TEST(Matrix, decode_panel_gives_the_rows) {  // D-05
   constexpr std::size_t kRows = 37, kCols = 203;
   std::vector<float> w(kRows * kCols);

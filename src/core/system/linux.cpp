@@ -3,13 +3,17 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdio>
 
 #include "core/checked.h"
 #include "core/system.h"
 #include "core/system/linux_cores.h"
+#include "core/system/linux_nodes.h"
 
 // The linker defines it in every program with a dynamic section, and so not where `-static` linked one.
 extern "C" {
@@ -51,8 +55,8 @@ Stack stack_of_thread() {
 
 namespace {
 
-// Reads a text such as "0-3,8,10-11", which Linux lists processors by. Empty where there is no such file.
-std::vector<int> cpus_listed(const std::string& path) {
+// Reads a text such as "0-3,8,10-11", which Linux lists processors and nodes by. Empty where there is no such file.
+std::vector<int> numbers_listed(const std::string& path) {
   std::vector<int> out;
   std::FILE* const file = std::fopen(path.c_str(), "r");
   if (file == nullptr) return out;
@@ -85,13 +89,74 @@ std::vector<int> allowed_cpus() {
   return out;
 }
 
+bool is_in(std::span<const int> list, int number) { return std::ranges::find(list, number) != list.end(); }
+
+// Bit n stands for node n. The kernel reads one bit less than the size that it is given.
+constexpr int kMostNodes = 1024, kWordBits = sizeof(unsigned long) * CHAR_BIT;
+struct NodeMask {
+  unsigned long words[kMostNodes / kWordBits] = {};
+};
+// Numbers of linux/mempolicy.h.
+constexpr int kDefaultPolicy = 0, kInterleave = 3;
+constexpr unsigned long kMemoryAllowed = 4;
+
+bool has_default_policy() {
+#ifdef SYS_get_mempolicy
+  int policy = -1;
+  return syscall(SYS_get_mempolicy, &policy, nullptr, 0ul, nullptr, 0ul) == 0 && policy == kDefaultPolicy;
+#else
+  return false;
+#endif
+}
+
+std::vector<int> allowed_nodes() {
+  std::vector<int> out;
+#ifdef SYS_get_mempolicy
+  NodeMask mask;
+  if (syscall(SYS_get_mempolicy, nullptr, mask.words, kMostNodes + 1ul, nullptr, kMemoryAllowed) != 0) return out;
+  for (int node = 0; node < kMostNodes; ++node)
+    if ((mask.words[node / kWordBits] >> node % kWordBits & 1) != 0) out.push_back(node);
+#endif
+  return out;
+}
+
 }  // namespace
 
+std::vector<int> nodes_of(const std::string& devices, std::span<const int> cpus, std::span<const int> allowed) {
+  std::vector<int> out;
+  for (const int node : numbers_listed(devices + "/system/node/has_memory")) {
+    const std::vector<int> near = numbers_listed(fmt::format("{}/system/node/node{}/cpulist", devices, node));
+    const bool is_near = std::ranges::any_of(near, [&](int cpu) { return is_in(cpus, cpu); });
+    if (is_near && is_in(allowed, node)) out.push_back(node);
+  }
+  return out;
+}
+
+std::vector<int> memory_nodes() {
+  // Phones and most machines have one node, and make none of these calls, which some sandboxes forbid.
+  if (numbers_listed("/sys/devices/system/node/has_memory").size() < 2 || !has_default_policy()) return {};
+  std::vector<int> out = nodes_of("/sys/devices", allowed_cpus(), allowed_nodes());
+  if (out.size() < 2) out.clear();
+  return out;
+}
+
+bool interleave_pages(std::byte* begin, std::size_t bytes, std::span<const int> nodes) {
+#ifdef SYS_mbind
+  NodeMask mask;
+  for (const int node : nodes) {
+    if (node < 0 || node >= kMostNodes) return false;
+    mask.words[node / kWordBits] |= 1ul << node % kWordBits;
+  }
+  return syscall(SYS_mbind, begin, bytes, static_cast<long>(kInterleave), mask.words, kMostNodes + 1ul, 0ul) == 0;
+#else
+  return false;
+#endif
+}
+
 Cores count_cores(const std::string& devices, std::span<const int> cpus) {
-  const auto is_in = [](std::span<const int> list, int cpu) { return std::ranges::find(list, cpu) != list.end(); };
   // Intel's hybrids list their fast processors. Others give each a capacity, of which the greatest is 1024: phones have
   // one or two cores that are faster still than the fast ones, and slow ones of less than half their capacity.
-  const std::vector<int> listed = cpus_listed(devices + "/cpu_core/cpus");
+  const std::vector<int> listed = numbers_listed(devices + "/cpu_core/cpus");
   const auto capacity = [&](int cpu) {
     if (!listed.empty()) return is_in(listed, cpu) ? 2 : 0;
     return first_number(fmt::format("{}/system/cpu/cpu{}/cpu_capacity", devices, cpu), 2);

@@ -17,6 +17,9 @@ std::byte* take_pages(std::size_t bytes, bool) {
   return begin == MAP_FAILED ? nullptr : static_cast<std::byte*>(begin);
 }
 
+std::vector<int> memory_nodes() { return {}; }
+bool interleave_pages(std::byte*, std::size_t, std::span<const int>) { return false; }
+
 Stack stack_of_thread() {
   Stack out;
   out.high = reinterpret_cast<std::uintptr_t>(pthread_get_stackaddr_np(pthread_self()));

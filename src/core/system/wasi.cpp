@@ -44,6 +44,8 @@ std::byte* take_pages(std::size_t bytes, bool) {
   return begin;
 }
 void give_pages_back(std::byte* begin, std::size_t) noexcept { give_aligned_back(begin); }
+std::vector<int> memory_nodes() { return {}; }
+bool interleave_pages(std::byte*, std::size_t, std::span<const int>) { return false; }
 
 // Memory is as large as its addresses and never becomes smaller. So addresses are pages that the memory grows by, which
 // cost nothing until they are touched; what was given back is handed out again. Where the memory may not grow so far,

@@ -336,6 +336,9 @@ std::byte* take_pages(std::size_t bytes, bool) {
   return static_cast<std::byte*>(VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE));
 }
 void give_pages_back(std::byte* begin, std::size_t) noexcept { VirtualFree(begin, 0, MEM_RELEASE); }
+// Windows has no policy that interleaves: pages are on the node of the thread that touches them first.
+std::vector<int> memory_nodes() { return {}; }
+bool interleave_pages(std::byte*, std::size_t, std::span<const int>) { return false; }
 std::byte* take_aligned(std::size_t bytes, std::size_t alignment) {
   return static_cast<std::byte*>(_aligned_malloc(bytes, alignment));
 }
