@@ -21,7 +21,7 @@ KINDS = (("float64", re.compile(r"\bdouble\b")), ("integers of 16 to 64 bits", r
          ("float16, bfloat16, fp8", re.compile(r"\b(Float16|BFloat16|Fp8\w+)Codec\b|\bEvenOdd")),
          ("quantised weights", re.compile(r"\bBlockForm\b|\b(row_many|group_rows|block_rows|code_rows)\b")))
 # Names that nm cannot demangle have lengths in front of their parts.
-ISA = re.compile(r"(?:\bloom::|4loom\d)(scalar|sse4|avx2|avx512|amx|neondot|neon|wasm128|record)(?=::|\d)")
+ISA = re.compile(r"(?:\bloom::|4loom\d)(scalar|sse4|avx2|avx512|amx|neondot|neoni8mm|neon|wasm128|record)(?=::|\d)")
 
 
 def read_symbols(text):
@@ -48,7 +48,7 @@ def count(symbols):
 
 def table(sizes):
     """Returns a table in Markdown: a row for each kind, a column for each instruction set."""
-    isas = [isa for isa in ("scalar", "sse4", "avx2", "avx512", "amx", "neon", "neondot", "record") if any(key[0] == isa for key in sizes)]
+    isas = [isa for isa in ("scalar", "sse4", "avx2", "avx512", "amx", "neon", "neondot", "neoni8mm", "record") if any(key[0] == isa for key in sizes)]
     kinds = sorted({key[1] for key in sizes if key[0] in isas}, key=lambda kind: -sum(sizes[isa, kind] for isa in isas))
     lines = ["| kB | " + " | ".join(isas) + " |", "| --- |" + " --- |" * len(isas)]
     for kind in kinds:

@@ -115,7 +115,7 @@ def wrong_models(page):
     yield from missing("Weights in safetensors", sorted({tensor.split("_")[0] for name, _, _, tensor in types if tensor[:1] in ("F", "B")}))
     families = re.findall(r'^    \{\.type = "(\w+)",', body("src/lm/config_json.cpp", r"kFamilies\[\] = \{", r"\n\};"), re.MULTILINE)
     yield from missing("Language models", families, str.lower)
-    targets = {"scalar": "scalar", "sse4": "SSE4", "avx2": "AVX2", "avx512": "512", "amx": "AMX", "neon": "NEON", "neondot": "SDOT", "wasm128": "wasm32"}
+    targets = {"scalar": "scalar", "sse4": "SSE4", "avx2": "AVX2", "avx512": "512", "amx": "AMX", "neon": "NEON", "neondot": "SDOT", "neoni8mm": "SMMLA", "wasm128": "wasm32"}
     listed = re.findall(r"^LOOM_SIMD_(?:TARGET|VARIANT)\((\w+)", read("src/simd/targets.inc"), re.MULTILINE)
     yield from missing("Processors", [targets.get(name, name) for name in listed])
 

@@ -129,8 +129,10 @@ def best_isa(target, flags=None, machine=None):
     flags = cpu_flags() if flags is None else flags
     if target.processor == "aarch64":
         if (machine or native()[0]) != "aarch64":
-            return "neondot"  # qemu's processor has every extension
-        return ("neondot" if "asimddp" in flags else "neon") if flags else None
+            return "neoni8mm"  # qemu's processor has every extension
+        if not flags:
+            return None
+        return "neoni8mm" if {"asimddp", "i8mm"} <= flags else "neondot" if "asimddp" in flags else "neon"
     if target.processor in ("armv7", "riscv64", "i686"):
         return "scalar"
     if target.processor == "wasm32":

@@ -1,6 +1,6 @@
 #pragma once
-// Unsigned codes of up to six bits of one panel slice (layout: dtypes/panel.h), each in a byte of a register.
-// A slice is kRegisterLanes rows of a 16-row panel.
+// Unsigned codes of up to six bits of one panel slice (layout: dtypes/panel.h), each in a byte of a register; signed
+// bytes too, for dots(). A slice is kRegisterLanes rows of a 16-row panel.
 
 #include "dtypes/panel.h"
 #include "int_dot.h"  // of the target, on the include path
@@ -44,6 +44,8 @@ class CodeSlice {
   }
   // Like dot() above, of int16 inputs in the order of kWordOrder, where the target has kPrefersWords.
   LOOM_INLINE native::I32 dot(const std::int16_t* x) const { return dot_words(w_, x); }
+  // The dots with two vectors of inputs in alternating eights, where the target has kHasPairs.
+  LOOM_INLINE auto dots(const std::int8_t* x) const { return dot_pairs(w_, x); }
 
  private:
   static constexpr int kMost = IsFp4 ? 24 : (1 << Bits) - 1;

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <string>
@@ -229,6 +230,7 @@ TEST(Simd, Targets_run_weakest_first) {
 #if defined(__x86_64__)
   EXPECT_FALSE(cpu_runs(Isa::neon));
   EXPECT_FALSE(cpu_runs(Isa::neondot));
+  EXPECT_FALSE(cpu_runs(Isa::neoni8mm));
   // The compilers' own runtimes are the oracle; that of Zig knows no answer.
   __builtin_cpu_init();
   EXPECT_EQ(cpu_runs(Isa::sse4), __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("ssse3"));
@@ -239,6 +241,20 @@ TEST(Simd, Targets_run_weakest_first) {
                                        __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("f16c") &&
                                        __builtin_cpu_supports("bmi2"));
   EXPECT_TRUE(!cpu_runs(Isa::amx) || cpu_runs(Isa::avx512));
+#elif defined(__aarch64__)
+  EXPECT_TRUE(cpu_runs(Isa::neon));
+  EXPECT_TRUE(!cpu_runs(Isa::neoni8mm) || cpu_runs(Isa::neondot));
+#if defined(__linux__)
+  // The system lists the features by name, too; emulators may show the file of the machine that they run on.
+  std::ifstream file("/proc/cpuinfo");
+  std::string words;
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("Features")) words = line + " ";
+  if (!words.empty()) {
+    EXPECT_EQ(cpu_runs(Isa::neondot), words.find(" asimddp ") != std::string::npos);
+    EXPECT_EQ(cpu_runs(Isa::neoni8mm), words.find(" i8mm ") != std::string::npos);
+  }
+#endif
 #endif
 }
 

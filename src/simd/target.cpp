@@ -97,22 +97,32 @@ bool has(unsigned number) {
 
 namespace {
 
-// Systems other than these three: no.
-bool has_dotprod() {
+// A feature as each of three systems lists it; no other system is asked.
+struct Feature {
+  unsigned long word, bit;  // of Linux's auxiliary vector
+  const char* name;         // of macOS
+  unsigned number;          // of Windows
+};
+
+bool has([[maybe_unused]] const Feature& f) {
 #if defined(__linux__)
-  constexpr unsigned long kAsimdDp = 1ul << 20;  // HWCAP_ASIMDDP
-  return (getauxval(AT_HWCAP) & kAsimdDp) != 0;
+  return (getauxval(f.word) >> f.bit & 1) != 0;
 #elif defined(__APPLE__)
   int value = 0;
   std::size_t bytes = sizeof value;
-  return sysctlbyname("hw.optional.arm.FEAT_DotProd", &value, &bytes, nullptr, 0) == 0 && value != 0;
+  return sysctlbyname(f.name, &value, &bytes, nullptr, 0) == 0 && value != 0;
 #elif defined(_WIN32)
-  constexpr DWORD kDotProducts = 43;  // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE
-  return IsProcessorFeaturePresent(kDotProducts) != 0;
+  return IsProcessorFeaturePresent(f.number) != 0;
 #else
   return false;
 #endif
 }
+
+constexpr unsigned long kHwcap = 16, kHwcap2 = 26;  // AT_HWCAP, AT_HWCAP2
+// HWCAP_ASIMDDP, PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE
+bool has_dotprod() { return has({kHwcap, 20, "hw.optional.arm.FEAT_DotProd", 43}); }
+// HWCAP2_I8MM, PF_ARM_V82_I8MM_INSTRUCTIONS_AVAILABLE
+bool has_i8mm() { return has({kHwcap2, 13, "hw.optional.arm.FEAT_I8MM", 66}); }
 
 }  // namespace
 
@@ -124,8 +134,8 @@ bool has_dotprod() {
 bool cpu_runs(Isa isa) {
 #define LOOM_SIMD_TARGET(name, processor, bytes, features) \
   if (isa == Isa::name) return LOOM_RUNS_ON_##processor(features);
-#define LOOM_SIMD_VARIANT(name, target, features) \
-  if (isa == Isa::name) return cpu_runs(Isa::target) && LOOM_RUNS_ON_x86(features);
+#define LOOM_SIMD_VARIANT(name, processor, target, features) \
+  if (isa == Isa::name) return cpu_runs(Isa::target) && LOOM_RUNS_ON_##processor(features);
 #include "simd/targets.inc"
   return false;
 }

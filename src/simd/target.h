@@ -1,7 +1,8 @@
 #pragma once
 // This header lists the SIMD targets and says which of them this CPU can run. Tables of kernels are in the namespace
 // named after their target; LOOM_COMPILED_TARGETS(X) of "loom_targets.h", which the build writes, expands X(name) for
-// each that was compiled in, weakest first, and LOOM_COMPILED_VARIANTS(X) X(name, target).
+// each that was compiled in, weakest first, LOOM_COMPILED_VARIANTS(X) X(name, target), and LOOM_TILE_VARIANTS(X) the
+// latter for those with registers of tiles.
 
 namespace loom {
 

@@ -131,10 +131,10 @@ def check_values():
     expect(best("x86_64-linux-musl", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx2") == "avx512", "AVX-512 by the flags")
     tiles = ("avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx2", "amx_tile", "amx_bf16")
     expect(best("x86_64-linux-musl", *tiles) == "amx" and best("x86_64-windows", *tiles) == "avx512", "AMX by the flags, on Linux")
-    expect(best("aarch64-linux-musl", machine="x86_64") == "neondot" and best("armv7-linux-musl") == "scalar", "the sets of emulated processors")
+    expect(best("aarch64-linux-musl", machine="x86_64") == "neoni8mm" and best("armv7-linux-musl") == "scalar", "the sets of emulated processors")
     expect(best("i686-linux-musl", "avx2", "sse4_1") == "scalar", "plain kernels for i686")
-    on_arm = [best("aarch64-linux-musl", *flags, machine="aarch64") for flags in (["asimd", "asimddp"], ["asimd"], [])]
-    expect(on_arm == ["neondot", "neon", None], f"dot products where an AArch64 machine lists them, got {on_arm}")
+    on_arm = [best("aarch64-linux-musl", *flags, machine="aarch64") for flags in (["asimd", "asimddp", "i8mm"], ["asimd", "asimddp"], ["asimd"], [])]
+    expect(on_arm == ["neoni8mm", "neondot", "neon", None], f"products of int8 where an AArch64 machine lists them, got {on_arm}")
     compiled = {isa for target in zig_targets.TARGETS for isa in target.isas.split(";") if isa}
     known = set(re.findall(r"^LOOM_SIMD_TARGET\((\w+), (?:any|x86|arm),", (ROOT / "src/simd/targets.inc").read_text("utf-8"), re.MULTILINE))
     expect(compiled == known, f"the instruction sets of src/simd/targets.inc, {sorted(known)}, in some target, got {sorted(compiled)}")
@@ -191,10 +191,19 @@ def check_configured(folder):
 
 
 def options_of_neondot():
-    """What the build passes to Zig for the features of the row neondot: cmake/zig.cmake and src/simd/targets.inc."""
+    """The option that the build passes to Zig for the features of the row neondot: cmake/zig.cmake and src/simd/targets.inc."""
     before = re.search(r"set\(LOOM_ARM_FEATURES ([^)]+)\)", (ROOT / "cmake/zig.cmake").read_text("utf-8"))[1]
-    row = re.search(r"^LOOM_SIMD_TARGET\(neondot, .*$", (ROOT / "src/simd/targets.inc").read_text("utf-8"), re.MULTILINE)[0]
-    return [before + feature for feature in re.findall(r"LOOM_NEEDS\((\w+)\)", row)]
+    return before + "+".join(features_of("neondot"))
+
+
+def options_of_neoni8mm():
+    """The option for the row neoni8mm, a variant of neondot: that one's, and its own features."""
+    return "+".join([options_of_neondot(), *features_of("neoni8mm")])
+
+
+def features_of(name):
+    row = re.search(rf"^LOOM_SIMD_\w+\({name}, .*$", (ROOT / "src/simd/targets.inc").read_text("utf-8"), re.MULTILINE)[0]
+    return re.findall(r"LOOM_NEEDS\((\w+)\)", row)
 
 
 def options_of_arm():
@@ -218,9 +227,10 @@ def check_zig(folder):
     for registers, target, options, used in wide:
         subprocess.run([found, "cc", "-target", target, *options, "-O3", "-ffp-contract=off", "-S", source, "-o", code], check=True, capture_output=True)
         expect(bool(re.search(registers, code.read_text("utf-8"))) == used, f"{'' if used else 'no '}registers {registers} in code for {target}")
-    source.write_text("#include <arm_neon.h>\nint32x4_t f(int32x4_t a, int8x16_t b, int8x16_t c) { return vdotq_s32(a, b, c); }\n", "utf-8")
-    done = subprocess.run([found, "cc", "-target", "aarch64-linux-musl", *options_of_neondot(), "-O3", "-S", source, "-o", code], capture_output=True, text=True, check=False)
-    expect(done.returncode == 0 and "sdot" in code.read_text("utf-8"), f"dot products in code for aarch64, got {done.stderr[-300:]}")
+    for call, option, instruction in (("vdotq_s32", options_of_neondot(), "sdot"), ("vmmlaq_s32", options_of_neoni8mm(), "smmla")):
+        source.write_text(f"#include <arm_neon.h>\nint32x4_t f(int32x4_t a, int8x16_t b, int8x16_t c) {{ return {call}(a, b, c); }}\n", "utf-8")
+        done = subprocess.run([found, "cc", "-target", "aarch64-linux-musl", option, "-O3", "-S", source, "-o", code], capture_output=True, text=True, check=False)
+        expect(done.returncode == 0 and instruction in code.read_text("utf-8"), f"{instruction} in code for aarch64, got {done.stderr[-300:]}")
 
 
 def main():

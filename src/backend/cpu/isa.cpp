@@ -10,7 +10,7 @@ namespace loom {
   namespace variant {                 \
   bool has_exact_tiles();             \
   }
-LOOM_COMPILED_VARIANTS(LOOM_DECLARE)
+LOOM_TILE_VARIANTS(LOOM_DECLARE)
 #undef LOOM_DECLARE
 
 std::string_view name(Isa isa) { return kIsaNames[static_cast<std::size_t>(isa)]; }
@@ -24,15 +24,16 @@ Result<Isa> isa_from_name(std::string_view text) {
 }
 
 bool is_usable(Isa isa) {
-#define LOOM_OFFER(target) \
-  if (isa == Isa::target) return cpu_runs(isa);
-  LOOM_COMPILED_TARGETS(LOOM_OFFER)
-#undef LOOM_OFFER
 #define LOOM_OFFER(variant, target)                                     \
   if (isa == Isa::variant) {                                            \
     static const bool is = cpu_runs(isa) && variant::has_exact_tiles(); \
     return is;                                                          \
   }
+  LOOM_TILE_VARIANTS(LOOM_OFFER)
+#undef LOOM_OFFER
+#define LOOM_OFFER(name, ...) \
+  if (isa == Isa::name) return cpu_runs(isa);
+  LOOM_COMPILED_TARGETS(LOOM_OFFER)
   LOOM_COMPILED_VARIANTS(LOOM_OFFER)
 #undef LOOM_OFFER
   return false;

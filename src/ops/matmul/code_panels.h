@@ -77,7 +77,7 @@ struct BlockFormat {
 
   // A Slice reads the codes of sub-block S.
   template <std::size_t S>
-  using Slice = CodeSlice<kBits == 8 ? 4 : kBits, kFp4, kSub / 4, kSub * S>;
+  using Slice = CodeSlice<kBits, kFp4, kSub / 4, kSub * S>;
   static constexpr std::int32_t kScaleOffset = F.scale_offset;
 };
 
@@ -117,6 +117,37 @@ class Codes {
 
   Slice slice_;
 };
+
+// Like Codes, for several rows: a dot is of both vectors of QuantizedBlock::pairs.
+template <class Format, std::size_t S>
+class PairCodes {
+ public:
+  LOOM_INLINE PairCodes(const std::byte* block, std::size_t slice) : slice_(block + slice * kRegisterBytes) {}
+  LOOM_INLINE auto dot(const QuantizedBlock& x) const { return slice_.dots(x.pairs + 2 * S * Format::kSub); }
+
+ private:
+  typename Format::template Slice<S> slice_;
+};
+template <class Format, bool Wide, std::size_t S>
+using CodesOfRows = std::conditional_t<kHasPairs, PairCodes<Format, S>, Codes<Format, Wide, S>>;
+
+// Calls f(t, dot, block) for `rows` rows of x, whose blocks are `blocks` apart and the first of which is even.
+template <bool Wide, class Codes, class F>
+LOOM_INLINE void each_dot(const Codes& codes, const QuantizedBlock* x, std::size_t blocks, std::size_t rows,
+                          const F& f) {
+  for (std::size_t t = 0; t < rows; ++t, x += blocks) {
+    if constexpr (!kHasPairs) {
+      f(t, codes.dot(*x), *x);
+    } else if constexpr (const auto dots = codes.dot(*x); Wide) {
+      f(t, kDigit * dots.first + dots.second, *x);
+    } else {
+      f(t, dots.first, *x);
+      if (++t == rows) return;
+      x += blocks;
+      f(t, dots.second, *x);
+    }
+  }
+}
 
 // f<sub-block>() for each of a block.
 template <class Format, class F>
@@ -264,12 +295,13 @@ void block_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
       ask_for<Format::kSuper ? Format::kCodeBytes : Format::kBytes>(block + kAhead);
       for (std::size_t slice = 0; slice < kRegisters; ++slice)
         each_sub<Format>([&]<std::size_t S>() {
-          const Codes<Format, Wide, S> codes(block, slice);
+          const CodesOfRows<Format, Wide, S> codes(block, slice);
           const Factors<Format> f(factors, k * Format::kSubs + S, slice, super);
-          const QuantizedBlock* x = task.quantized->row(row) + b;
-          for (std::size_t t = 0; t < rows; ++t, x += blocks)
-            total[slice][t] =
-                add_block<Format>(total[slice][t], codes.dot(*x), input_sum<Format>(*x, S), offset, f, *x, S);
+          each_dot<Wide>(codes, task.quantized->row(row) + b, blocks, rows,
+                         [&](std::size_t t, native::I32 dot, const QuantizedBlock& x) __attribute__((always_inline)) {
+                           total[slice][t] =
+                               add_block<Format>(total[slice][t], dot, input_sum<Format>(x, S), offset, f, x, S);
+                         });
         });
     }
     if constexpr (!Format::kSuper) block += Format::kFactors;
@@ -332,9 +364,12 @@ void group_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
       native::I32 dots[kBlockRows] = {};
       std::int32_t sums[kBlockRows] = {};
       for (std::size_t k = 0; k < count; ++k) {
-        const Codes<Format, Wide, 0> codes(block + k * Format::kCodeBytes, slice);
-        const QuantizedBlock* x = task.quantized->row(row) + b + k;
-        for (std::size_t t = 0; t < rows; ++t, x += blocks) dots[t] += codes.dot(*x), sums[t] += x->sum;
+        const CodesOfRows<Format, Wide, 0> codes(block + k * Format::kCodeBytes, slice);
+        each_dot<Wide>(codes, task.quantized->row(row) + b + k, blocks, rows,
+                       [&](std::size_t t, native::I32 dot, const QuantizedBlock& x) __attribute__((always_inline)) {
+                         dots[t] += dot;
+                         sums[t] += x.sum;
+                       });
       }
       const Factors<Format> f(factors, 0, slice, SuperScales<Format>(factors));
       const QuantizedBlock* x = task.quantized->row(row) + b;
@@ -352,17 +387,22 @@ void group_rows(const MatmulTask& task, std::size_t p, std::size_t row, std::siz
 
 template <class Format, bool Wide, bool Group>
 void block_panels_of(const MatmulTask& task, std::size_t first, std::size_t last) {
-  if (task.rows == 1)
-    return for_pairs(first, last, [&](auto count, std::size_t p, std::size_t apart) {
-      if constexpr (Group)
-        group_row<Format, Wide, count()>(task, p, 0, apart);
-      else
-        block_row<Format, Wide, count()>(task, p, 0, apart);
-    });
+  if constexpr (!kHasPairs)
+    if (task.rows == 1)
+      return for_pairs(first, last, [&](auto count, std::size_t p, std::size_t apart) {
+        if constexpr (Group)
+          group_row<Format, Wide, count()>(task, p, 0, apart);
+        else
+          block_row<Format, Wide, count()>(task, p, 0, apart);
+      });
   for (std::size_t p = first; p < last; ++p)
     for (std::size_t row = 0; row < task.rows; row += kBlockRows) {
       const std::size_t rows = task.rows - row < kBlockRows ? task.rows - row : kBlockRows;
-      if constexpr (Group)
+      if constexpr (kHasPairs && Group)
+        group_rows<Format, Wide>(task, p, row, rows);
+      else if constexpr (kHasPairs)
+        block_rows<Format, Wide>(task, p, row, rows);
+      else if constexpr (Group)
         rows == 1 ? group_row<Format, Wide>(task, p, row) : group_rows<Format, Wide>(task, p, row, rows);
       else
         rows == 1 ? block_row<Format, Wide>(task, p, row) : block_rows<Format, Wide>(task, p, row, rows);
@@ -422,14 +462,7 @@ void code_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
 template <int Bits>
 struct RowFormat {
   static constexpr std::size_t kBytes = 64 * Bits;
-  using Slice = std::conditional_t<Bits == 8, ByteSlice, CodeSlice<Bits == 8 ? 4 : Bits>>;
-
-  static LOOM_INLINE native::I32 dot(const Slice& codes, const QuantizedBlock& x) {
-    if constexpr (Bits == 8)
-      return codes.dot(x.high, x.sum);
-    else
-      return codes.dot(x.high);
-  }
+  using Block = BlockFormat<BlockForm{.bits = Bits}>;  // has the same codes
 
   static LOOM_INLINE native::F32 result(const Matrix& w, std::size_t lane, native::I32 dots, std::int32_t sum,
                                         float sx) {
@@ -462,7 +495,7 @@ void row_once(const MatmulTask& task, std::size_t p, std::size_t row, std::size_
         ask_for<Format::kBytes>(block + i * bytes + kAhead);
 #pragma GCC unroll 16
         for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-          dots[i][slice] += Format::dot(typename Format::Slice(block + i * bytes + slice * kRegisterBytes), x[b]);
+          dots[i][slice] += Codes<typename Format::Block, false, 0>::dot_once(block + i * bytes, slice, x[b]);
           reload();
         }
       }
@@ -491,9 +524,10 @@ void row_many(const MatmulTask& task, std::size_t p, std::size_t row, std::size_
     for (const std::size_t end = b + shared < x.blocks ? b + shared : x.blocks; b < end; ++b, block += Format::kBytes) {
       ask_for<Format::kBytes>(block + kAhead);
       for (std::size_t slice = 0; slice < kRegisters; ++slice) {
-        const typename Format::Slice codes(block + slice * kRegisterBytes);
-        const QuantizedBlock* q = x.row(row) + b;
-        for (std::size_t t = 0; t < rows; ++t, q += x.blocks) dots[slice][t] += Format::dot(codes, *q);
+        const CodesOfRows<typename Format::Block, false, 0> codes(block, slice);
+        each_dot<false>(codes, x.row(row) + b, x.blocks, rows,
+                        [&](std::size_t t, native::I32 dot, const QuantizedBlock&)
+                            __attribute__((always_inline)) { dots[slice][t] += dot; });
       }
       for (std::size_t t = 0; t < rows; ++t) sums[t] += x.row(row + t)[b].sum;
     }
@@ -511,17 +545,38 @@ void row_many(const MatmulTask& task, std::size_t p, std::size_t row, std::size_
 
 template <int Bits>
 void row_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
-  if (task.rows == 1)
-    return for_pairs(first, last,
-                     [&](auto count, std::size_t p, std::size_t apart) { row_once<Bits, count()>(task, p, 0, apart); });
+  if constexpr (!kHasPairs)
+    if (task.rows == 1)
+      return for_pairs(first, last, [&](auto count, std::size_t p, std::size_t apart) {
+        row_once<Bits, count()>(task, p, 0, apart);
+      });
   for (std::size_t p = first; p < last; ++p)
     for (std::size_t row = 0; row < task.rows; row += kBlockRows) {
       const std::size_t rows = task.rows - row < kBlockRows ? task.rows - row : kBlockRows;
-      if (rows == 1)
-        row_once<Bits>(task, p, row);
-      else
+      if constexpr (kHasPairs)
         row_many<Bits>(task, p, row, rows);
+      else
+        rows == 1 ? row_once<Bits>(task, p, row) : row_many<Bits>(task, p, row, rows);
     }
+}
+
+// The kernel of a kind of codes, null for others.
+constexpr PanelKernel code_kernel_of(PanelKind kind) {
+  switch (kind) {
+    case PanelKind::BlockNibbles: return code_panels<PanelKind::BlockNibbles>;
+    case PanelKind::BlockCrumbs: return code_panels<PanelKind::BlockCrumbs>;
+    case PanelKind::BlockBytes: return code_panels<PanelKind::BlockBytes>;
+    case PanelKind::BlockBits: return LaneLoops::group<1>;
+    case PanelKind::BlockThreeBits: return format_panels<PanelKind::BlockThreeBits, LaneLoops>;
+    case PanelKind::BlockFiveBits: return format_panels<PanelKind::BlockFiveBits, LaneLoops>;
+    case PanelKind::BlockSixBits: return format_panels<PanelKind::BlockSixBits, LaneLoops>;
+    case PanelKind::BlockTwiceFp4: return format_panels<PanelKind::BlockTwiceFp4, LaneLoops>;
+    case PanelKind::RowBytes: return row_panels<8>;
+    case PanelKind::RowNibbles: return row_panels<4>;
+    case PanelKind::RowCrumbs: return row_panels<2>;
+    case PanelKind::RowBits: return row_panels<1>;
+    default: return nullptr;
+  }
 }
 
 }  // namespace

@@ -63,6 +63,8 @@ struct QuantizedInputs {
   void add(const Exec& exec, ConstTensor x, QuantizedRows q) {
     LOOM_ASSERT(count < kForms);
     q.blocks = ceil_div(x.cols, kBlockCols);
+    // The codes of an odd last row fill half of an instruction, so three rows take more instructions than singly.
+    q.in_pairs = exec.kernels.matmul.takes_pairs && x.rows >= (q.form == InputForm::Codes ? 4 : 2);
     q.data = exec.arena.take<QuantizedBlock>(x.rows * q.blocks);
     if (q.splits_scale) q.row_scales = exec.arena.take<float>(x.rows);
     if (has_tiles(exec, x.rows, q)) {

@@ -31,6 +31,7 @@ struct alignas(32) QuantizedBlock {
       std::int8_t high[32], low[32];  // Codes: high alone
     };
     std::int16_t words[32];  // each four in the order of the target's kWordOrder
+    std::int8_t pairs[64];   // of QuantizedRows::in_pairs
   };
   float scale;                  // sx, of the columns that share one
   float scaled, scaled16[2];    // sx * f32(sum of q) over the 32 and over each 16
@@ -52,6 +53,10 @@ struct QuantizedRows {
   float* row_scales = nullptr;
   float floor = 0;              // a row's largest size counts as at least this
   TileInputs* tiles = nullptr;  // [rows / 16, blocks] for registers of tiles, if any
+
+  // Eight columns of a first vector alternate with the same columns of a second. Codes: a row and the next one, in the
+  // block of the first, which is even. Digits and Words: both digits of a row.
+  bool in_pairs = false;
 
   QuantizedBlock* row(std::size_t r) const { return data + r * blocks; }
 };
@@ -87,6 +92,8 @@ struct MatmulKernels {
   PanelKernel panels[kNumPanelKinds];
   // True where int16 inputs meet the layouts of PanelLayout::may_take_words() as they are, without digits.
   bool prefers_words;
+  // True where several rows of inputs are laid out in pairs.
+  bool takes_pairs;
   // Rows from which inputs that have scales by block are laid out for tiles, too; 0: never.
   std::size_t tile_rows;
   // Panels that tiles take side by side, and the memory of a thread for them.

@@ -249,6 +249,37 @@ TEST(Matmul, packed_equals_simulated_for_every_span) {  // D-06, D-35
         expect_packed_equals_simulated(static_cast<DType>(t), span, cols);
 }
 
+// Instructions take rows of inputs in pairs, loops by sixteen: any number of rows gives what each row gives alone.
+TEST(Matmul, any_number_of_rows_gives_what_each_row_gives) {  // D-35, G-56
+  constexpr std::size_t kOutputs = 35, kCols = 768, kMost = 33;
+  const FpEnvironment environment;
+  const std::vector<float> x = random_floats(kMost * kCols, 61, 3.0f);
+  const auto rows_of = [](const std::vector<float>& v, std::size_t first, std::size_t count, std::size_t width) {
+    const auto from = v.begin() + static_cast<std::ptrdiff_t>(first * width);
+    return std::vector<float>(from, from + static_cast<std::ptrdiff_t>(count * width));
+  };
+  for (const DType dtype : all_types()) {
+    Matrix m = make(dtype, kOutputs, kCols, 62);
+    for (const InputWay way : kInputWays) {
+      m.set_input_scales(way.scales);
+      std::vector<float> expected;
+      for (std::size_t r = 0; r < kMost; ++r) {
+        Runner run(usable_isas().front());
+        run.activations = way.activations;
+        const std::vector<float> y = run(m, rows_of(x, r, 1, kCols));
+        expected.insert(expected.end(), y.begin(), y.end());
+      }
+      for (const Kernels& kernels : all_kernels()) {
+        Runner run(kernels.table);
+        run.activations = way.activations;
+        for (const std::size_t rows : {1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 21, 33})
+          EXPECT_EQ(run(m, rows_of(x, 0, rows, kCols)), rows_of(expected, 0, rows, kOutputs))
+              << name(dtype) << ", " << rows << " rows, " << kernels.name;
+      }
+    }
+  }
+}
+
 // At the size of use: threads divide outputs and rows of inputs.
 TEST(Matmul, every_way_of_inputs_is_divided_among_threads) {  // D-33, D-34
   constexpr std::size_t kOutputs = 270, kCols = 416, kRows = 100;

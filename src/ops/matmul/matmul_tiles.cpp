@@ -325,6 +325,7 @@ void quantize_row(const float* x, std::size_t cols, std::size_t row, const Quant
 constexpr MatmulKernels kernels() {
   MatmulKernels table{.panels = {},
                       .prefers_words = kPrefersWords,
+                      .takes_pairs = false,
                       .tile_rows = kLeastRows,
                       .tile_panels = kPanels,
                       .scratch_bytes = kScratchBytes,

@@ -9,6 +9,7 @@ namespace loom::inline LOOM_TARGET {
 
 inline constexpr int kWordOrder[4] = {0, 1, 2, 3};
 inline constexpr bool kPrefersWords = false;
+inline constexpr bool kHasPairs = false;
 inline constexpr bool kConvertsHalfs = true;
 
 LOOM_INLINE __m256i broadcast4(const std::int8_t* x) {

@@ -9,6 +9,7 @@ namespace loom::inline LOOM_TARGET {
 
 inline constexpr int kWordOrder[4] = {0, 2, 1, 3};
 inline constexpr bool kPrefersWords = false;
+inline constexpr bool kHasPairs = false;
 inline constexpr bool kConvertsHalfs = true;
 
 LOOM_INLINE __m512i broadcast4(const void* x) {

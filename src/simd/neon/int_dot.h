@@ -6,6 +6,8 @@
 
 namespace loom::inline LOOM_TARGET {
 
+inline constexpr bool kHasPairs = false;
+
 // The products of a lane are added in 16 bits: 8 of codes up to 31, 4 up to 63.
 template <int Most, int Words>
 LOOM_INLINE int32x4_t sum_codes(const native::U32 (&w)[Words], const std::int8_t* x) {

@@ -10,6 +10,8 @@ namespace loom::inline LOOM_TARGET {
 inline constexpr int kWordOrder[4] = {0, 1, 2, 3};
 // Each target also chooses whether codes may meet int16 inputs in dot_words() rather than as two digits.
 inline constexpr bool kPrefersWords = false;
+// Whether dot_pairs() multiplies two rows of int8 inputs at once, or both digits of int16 inputs.
+inline constexpr bool kHasPairs = false;
 // Whether floats_of() is an instruction, by way of which other small floats are decoded too.
 inline constexpr bool kConvertsHalfs = false;
 

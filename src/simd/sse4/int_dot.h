@@ -9,6 +9,7 @@ namespace loom::inline LOOM_TARGET {
 
 inline constexpr int kWordOrder[4] = {0, 1, 2, 3};
 inline constexpr bool kPrefersWords = true;
+inline constexpr bool kHasPairs = false;
 inline constexpr bool kConvertsHalfs = false;
 
 LOOM_INLINE __m128i broadcast4(const std::int8_t* x) {

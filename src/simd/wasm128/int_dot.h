@@ -9,6 +9,7 @@ namespace loom::inline LOOM_TARGET {
 
 inline constexpr int kWordOrder[4] = {0, 2, 1, 3};
 inline constexpr bool kPrefersWords = true;
+inline constexpr bool kHasPairs = false;
 inline constexpr bool kConvertsHalfs = false;
 
 // Lanes 0+1, 2+3 of `a`, then of `b`.
