@@ -1,8 +1,7 @@
 # One folder, one library. File names say what a file is: *_test.cpp tests, *_fuzz.cpp libFuzzer targets, *_cpu.cpp kernels that
-# are compiled once per SIMD target, in modules that say KERNELS; *_tiles.cpp once per variant of one; linux.cpp and others named like a system are that
-# system's alone, js.cpp that of WebAssembly with JavaScript around it (native.cpp that of the others), none.cpp is for those without a file
-# of theirs; everything
-# else is the library.
+# are compiled once per SIMD target, in modules that say KERNELS; *_tiles.cpp once per variant of one with registers of tiles, *_pairs.cpp
+# once per other variant; linux.cpp and others named like a system are that system's alone, js.cpp that of WebAssembly with JavaScript
+# around it (native.cpp that of the others), none.cpp is for those without a file of theirs; everything else is the library.
 
 if(CMAKE_SYSTEM_NAME STREQUAL Windows)
   set(LOOM_OTHER_SYSTEMS "posix|unix|linux|macos|wasi|js")
