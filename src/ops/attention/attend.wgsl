@@ -6,10 +6,8 @@
 // Words of the cache in front of the block that holds a position.
 fn block_at(position: u32, kv: u32) -> u32 { return (position / 64u % slots() * kv_heads + kv) * block_words; }
 
-// Where the value of position `i`, the first of a block of 64, has element d of a head; the next position is 16 words on.
-fn value_at(i: u32, d: u32, kv: u32) -> u32 {
-  return block_at(first_position() + i, kv) + 64u * dim + d / 16u * 1024u + d % 16u;
-}
+// Where the value of position `i`, the first of a block of 64, has element d of a head.
+fn value_at(i: u32, d: u32, kv: u32) -> u32 { return block_at(first_position() + i, kv) + value_word(0u, d); }
 
 // Positions that a row sees: what is not behind it, and a window at most.
 fn seen_end_of(row: u32) -> u32 { return start() + row + 1u - first_position(); }
@@ -27,7 +25,10 @@ fn scaled_score(total: f32) -> f32 {
 }
 
 fn score_of(q: u32, position: u32, kv: u32) -> f32 {
-  let base = block_at(position, kv) + (position % 64u / 16u * dim) * 16u + position % 16u;
+  let p = position % 64u;
+  let block = block_at(position, kv);
+  let key = block + key_word(p);
+  let scale = key_scale(block, p);
   var total = 0.0;
   for (var begin = 0u; begin < dim; begin += 64u) {
     var chain = 0.0;
@@ -36,7 +37,7 @@ fn score_of(q: u32, position: u32, kv: u32) -> f32 {
       var terms = array<f32, 8>();
       for (var k = 0u; k < 8u; k++) {
         let e = min(d + k, end - 1u);
-        terms[k] = product(load_cache(base + 16u * e), load_q(q + e));
+        terms[k] = product(number_in(bits_cache(key + line_words * e), p % in_word, scale), load_q(q + e));
       }
       for (var k = 0u; k < min(8u, end - d); k++) { chain = add_plain(chain, terms[k]); }
     }

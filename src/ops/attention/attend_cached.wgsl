@@ -3,4 +3,4 @@
 const is_own = 0u;
 fn bits_own_key(i: u32) -> u32 { return 0u; }
 fn bits_own_value(i: u32) -> u32 { return 0u; }
-fn keep_own(key: u32, value: u32, kv: u32, thread: u32) {}
+fn keep_own(block: u32, p: u32, kv: u32, thread: u32) {}

@@ -19,7 +19,9 @@ fn run(group: u32, thread: u32) {
     let d = first_d + thread % 64u;
     var sum = 0.0;
     for (var first = 0u; first < query.seen_end; first += 256u) {
-      chains[thread] = values_of(query, first + 64u * lane, d);
+      take_weight(query, first + thread, thread);
+      workgroupBarrier();
+      chains[thread] = values_of(query, first + 64u * lane, d, 64u * lane);
       workgroupBarrier();
       if (lane == 0u) {
         for (var k = 0u; k < 4u; k++) { sum = add_plain(sum, chains[64u * k + thread]); }

@@ -47,8 +47,19 @@ fn soften(query: Query, largest: u32, thread: u32) {
   }
 }
 
-// The chain of element d of the values of 64 positions from `begin` on.
-fn values_of(query: Query, begin: u32, d: u32) -> f32 {
+// Probabilities of the positions that the chains of a workgroup take, one of each thread, and scales of their values.
+var<workgroup> seen_weights: array<f32, 256>;
+var<workgroup> seen_scales: array<f32, 256>;
+fn take_weight(query: Query, i: u32, thread: u32) {
+  if (i < query.seen_end) {
+    let position = first_position() + i;
+    seen_weights[thread] = load_scores(query.scores + i);
+    seen_scales[thread] = value_scale(block_at(position, query.kv), position % 64u);
+  }
+}
+
+// The chain of element d of the values of 64 positions from `begin` on, which threads from `first_thread` on have taken.
+fn values_of(query: Query, begin: u32, d: u32, first_thread: u32) -> f32 {
   var chain = 0.0;
   if (d < dim && begin < query.seen_end) {
     let values = value_at(begin, d, query.kv);
@@ -58,7 +69,8 @@ fn values_of(query: Query, begin: u32, d: u32) -> f32 {
       var terms = array<f32, 8>();
       for (var k = 0u; k < 8u; k++) {
         let p = min(first + k, count - 1u);
-        terms[k] = product(load_cache(values + 16u * p), load_scores(query.scores + begin + p));
+        let number = number_in(bits_cache(values + line_words * p), d % in_word, seen_scales[first_thread + p]);
+        terms[k] = product(number, seen_weights[first_thread + p]);
       }
       for (var k = 0u; k < min(8u, count - first); k++) { chain = add_plain(chain, terms[k]); }
     }

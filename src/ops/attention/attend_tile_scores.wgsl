@@ -7,15 +7,11 @@ fn queries_of(row: u32, head: u32, d: u32) -> vec4<f32> {
   }
   return bitcast<vec4<f32>>(q);
 }
-// Of four positions, of which `count` are there.
-fn keys_of(keys: u32, p: u32, count: u32, d: u32) -> vec4<f32> {
-  var key = vec4<u32>();
-  if (d < dim) {
-    for (var k = 0u; k < 4u; k++) {
-      if (p + k < count) { key[k] = bitcast<u32>(load_cache(keys + (p / 16u * dim + d) * 16u + p % 16u + k)); }
-    }
-  }
-  return bitcast<vec4<f32>>(key);
+// Of four positions from that of `key` on. Those beyond the last have scores that nobody stores.
+fn keys_of(key: u32, scales: vec4<f32>, d: u32) -> vec4<f32> {
+  var four = vec4<f32>();
+  if (d < dim) { four = four_numbers(key + line_words * d, scales); }
+  return four;
 }
 
 fn run(group: u32, thread: u32) {
@@ -25,14 +21,15 @@ fn run(group: u32, thread: u32) {
   let row = 64u * (group / blocks / heads);
   if (first >= seen_end_of(min(row + 63u, rows() - 1u)) || first + 64u <= seen_begin_of(row)) { return; }
 
-  let keys = block_at(first_position() + first, head / (heads / kv_heads));
-  let count = min(64u, width() - first);
   let x = thread % 16u;
   let y = thread / 16u;
   let p = 16u * (thread / 64u) + 4u * (thread % 4u);  // a thread takes four positions of one step, and four rows of another
   let step = thread / 4u % 16u;
+  let block = block_at(first_position() + first, head / (heads / kv_heads));
+  let key = block + key_word(p);
+  let scales = vec4<f32>(key_scale(block, p), key_scale(block, p + 1u), key_scale(block, p + 2u), key_scale(block, p + 3u));
   var left = queries_of(row + 4u * y, head, x);
-  var right = keys_of(keys, p, count, step);
+  var right = keys_of(key, scales, step);
   var chains = no_sums();
   var totals = no_sums();
   for (var begin = 0u; begin < dim; begin += 16u) {
@@ -41,7 +38,7 @@ fn run(group: u32, thread: u32) {
     tile_right[17u * step + p / 4u] = right;
     workgroupBarrier();
     left = queries_of(row + 4u * y, head, begin + 16u + x);
-    right = keys_of(keys, p, count, begin + 16u + step);
+    right = keys_of(key, scales, begin + 16u + step);
     chains = with_steps(chains, x, y);
     if (begin % 64u == 48u || begin + 16u >= dim) {
       totals = with_sums(totals, chains);

@@ -28,16 +28,15 @@ fn probabilities_of(row: u32, last: u32, head: u32, i: u32) -> vec4<f32> {
   }
   return bitcast<vec4<f32>>(p);
 }
-// Of position i, where it is before `end`, four elements from d on.
+// Of position i, where it is before `end`, four elements from d on. Those beyond the last have sums that nobody stores.
 fn values_of(kv: u32, i: u32, end: u32, d: u32) -> vec4<f32> {
-  var v = vec4<u32>();
-  if (i < end) {
-    let at = value_at(i / 64u * 64u, d, kv) + 16u * (i % 64u);
-    for (var k = 0u; k < 4u; k++) {
-      if (d + k < dim) { v[k] = bitcast<u32>(load_cache(at + k)); }
-    }
+  var four = vec4<f32>();
+  if (i < end && d < dim) {
+    let p = i % 64u;
+    let block = block_at(first_position() + i, kv);
+    four = four_numbers(block + value_word(p, d), vec4<f32>(value_scale(block, p)));
   }
-  return bitcast<vec4<f32>>(v);
+  return four;
 }
 
 fn run(group: u32, thread: u32) {

@@ -10,8 +10,11 @@
 #include "ops/attention/attend.wgsl.h"
 #include "ops/attention/attend_cached.wgsl.h"
 #include "ops/attention/attend_near.wgsl.h"
+#include "ops/attention/attend_near_codes.wgsl.h"
+#include "ops/attention/attend_near_floats.wgsl.h"
 #include "ops/attention/attend_once.wgsl.h"
 #include "ops/attention/attend_own.wgsl.h"
+#include "ops/attention/attend_own_codes.wgsl.h"
 #include "ops/attention/attend_scores.wgsl.h"
 #include "ops/attention/attend_shared.wgsl.h"
 #include "ops/attention/attend_softmax.wgsl.h"
@@ -20,6 +23,7 @@
 #include "ops/attention/attend_tile_values.wgsl.h"
 #include "ops/attention/attend_values.wgsl.h"
 #include "ops/attention/attention_gpu.h"
+#include "ops/attention/cache.wgsl.h"
 #include "ops/attention/cache_codes.wgsl.h"
 #include "ops/sums/chains_gpu.h"
 #include "simd/record/math_functions.h"
@@ -78,21 +82,24 @@ class Attention {
 
   bool is_near() const { return width_ <= kManyPositions; }
   // Whether the new key and value are put into the cache by the kernel that attends.
-  bool takes_own() const { return is_near() && run_.count == 1 && !holds_codes(); }
+  bool takes_own() const { return is_near() && run_.count == 1; }
   Kernel append(ConstTensor k, ConstTensor v) const { return appending(k, v).kernel; }
   Kernel near(ConstTensor q, Tensor out) const {
-    static const Texts texts = bodies({wgsl::attend_cached, wgsl::attend_near});
-    return attending("attend_near", texts, q).writes("out", out.row(run_.first), config_.head_dim);
+    static const Texts texts = {body({wgsl::attend_cached, wgsl::attend_near_floats, wgsl::attend_near}),
+                                body({wgsl::attend_cached, wgsl::cache_codes, wgsl::attend_near_codes, wgsl::attend_near})};
+    return attending("attend_near", texts[holds_codes()], q).writes("out", out.row(run_.first), config_.head_dim);
   }
   Kernel once(ConstTensor q, Tensor out) const {
-    static const Texts texts = bodies({wgsl::attend_shared, wgsl::attend_once});
-    return scoring("attend", texts, q).writes("out", out.row(run_.first), config_.head_dim);
+    static const std::string text = body({wgsl::attend_shared, wgsl::attend_once});
+    return scoring("attend", text, q).writes("out", out.row(run_.first), config_.head_dim);
   }
   // One row that sees few positions: each of its heads takes the new key and value from k and v, and may begin with
   // what makes them. A workgroup has a part of `heads_of_row` in the rows of q and out.
   Kernel own(ConstTensor q, ConstTensor k, ConstTensor v, Tensor out, std::size_t heads_of_row) const {
-    static const Texts texts = bodies({wgsl::attend_own, wgsl::attend_near});
-    Kernel own = kernel("attend_own", texts[0]);
+    static const Texts texts = {
+        body({wgsl::attend_own, wgsl::attend_near_floats, wgsl::attend_near}),
+        body({wgsl::attend_own_codes, wgsl::cache_codes, wgsl::attend_near_codes, wgsl::attend_near})};
+    Kernel own = kernel("attend_own", texts[holds_codes()]);
     with_query(own, q, heads_of_row)
         .updates("cache", cache_.device_blocks())
         .reads("k", k.row(run_.first), k.cols)
@@ -102,14 +109,11 @@ class Attention {
   }
 
  private:
-  // The text for float32, and that for codes, which has a load_cache() of its own.
+  // The text for float32, and that for codes.
   using Texts = std::array<std::string, 2>;
-  static Texts bodies(std::initializer_list<std::string_view> own) {
-    const std::string functions = recorder::math_function("exp_f") + recorder::math_function("tanh_f");
-    const auto with = [&](std::string_view cache) {
-      return functions + joined({wgsl::lanes, wgsl::largest, cache, wgsl::attend}) + joined(own);
-    };
-    return {with(""), with(wgsl::cache_codes)};
+  static std::string body(std::initializer_list<std::string_view> own) {
+    return recorder::math_function("exp_f") + recorder::math_function("tanh_f") +
+           joined({wgsl::lanes, wgsl::largest, wgsl::cache, wgsl::attend}) + joined(own);
   }
   std::size_t queries() const { return run_.count * config_.heads; }
   bool holds_codes() const { return cache_.config().dtype != DType::float32; }
@@ -119,24 +123,23 @@ class Attention {
     Kernel made(name, body, GpuDevice::kRowThreads);
     made.number("start", run_.position).number("slots", cache_.slots());
     made.fixed("kv_heads", config_.kv_heads).fixed("dim", config_.head_dim);
-    if (holds_codes()) made.fixed("item_bytes", cache_.item_bytes());
+    made.fixed("block_words", block_bytes() / 4).fixed("item_bytes", cache_.item_bytes());
     return made;
   }
   Kernel& with_query(Kernel& kernel, ConstTensor q, std::size_t heads_of_row) const {
-    return kernel.fixed("block_words", block_bytes() / cache_.item_bytes())
-        .reads("q", q.row(run_.first), heads_of_row * config_.head_dim)
+    return kernel.reads("q", q.row(run_.first), heads_of_row * config_.head_dim)
         .number("first_position", first_)
         .number("window", config_.window)
         .number("scale", attention_scale<float>(config_))
         .number("softcap", std::bit_cast<std::uint32_t>(static_cast<float>(config_.softcap)))
         .fixed("heads", config_.heads);
   }
-  Kernel attending(std::string_view name, const Texts& texts, ConstTensor q) const {
-    Kernel made = kernel(name, texts[holds_codes()]);
-    return with_query(made, q, 1).reads(holds_codes() ? "codes" : "cache", cache_.device_blocks());
+  Kernel attending(std::string_view name, std::string_view text, ConstTensor q) const {
+    Kernel made = kernel(name, text);
+    return with_query(made, q, 1).reads("cache", cache_.device_blocks());
   }
-  Kernel scoring(std::string_view name, const Texts& texts, ConstTensor q) const {
-    return attending(name, texts, q).updates("scores", scratch_.scores, width_).number("width", width_);
+  Kernel scoring(std::string_view name, std::string_view text, ConstTensor q) const {
+    return attending(name, text, q).updates("scores", scratch_.scores, width_).number("width", width_);
   }
 
   struct Append {
@@ -146,9 +149,9 @@ class Attention {
   };
   Append appending(ConstTensor k, ConstTensor v) const {
     const bool are_codes = holds_codes();
-    Kernel append = kernel(are_codes ? "append_codes" : "append", are_codes ? wgsl::append_codes : wgsl::append);
-    append.fixed("block_words", block_bytes() / 4)
-        .number("first_row", run_.first)
+    static const std::string codes = joined({wgsl::cache, wgsl::cache_codes, wgsl::append_codes});
+    Kernel append = kernel(are_codes ? "append_codes" : "append", are_codes ? std::string_view(codes) : wgsl::append);
+    append.number("first_row", run_.first)
         .reads("k", k.data, k.cols)
         .reads("v", v.data, v.cols)
         .updates("cache", cache_.device_blocks());
@@ -164,9 +167,9 @@ class Attention {
   }
 
   void attend_shared(ConstTensor q, Tensor out) const {
-    static const Texts scores = bodies({wgsl::attend_shared, wgsl::attend_scores}),
-                       softmax = bodies({wgsl::attend_shared, wgsl::attend_softmax}),
-                       values = bodies({wgsl::attend_shared, wgsl::attend_values});
+    static const std::string scores = body({wgsl::attend_shared, wgsl::attend_scores}),
+                       softmax = body({wgsl::attend_shared, wgsl::attend_softmax}),
+                       values = body({wgsl::attend_shared, wgsl::attend_values});
     const Chunks chains(width_, 0);
     constexpr std::size_t kChainsOfGroup = GpuDevice::kRowThreads / 64;
     exec_.gpu()->record(exec_, scoring("attend_scores", scores, q),
@@ -180,11 +183,11 @@ class Attention {
   }
 
   void attend_tiles(ConstTensor q, Tensor out) const {
-    static const Texts scores = bodies({wgsl::attend_tile, wgsl::attend_tile_scores}),
-                       softmax = bodies({wgsl::attend_shared, wgsl::attend_softmax}),
-                       values = bodies({wgsl::attend_tile, wgsl::attend_tile_values});
-    const auto tiled = [&](std::string_view name, const Texts& texts) {
-      return scoring(name, texts, q).number("rows", run_.count);
+    static const std::string scores = body({wgsl::attend_tile, wgsl::attend_tile_scores}),
+                       softmax = body({wgsl::attend_shared, wgsl::attend_softmax}),
+                       values = body({wgsl::attend_tile, wgsl::attend_tile_values});
+    const auto tiled = [&](std::string_view name, std::string_view text) {
+      return scoring(name, text, q).number("rows", run_.count);
     };
     const std::size_t tiles = ceil_div(run_.count, kTile) * config_.heads;
     exec_.gpu()->record(exec_, tiled("attend_tile_scores", scores), tiles * ceil_div(width_, kCacheBlock));

@@ -1,21 +1,20 @@
 
-// Numbers of a cache whose type is not float32 (ops/attention/kv_cache.h): element i of those of its blocks, whose scales
-// count as elements too. Fixed: item_bytes, block_words (elements of a block).
-fn cached_code(i: u32) -> u32 {
-  return (bits_codes(i * item_bytes / 4u) >> (8u * (i * item_bytes % 4u))) & ((1u << (8u * item_bytes)) - 1u);
+// What a cache of bfloat16 or int8 makes of new numbers, with cache.wgsl.
+
+// As cached_scale() has it, of a row whose numbers have such bits at most, without their sign.
+fn scale_of_size(size: u32) -> f32 {
+  if (size >= 0x7f800000u) { return quiet_nan(); }
+  return snap(div(bitcast<f32>(size), 127.0));
 }
 
-// Scales of 64 keys lie behind the codes of a block, then those of 64 values.
-fn cached_scale(i: u32) -> f32 {
-  const values = 64u * dim;
-  let inside = i % block_words;
-  let key = inside / (16u * dim) * 16u + inside % 16u;
-  let value = 64u + (inside - values) / 16u % 64u;
-  return bitcast<f32>(bits_codes((i / block_words + 1u) * (block_words / 4u) - 128u + select(value, key, inside < values)));
-}
-
-fn load_cache(i: u32) -> f32 {
-  if (item_bytes == 2u) { return bfloat_to_float(cached_code(i)); }
-  // The code, as the last digits of 2^23 + 128 + code.
-  return mul(sub(bitcast<f32>(0x4b000000u | (cached_code(i) ^ 0x80u)), 8388736.0), cached_scale(i));
+// As encode_cached() has it.
+fn code_of(bits: u32, scale: f32) -> u32 {
+  var code = 0u;
+  if (item_bytes == 2u) {
+    let is_number = (bits & 0x7fffffffu) <= 0x7f800000u;
+    code = select(((bits >> 16u) & 0x8000u) | 0x7fc0u, (bits + 0x7fffu + ((bits >> 16u) & 1u)) >> 16u, is_number);
+  } else if (greater(scale, 0.0)) {
+    code = bitcast<u32>(clamp(round_to_int(div(bitcast<f32>(bits), scale)), -127, 127)) & 0xffu;
+  }
+  return code;
 }
