@@ -120,6 +120,16 @@ std::string library() {
   return path == nullptr ? std::string() : path;
 }
 
+// The form of dots that LOOM_GPU_DOTS names; unset: the fastest.
+Result<std::optional<gpu::Dots>> dots_of_user() {
+  const char* const text = std::getenv("LOOM_GPU_DOTS");
+  if (text == nullptr) return std::nullopt;
+  const auto dots = gpu::dots_from_name(text);
+  if (!dots)
+    return fail(Code::InvalidArgument, "LOOM_GPU_DOTS is \"{}\": expected {}", text, fmt::join(gpu::kDotsNames, ", "));
+  return dots;
+}
+
 // Where the user's programs keep what they can make again. Empty where nothing says.
 std::string cache_folder() {
   const auto value = [](const char* variable) {
@@ -198,6 +208,7 @@ Result<Device*> device_from_name(std::string_view name) {
     if (devices.wrapper) driver = devices.wrapper(std::move(driver));
     gpu::GpuOptions options;
     options.precision = card.precision;
+    LOOM_TRY(options.dots, dots_of_user());
     if (card.precision == Precision::Strict) options.passes = passes_file(driver->adapter());
     LOOM_TRY(auto made, gpu::GpuDevice::create(std::move(driver), std::move(options)));
     device = std::make_unique<SharedDevice>(std::move(made));
@@ -369,6 +380,7 @@ Result<Json> gpu_report() {
       const DeviceTurn turn(*device);
       const gpu::GpuDevice& gpu = *(*device)->gpu();
       entry["tier"] = "strict-float", entry["sums"] = gpu.sums() == gpu::Sums::Kept ? "kept" : "left";
+      entry["dots"] = gpu::name(gpu.dots());
       entry["use"] = gpu_use(**device);
     } else {
       entry["problem"] = device.error().text();

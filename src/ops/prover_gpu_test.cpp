@@ -1,10 +1,11 @@
-// Proofs that a graphics card has to pass before its results count (backend/webgpu/prover.h).
+// Proofs that a graphics card has to pass before its results count (backend/webgpu/prover.h), and the form of its dots.
 #include <array>
 
 #include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/elementwise_gpu.h"
 #include "ops/gpu_test.h"
+#include "ops/matmul/matmul.h"
 #include "ops/norm/norm.h"
 #include "support/files.h"
 
@@ -150,3 +151,101 @@ TEST(GpuMemory, addresses_are_handed_out_again_when_there_are_no_more) {
 
 }  // namespace
 }  // namespace loom::op_test
+
+namespace loom::dots_test {
+namespace {
+
+// The forms of dot_bytes() (backend/webgpu/prelude.h): the same bits, and the one that is chosen is used.
+using gpu::Dots;
+using op_test::Inputs;
+using op_test::values;
+using op_test::Values;
+
+// Counts the shaders of products, and those that have the text of a form.
+struct Seen {
+  std::string_view form;
+  std::size_t products = 0, with_form = 0;
+};
+Seen seen;
+
+std::string see(std::string_view text) {
+  const std::size_t body = text.find("var<uniform> words");
+  if (text.find("dot_bytes(", body) != text.npos && text.find("fn canary(") == text.npos) {
+    ++seen.products;
+    seen.with_form += text.substr(0, body).find(seen.form) != text.npos;
+  }
+  return std::string(text);
+}
+
+// A product of a vector, of a few rows and of many: they have kernels of their own.
+void expect_products(gpu::GpuDevice& device) {
+  constexpr std::size_t kOutputs = 40, kCols = 256;
+  for (const DType dtype : {DType::q4_0, DType::int8, DType::q4_1, DType::q8_0})
+    for (const std::size_t rows : {1, 3, 40}) {
+      SCOPED_TRACE(fmt::format("{}, {} rows", name(dtype), rows));
+      const Matrix matrix = Matrix::from_floats(dtype, values<float>(kOutputs * kCols, 5), kOutputs, kCols).value();
+      const Values inputs[] = {{rows, kCols, values<float>(rows * kCols, 6, 2)}};
+      op_test::expect_equal(device, inputs, rows, kOutputs, [&](const Exec& exec, Inputs in, Tensor y) {
+        const MatmulJob job{&matrix, y, nullptr, 0};
+        matmul(exec, in[0], {&job, 1});
+      });
+    }
+  EXPECT_EQ(test::refused_kernels(device), "");
+}
+
+TEST(GpuDots, each_form_gives_the_bits_of_the_cpu_and_is_used_where_it_is_named) {
+  for (const Dots dots : {Dots::Packed, Dots::Integers, Dots::Floats}) {
+    SCOPED_TRACE(name(dots));
+    gpu::GpuOptions options;
+    options.dots = dots;
+    options.alter = &see;
+    seen = {gpu::text_of(dots)};
+    const auto device = test::make_gpu_device(options);
+    if (device == nullptr) GTEST_SKIP() << "no graphics card";
+    EXPECT_EQ(device->dots(), dots);
+    expect_products(*device);
+    EXPECT_GE(seen.products, 6u);
+    EXPECT_EQ(seen.with_form, seen.products);
+  }
+}
+
+TEST(GpuDots, the_fastest_form_is_measured_once_and_kept_beside_the_passes) {
+  const test::TempFolder folder;
+  gpu::GpuOptions options;
+  options.passes = folder.path() + "/passes";
+  const auto dots_of_a_run = [&]() -> std::optional<Dots> {
+    const auto device = test::make_gpu_device(options);
+    return device == nullptr ? std::nullopt : std::optional(device->dots());
+  };
+  const auto measured = dots_of_a_run();
+  if (!measured) GTEST_SKIP() << "no graphics card";
+  const std::string line = fmt::format("dots {}\n", name(*measured));
+  EXPECT_EQ(test::read_all(options.passes), line);
+  EXPECT_EQ(dots_of_a_run(), measured);
+  EXPECT_EQ(test::read_all(options.passes), line) << "it was measured again";
+  for (const Dots dots : {Dots::Packed, Dots::Integers, Dots::Floats}) {
+    test::write_all(options.passes, fmt::format("rubbish\ndots of rubbish\ndots {}\nhalf a line", name(dots)));
+    EXPECT_EQ(dots_of_a_run(), dots);
+  }
+  options.dots = Dots::Integers;  // what is named comes before what is kept
+  EXPECT_EQ(dots_of_a_run(), Dots::Integers);
+}
+
+// A form that the compiler does not know, or computes wrongly, is not taken.
+TEST(GpuDots, forms_that_give_wrong_sums_are_left_out) {
+  gpu::GpuOptions options;
+  options.alter = [](std::string_view text) {
+    std::string out(text);
+    for (const std::string_view function : {"dot4I8Packed(a", "left * right"})
+      for (std::size_t at = out.find(function); at != out.npos; at = out.find(function, at + 1))
+        out.replace(at, function.size(), function[0] == 'd' ? "no_function(a" : "left * (right + 1)");
+    return out;
+  };
+  const auto device = test::make_gpu_device(options);
+  if (device == nullptr) GTEST_SKIP() << "no graphics card";
+  EXPECT_EQ(device->dots(), Dots::Floats);
+  expect_products(*device);
+}
+
+}  // namespace
+}  // namespace loom::dots_test

@@ -107,6 +107,12 @@ constexpr Canary kCanaries[] = {
      decoded<[](Bits code) { return Fp8E4M3::decode(static_cast<std::uint8_t>(code)) * 0x1p-8f; }, 0xff>},
     {"fp4_to_float", "bitcast<u32>(fp4_to_float(a & 0xfu))",
      decoded<[](Bits code) { return Fp4E2M1::decode(static_cast<std::uint8_t>(code)); }, 0xf>},
+    {"dot_bytes", "bitcast<u32>(dot_bytes(a, b))",
+     [](Bits a, Bits b) {
+       std::int32_t sum = 0;
+       for (int i = 0; i < 32; i += 8) sum += static_cast<std::int8_t>(a >> i) * static_cast<std::int8_t>(b >> i);
+       return Promise(static_cast<Bits>(sum));
+     }},
     {"mul_hi", "mul_hi(a, b)", [](Bits a, Bits b) { return Promise(static_cast<Bits>(std::uint64_t{a} * b >> 32)); }},
     {"random_word", "random_word(RandomStream(vec2<u32>(b, a), 2u, a ^ b, b), a)",
      [](Bits a, Bits b) {

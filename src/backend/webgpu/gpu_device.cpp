@@ -28,12 +28,25 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::unique_ptr<Driver> dri
   LOOM_TRY_VOID(device->memory_.reserve());
   LOOM_TRY_VOID(device->submitter_.create_buffers());
   LOOM_TRY_VOID(device->recorder_.create_buffers());
+  if (options.checks_arithmetic && !options.dots) LOOM_TRY_VOID(device->choose_dots());
   if (checks_arithmetic && !prove_arithmetic(*device)) {
     device->shaders_.set_sums(Sums::Kept);
     LOOM_TRY_VOID(prove_arithmetic(*device));
   }
   device->shaders_.read_passes();
   return device;
+}
+
+Result<void> GpuDevice::choose_dots() {
+  if (const auto known = shaders_.read_dots()) {
+    shaders_.set_dots(*known);
+    return {};
+  }
+  shaders_.set_dots(Dots::Integers);  // which every compiler knows
+  LOOM_TRY(const Dots fastest, find_fastest_dots(*this));
+  shaders_.set_dots(fastest);
+  if (has_times(adapter())) shaders_.keep_dots();
+  return {};
 }
 
 void GpuDevice::free(std::byte* memory, std::size_t /*bytes*/) { recorder_.free(memory); }

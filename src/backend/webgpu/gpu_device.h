@@ -105,12 +105,15 @@ class GpuDevice final : public Device {
   std::vector<KernelTime> take_kernel_times() { return submitter_.take_kernel_times(); }
   // Whether compilers may see sums of kept products, or must not (a second level for those that reassociate).
   Sums sums() const { return shaders_.sums(); }
+  // The form of the sums of products of bytes.
+  Dots dots() const { return shaders_.dots(); }
   std::uint64_t buffer_bytes() const { return connection_.buffer_bytes(); }
   Prover& prover() { return recorder_.prover(); }
   const Prover& prover() const { return recorder_.prover(); }
   std::size_t known_passes() const { return shaders_.known_passes(); }  // of earlier runs
 
  private:
+  Result<void> choose_dots();
   GpuDevice(std::unique_ptr<Driver> driver, const GpuOptions& options, double most_wait_ms);
 
   Connection connection_;

@@ -1,5 +1,10 @@
 #include "backend/webgpu/prelude.h"
 
+#include <algorithm>
+
+#include "backend/webgpu/wgsl/dots_floats.wgsl.h"
+#include "backend/webgpu/wgsl/dots_integers.wgsl.h"
+#include "backend/webgpu/wgsl/dots_packed.wgsl.h"
 #include "backend/webgpu/wgsl/fast.wgsl.h"
 #include "backend/webgpu/wgsl/prelude.wgsl.h"
 #include "backend/webgpu/wgsl/sums_kept.wgsl.h"
@@ -19,12 +24,24 @@ void cut_function(std::string& text, std::string_view head) {
 
 }  // namespace
 
-std::string prelude(Sums sums) {
-  return std::string(wgsl::prelude) + std::string(sums == Sums::Left ? wgsl::sums_left : wgsl::sums_kept);
+std::optional<Dots> dots_from_name(std::string_view name) {
+  const auto* const found = std::ranges::find(kDotsNames, name);
+  if (found == kDotsNames.end()) return {};
+  return static_cast<Dots>(found - kDotsNames.begin());
 }
 
-std::string fast_prelude() {
-  std::string text = prelude(Sums::Left);
+std::string_view text_of(Dots dots) {
+  if (dots == Dots::Packed) return wgsl::dots_packed;
+  return dots == Dots::Integers ? wgsl::dots_integers : wgsl::dots_floats;
+}
+
+std::string prelude(Sums sums, Dots dots) {
+  return std::string(wgsl::prelude) + std::string(text_of(dots)) +
+         std::string(sums == Sums::Left ? wgsl::sums_left : wgsl::sums_kept);
+}
+
+std::string fast_prelude(Dots dots) {
+  std::string text = prelude(Sums::Left, dots);
   const std::string_view fast = wgsl::fast;
   for (std::size_t at = fast.find("\nfn "); at != fast.npos; at = fast.find("\nfn ", at + 1)) {
     const std::string_view head = fast.substr(at + 1, fast.find('(', at) - at);

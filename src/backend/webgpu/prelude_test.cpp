@@ -20,8 +20,9 @@ TEST(Prelude, every_function_has_a_canary) {
     const std::regex call("([a-z_0-9]+)\\(");
     for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it) tried.insert((*it)[1]);
   }
-  for (const Sums sums : {Sums::Left, Sums::Kept}) {
-    const std::string text = prelude(sums);
+  for (const auto& [sums, dots] : {std::pair(Sums::Left, Dots::Packed), std::pair(Sums::Kept, Dots::Integers),
+                                   std::pair(Sums::Left, Dots::Floats)}) {
+    const std::string text = prelude(sums, dots);
     const std::regex function("fn ([a-z_0-9]+)\\(");
     std::size_t count = 0;
     for (std::sregex_iterator it(text.begin(), text.end(), function), end; it != end; ++it, ++count) {
@@ -56,12 +57,13 @@ TEST(Prelude, twins_of_known_values) {
   EXPECT_EQ(twin("equal", 0, 0x80000000u), 1u);
   EXPECT_EQ(twin("equal", kNan, kNan), 0u);
   EXPECT_EQ(twin("to_float_i", 0x01000001u, 0), 0x4b800000u) << "a tie";
+  EXPECT_EQ(twin("dot_bytes", 0x8080807fu, 0x8080ff80u), 0x4100u);
   EXPECT_EQ(twin("mul", 0x00800000u, 0x3f000000u), std::nullopt) << "a subnormal result";
   EXPECT_EQ(twin("half_to_float", 0x7c00u, 0), std::nullopt);
 }
 
 TEST(Prelude, a_fast_one_has_operators_in_place_of_what_is_kept) {
-  const std::string text = fast_prelude(), strict = prelude(Sums::Left);
+  const std::string text = fast_prelude(Dots::Packed), strict = prelude(Sums::Left, Dots::Packed);
   const std::regex function("\nfn ([a-z_0-9]+)\\(");
   std::multiset<std::string> declared, wanted;
   for (std::sregex_iterator it(text.begin(), text.end(), function), end; it != end; ++it) declared.insert((*it)[1]);

@@ -1,9 +1,14 @@
 #include "backend/webgpu/probe.h"
 
+#include <algorithm>
+#include <array>
+#include <limits>
 #include <vector>
 
 #include "backend/webgpu/canaries.h"
 #include "core/checked.h"
+#include "core/clock.h"
+#include "core/philox.h"
 
 namespace loom::gpu {
 namespace {
@@ -62,6 +67,164 @@ Result<void> prove_arithmetic(GpuDevice& device) {
                     device.adapter().name, all[k].name, a[i], b[i], got[k * kPairs + i], *expected);
     }
   return {};
+}
+
+namespace {
+
+constexpr std::uint32_t kQuads = 256;        // of codes and of inputs, four words each
+constexpr std::uint32_t kStepsToCheck = 16;  // of the threads of one workgroup
+constexpr std::size_t kManyGroups = 1024;    // fill a card
+constexpr std::uint32_t kMostSteps = 1 << 20;
+constexpr double kLeastMs = 0.7;  // of the form by which the number of steps is chosen, beside what a read takes
+
+// The functions of a form by another name than that of the prelude, and what products do with them.
+std::string dots_body(Dots dots) {
+  std::string text(text_of(dots));
+  constexpr std::string_view kName = "dot_bytes";
+  text.replace(text.find(kName), kName.size(), "probed_dot");
+  return text + R"(
+fn codes_at(i: u32) -> vec4<u32> {
+  let at = 4u * (i % quads);
+  return vec4<u32>(bits_codes(at), bits_codes(at + 1u), bits_codes(at + 2u), bits_codes(at + 3u));
+}
+fn inputs_at(i: u32) -> vec4<u32> {
+  let at = 4u * (i % quads);
+  return vec4<u32>(bits_inputs(at), bits_inputs(at + 1u), bits_inputs(at + 2u), bits_inputs(at + 3u));
+}
+fn four_dots(w: vec4<u32>, x: vec4<u32>) -> i32 {
+  return probed_dot(w.x, x.x) + probed_dot(w.y, x.y) + probed_dot(w.z, x.z) + probed_dot(w.w, x.w);
+}
+fn run(group: u32, thread: u32) {
+  let lane = 64u * group + thread;
+  var sum = 0;
+  for (var i = 0u; i < steps(); i++) {
+    let codes = codes_at(lane + i);
+    let near = inputs_at(i);
+    let far = inputs_at(i + 1u);
+    sum += four_dots(codes & vec4<u32>(0x0f0f0f0fu), near) + four_dots((codes >> vec4<u32>(4u)) & vec4<u32>(0x0f0f0f0fu), far);
+    sum += 3 * four_dots(codes, near);
+  }
+  put_y(lane, bitcast<u32>(sum));
+}
+)";
+}
+
+class DotsProbe {
+ public:
+  static Result<DotsProbe> create(GpuDevice& device) {
+    DotsProbe probe(device);
+    const RandomStream random{.seed = 8};
+    for (std::size_t i = 0; i < probe.codes_.size(); ++i)
+      probe.codes_[i] = random.word(2 * i), probe.inputs_[i] = random.word(2 * i + 1);
+    LOOM_TRY(probe.codes_on_card_, Memory::create(&device, probe.codes_.size() * 4));
+    LOOM_TRY(probe.inputs_on_card_, Memory::create(&device, probe.inputs_.size() * 4));
+    LOOM_TRY(probe.sums_, Memory::create(&device, kManyGroups * Kernel::kThreads * 4));
+    probe.codes_on_card_.write(0, std::as_bytes(std::span(probe.codes_)));
+    probe.inputs_on_card_.write(0, std::as_bytes(std::span(probe.inputs_)));
+    return probe;
+  }
+
+  // Whether a form compiles and gives the right sums.
+  Result<bool> is_right(Dots dots) {
+    if (auto ran = dispatch(dots, kStepsToCheck, 1); !ran) {
+      if (ran.error().code == Code::Unsupported) return false;
+      return tl::make_unexpected(std::move(ran).error());
+    }
+    std::array<std::uint32_t, Kernel::kThreads> got;
+    sums_.read(0, std::as_writable_bytes(std::span(got)));
+    LOOM_TRY_VOID(device_->check());
+    for (std::uint32_t lane = 0; lane < got.size(); ++lane)
+      if (got[lane] != sum_of(lane)) return false;
+    return true;
+  }
+
+  // Milliseconds until the sums of many workgroups can be read.
+  Result<double> time(Dots dots, std::uint32_t steps) {
+    const Clock::time_point begin = Clock::now();
+    LOOM_TRY_VOID(dispatch(dots, steps, kManyGroups));
+    std::byte word[4];
+    sums_.read(0, word);
+    LOOM_TRY_VOID(device_->check());
+    return ms_since(begin);
+  }
+
+ private:
+  explicit DotsProbe(GpuDevice& device) : device_(&device), codes_(4 * kQuads), inputs_(4 * kQuads) {}
+
+  Result<void> dispatch(Dots dots, std::uint32_t steps, std::size_t groups) {
+    static const std::array<std::string, kDotsNames.size()> bodies = {
+        dots_body(Dots::Packed), dots_body(Dots::Integers), dots_body(Dots::Floats)};
+    return device_->dispatch(Kernel("dots", bodies[static_cast<std::size_t>(dots)])
+                                 .reads("codes", codes_on_card_.data())
+                                 .reads("inputs", inputs_on_card_.data())
+                                 .writes("y", sums_.data())
+                                 .fixed("quads", kQuads)
+                                 .number("steps", steps),
+                             groups);
+  }
+
+  static std::uint32_t dot(std::uint32_t a, std::uint32_t b) {
+    std::int32_t sum = 0;
+    for (int i = 0; i < 32; i += 8) sum += static_cast<std::int8_t>(a >> i) * static_cast<std::int8_t>(b >> i);
+    return static_cast<std::uint32_t>(sum);
+  }
+  std::uint32_t sum_of(std::uint32_t lane) const {
+    std::uint32_t sum = 0;
+    for (std::uint32_t i = 0; i < kStepsToCheck; ++i)
+      for (std::uint32_t k = 0; k < 4; ++k) {
+        const std::uint32_t code = codes_[4 * ((lane + i) % kQuads) + k], near = inputs_[4 * (i % kQuads) + k],
+                            far = inputs_[4 * ((i + 1) % kQuads) + k];
+        sum += dot(code & 0x0f0f0f0f, near) + dot(code >> 4 & 0x0f0f0f0f, far) + 3 * dot(code, near);
+      }
+    return sum;
+  }
+
+  GpuDevice* device_;
+  std::vector<std::uint32_t> codes_, inputs_;
+  Memory codes_on_card_, inputs_on_card_, sums_;
+};
+
+}  // namespace
+
+bool has_times(const AdapterInfo& adapter) { return !adapter.library.empty(); }
+
+Result<Dots> find_fastest_dots(GpuDevice& device) {
+  LOOM_TRY(DotsProbe probe, DotsProbe::create(device));
+  struct Form {
+    Dots dots;
+    double ms = std::numeric_limits<double>::infinity();
+  };
+  std::vector<Form> right;
+  for (const Dots dots : {Dots::Packed, Dots::Integers, Dots::Floats}) {
+    LOOM_TRY(const bool is_right, probe.is_right(dots));
+    if (is_right) right.push_back({dots});
+    if (is_right && !has_times(device.adapter())) break;
+  }
+  if (right.empty()) return Dots::Packed;
+  if (right.size() == 1) return right[0].dots;
+
+  LOOM_TRY(double of_read, probe.time(right[0].dots, 0));
+  LOOM_TRY(const double again, probe.time(right[0].dots, 0));
+  of_read = std::min(of_read, again);
+  std::uint32_t steps = 1;
+  for (;; steps *= 2) {
+    LOOM_TRY(const double ms, probe.time(right[0].dots, steps));
+    if (ms >= of_read + kLeastMs || steps == kMostSteps) break;
+  }
+  // Rounds of all forms, since the clock of a card rises; one that takes twice the time of another is out.
+  double least = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 3; ++round)
+    for (Form& form : right) {
+      if (round != 0 && form.ms > 2 * least) continue;
+      LOOM_TRY(const double ms, probe.time(form.dots, steps));
+      form.ms = std::min(form.ms, std::max(ms - of_read, 0.0));
+      least = std::min(least, form.ms);
+    }
+  // Another form than the first has to be a tenth faster, so that noise does not choose it.
+  const Form* best = &right[0];
+  for (const Form& form : right)
+    if (form.ms < 0.9 * best->ms) best = &form;
+  return best->dots;
 }
 
 }  // namespace loom::gpu

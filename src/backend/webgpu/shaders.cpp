@@ -13,7 +13,9 @@
 namespace loom::gpu {
 namespace {
 
-// A line of the file of passes: the hash of a text, the sizes of tensors, and 2 where that was the second time.
+// A line of the file of passes: the form of dots that is the fastest, or the
+// hash of a text, the sizes of tensors, and 2 where that was the second time.
+constexpr std::string_view kDots = "dots ";
 constexpr std::size_t kHashLetters = 64, kSizesLetters = 16, kLine = kHashLetters + kSizesLetters + 4;
 
 void append_line(const std::string& path, std::string_view line) {
@@ -64,11 +66,9 @@ std::uint64_t sizes_of(Kernels kernels, std::uint64_t workgroups) {
   return sizes;
 }
 
-Shaders::Shaders(Driver& driver, GpuOptions options)
-    : driver_(driver),
-      options_(std::move(options)),
-      prelude_left_(precision() == Precision::Fast ? fast_prelude() : prelude(Sums::Left)),
-      prelude_kept_(prelude(Sums::Kept)) {}
+Shaders::Shaders(Driver& driver, GpuOptions options) : driver_(driver), options_(std::move(options)) {
+  set_dots(options_.dots.value_or(Dots::Packed));
+}
 
 void Shaders::read_passes() {
   if (options_.passes.empty()) return;
@@ -93,6 +93,30 @@ void Shaders::set_sums(Sums sums) {
   sums_ = sums;
   shaders_.clear();
   last_ = nullptr;
+}
+
+void Shaders::set_dots(Dots dots) {
+  dots_ = dots;
+  prelude_left_ = precision() == Precision::Fast ? fast_prelude(dots) : prelude(Sums::Left, dots);
+  prelude_kept_ = prelude(Sums::Kept, dots);
+  set_sums(sums_);
+}
+
+std::optional<Dots> Shaders::read_dots() const {
+  if (options_.passes.empty()) return {};
+  const auto text = read_text_file(options_.passes);
+  if (!text) return {};
+  for (std::string_view rest = *text; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (!line.starts_with(kDots)) continue;
+    if (const auto dots = dots_from_name(line.substr(kDots.size()))) return dots;
+  }
+  return {};
+}
+
+void Shaders::keep_dots() const {
+  if (!options_.passes.empty()) append_line(options_.passes, fmt::format("{}{}\n", kDots, name(dots_)));
 }
 
 Shader* Shaders::find(Kernels kernels, std::span<const Id> buffers) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -62,6 +63,7 @@ struct GpuOptions {
   Precision precision = Precision::Strict;
   std::string passes;             // a file of passes, made where it is missing; empty: none are kept
   bool checks_arithmetic = true;  // at creation
+  std::optional<Dots> dots;       // unset: the fastest, which is measured at creation and kept in the file of passes
   std::size_t addresses = 0;      // for the memory of a device; 0: as many as the system has
   double most_wait_ms = 0;        // for a read, which is then lost; 0: ten minutes, an hour for software
   // Of every shader, in place of its text: a compiler that errs, for tests.
@@ -78,6 +80,12 @@ class Shaders {
   // Forgets all shaders and makes new ones with this level of sums. Call before any is used.
   void set_sums(Sums sums);
   Sums sums() const { return sums_; }
+  // Like set_sums(), for the form of dot_bytes(). read_dots() returns that of the file of passes, to which keep_dots()
+  // adds it.
+  void set_dots(Dots dots);
+  Dots dots() const { return dots_; }
+  std::optional<Dots> read_dots() const;
+  void keep_dots() const;
   Precision precision() const { return options_.precision; }
 
   // The shader of kernels whose operands are in these buffers, one per operand. Its address stays.
@@ -104,6 +112,7 @@ class Shaders {
   Driver& driver_;
   GpuOptions options_;
   Sums sums_ = Sums::Left;
+  Dots dots_ = Dots::Packed;
   std::string prelude_left_, prelude_kept_;  // of the levels of sums; a fast device has the first one alone
   std::unordered_map<Key, Shader, HashOfKey> shaders_;
   std::map<Key, Id> groups_;  // by the layout that a shader has, then the buffers

@@ -85,8 +85,9 @@ class Attention {
   bool takes_own() const { return is_near() && run_.count == 1; }
   Kernel append(ConstTensor k, ConstTensor v) const { return appending(k, v).kernel; }
   Kernel near(ConstTensor q, Tensor out) const {
-    static const Texts texts = {body({wgsl::attend_cached, wgsl::attend_near_floats, wgsl::attend_near}),
-                                body({wgsl::attend_cached, wgsl::cache_codes, wgsl::attend_near_codes, wgsl::attend_near})};
+    static const Texts texts = {
+        body({wgsl::attend_cached, wgsl::attend_near_floats, wgsl::attend_near}),
+        body({wgsl::attend_cached, wgsl::cache_codes, wgsl::attend_near_codes, wgsl::attend_near})};
     return attending("attend_near", texts[holds_codes()], q).writes("out", out.row(run_.first), config_.head_dim);
   }
   Kernel once(ConstTensor q, Tensor out) const {
@@ -168,8 +169,8 @@ class Attention {
 
   void attend_shared(ConstTensor q, Tensor out) const {
     static const std::string scores = body({wgsl::attend_shared, wgsl::attend_scores}),
-                       softmax = body({wgsl::attend_shared, wgsl::attend_softmax}),
-                       values = body({wgsl::attend_shared, wgsl::attend_values});
+                             softmax = body({wgsl::attend_shared, wgsl::attend_softmax}),
+                             values = body({wgsl::attend_shared, wgsl::attend_values});
     const Chunks chains(width_, 0);
     constexpr std::size_t kChainsOfGroup = GpuDevice::kRowThreads / 64;
     exec_.gpu()->record(exec_, scoring("attend_scores", scores, q),
@@ -184,8 +185,8 @@ class Attention {
 
   void attend_tiles(ConstTensor q, Tensor out) const {
     static const std::string scores = body({wgsl::attend_tile, wgsl::attend_tile_scores}),
-                       softmax = body({wgsl::attend_shared, wgsl::attend_softmax}),
-                       values = body({wgsl::attend_tile, wgsl::attend_tile_values});
+                             softmax = body({wgsl::attend_shared, wgsl::attend_softmax}),
+                             values = body({wgsl::attend_tile, wgsl::attend_tile_values});
     const auto tiled = [&](std::string_view name, std::string_view text) {
       return scoring(name, text, q).number("rows", run_.count);
     };

@@ -52,7 +52,7 @@ fn ahead_of(panel: u32, t0: u32, first: u32, thread: u32) -> Ahead {
 }
 
 fn four_dots(w: vec4<u32>, x: vec4<u32>) -> i32 {
-  return dot4I8Packed(w.x, x.x) + dot4I8Packed(w.y, x.y) + dot4I8Packed(w.z, x.z) + dot4I8Packed(w.w, x.w);
+  return dot_bytes(w.x, x.x) + dot_bytes(w.y, x.y) + dot_bytes(w.z, x.z) + dot_bytes(w.w, x.w);
 }
 // Of half a block, with the inputs whose quads begin at `at`.
 fn half_dot(codes: vec4<u32>, at: u32) -> i32 {

@@ -15,8 +15,8 @@ fn dot_of(at: u32, r: u32, t: u32, block: u32, first: u32, last: u32) -> i32 {
   let inputs = (t * blocks + block) * 20u;
   for (var q = first; q < last; q++) {
     let codes = four_codes(at, r, q);
-    high += dot4I8Packed(codes, bits_inputs(inputs + q));
-    if (digits != 0u) { low += dot4I8Packed(codes, bits_inputs(inputs + 8u + q)); }
+    high += dot_bytes(codes, bits_inputs(inputs + q));
+    if (digits != 0u) { low += dot_bytes(codes, bits_inputs(inputs + 8u + q)); }
   }
   return select(high, 255 * high + low, digits != 0u);
 }
@@ -33,8 +33,8 @@ fn dot_of_nibbles(at: u32, r: u32, t: u32, block: u32) -> i32 {
   return 255 * high + dots(left, inputs + 8u) + dots(right, inputs + 12u);
 }
 fn dots(codes: vec4<u32>, inputs: u32) -> i32 {
-  return dot4I8Packed(codes.x, bits_inputs(inputs)) + dot4I8Packed(codes.y, bits_inputs(inputs + 1u)) +
-         dot4I8Packed(codes.z, bits_inputs(inputs + 2u)) + dot4I8Packed(codes.w, bits_inputs(inputs + 3u));
+  return dot_bytes(codes.x, bits_inputs(inputs)) + dot_bytes(codes.y, bits_inputs(inputs + 1u)) +
+         dot_bytes(codes.z, bits_inputs(inputs + 2u)) + dot_bytes(codes.w, bits_inputs(inputs + 3u));
 }
 fn dot_of_block(at: u32, r: u32, t: u32, block: u32) -> i32 {
   if (bits == 4u && twice_fp4 == 0u) { return dot_of_nibbles(at, r, t, block); }

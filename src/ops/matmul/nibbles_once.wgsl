@@ -21,7 +21,7 @@ fn block_of(t: u32, block: u32) -> Block {
   return x;
 }
 fn four_dots(w: vec4<u32>, x: vec4<u32>) -> i32 {
-  return dot4I8Packed(w.x, x.x) + dot4I8Packed(w.y, x.y) + dot4I8Packed(w.z, x.z) + dot4I8Packed(w.w, x.w);
+  return dot_bytes(w.x, x.x) + dot_bytes(w.y, x.y) + dot_bytes(w.z, x.z) + dot_bytes(w.w, x.w);
 }
 fn dot_by_block(word: u32, x: Block) -> i32 {
   let w = vec4<u32>(bits_weight(word), bits_weight(word + 16u), bits_weight(word + 32u), bits_weight(word + 48u));

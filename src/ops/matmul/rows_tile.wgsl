@@ -22,7 +22,7 @@ fn no_dots() -> Dots {
   return Dots(none, none, none, none);
 }
 fn dots_of(codes: vec4<u32>, x: u32) -> vec4<i32> {
-  return vec4<i32>(dot4I8Packed(codes.x, x), dot4I8Packed(codes.y, x), dot4I8Packed(codes.z, x), dot4I8Packed(codes.w, x));
+  return vec4<i32>(dot_bytes(codes.x, x), dot_bytes(codes.y, x), dot_bytes(codes.z, x), dot_bytes(codes.w, x));
 }
 fn with_dots(d: Dots, codes: vec4<u32>, x: vec4<u32>) -> Dots {
   return Dots(d.x + dots_of(codes, x.x), d.y + dots_of(codes, x.y), d.z + dots_of(codes, x.z), d.w + dots_of(codes, x.w));
