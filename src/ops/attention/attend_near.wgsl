@@ -21,7 +21,7 @@ fn run(query: u32, thread: u32) {
   let near = Near(head / (heads / kv_heads), seen_begin_of(row), seen_end, select(0xffffffffu, seen_end - 1u, is_own != 0u));
 
   for (var d = thread; d < padded_dim; d += 256u) { near_q[d] = bitcast<f32>(select(0u, bits_q(q + min(d, dim - 1u)), d < dim)); }
-  begin_near(near, thread);
+  let factors = begin_near(near, thread);
   workgroupBarrier();
 
   let largest = put_scores(near, thread);
@@ -45,6 +45,7 @@ fn run(query: u32, thread: u32) {
   }
   let total = fold_lanes();
   for (var i = thread; i < near.end; i += 256u) { near_weights[i] = snap(div(near_weights[i], total)); }
+  keep_factors(factors, thread);
   workgroupBarrier();
 
   put_sums(near, q, thread);

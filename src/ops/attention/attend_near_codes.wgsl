@@ -6,8 +6,6 @@ const value_lanes = 256u / value_pairs;          // by so many chains of 64 posi
 const value_width = 2u * value_pairs;
 const own_words = select(1u, 2u * padded_dim, is_own != 0u);
 var<workgroup> near_chains: array<f32, 512>;
-// Scales of values of int8, ones for bfloat16; zeros where there is nothing to load, so that terms are +0, whatever lies there.
-var<workgroup> near_masks: array<u32, most_near>;
 // Codes of the own key and value, which the cache does not have yet, and what becomes their scales.
 var<workgroup> own_codes: array<u32, own_words>;
 var<workgroup> own_scales: array<f32, 2>;
@@ -21,17 +19,32 @@ fn bits_own(vector: u32, d: u32, near: Near) -> u32 {
   return bits;
 }
 
-fn begin_near(near: Near, thread: u32) {
-  for (var i = thread; i < most_near; i += 256u) {
-    var mask = 0u;
-    if (i >= near.begin && i < near.end && i != near.own) {
-      mask = 0xffffffffu;
-      let position = first_position() + i;
-      if (item_bytes == 1u) { mask = bitcast<u32>(value_scale(block_at(position, near.kv), position % 64u)); }
-    }
-    near_masks[i] = mask;
+// The scale of a value, 1 for bfloat16; 0 where there is nothing to load, so that terms are +0, whatever lies there.
+fn factor_of(near: Near, i: u32) -> f32 {
+  var factor = 0.0;
+  if (i >= near.begin && i < near.end && i != near.own) {
+    let position = first_position() + i;
+    factor = value_scale(block_at(position, near.kv), position % 64u);
   }
-  if (is_own == 0u) { return; }
+  return factor;
+}
+// Of all positions, in the memory of what has ended before the sums of values: workgroups have little.
+fn keep_factors(factors: vec2<f32>, thread: u32) {
+  largest_of[thread] = bitcast<u32>(factors.x);
+  lane_parts[thread] = factors.y;
+}
+fn kept_factor(i: u32) -> f32 {
+  let thread = i % 256u;
+  return bitcast<f32>(select(bitcast<u32>(lane_parts[thread]), largest_of[thread], i < 256u));
+}
+
+// Factors of the two positions that a thread keeps; makes the codes of the own key and value.
+fn begin_near(near: Near, thread: u32) -> vec2<f32> {
+  let factors = vec2<f32>(factor_of(near, thread), factor_of(near, thread + 256u));
+  if (is_own != 0u) { encode_own(near, thread); }
+  return factors;
+}
+fn encode_own(near: Near, thread: u32) {
   if (item_bytes == 1u) {
     if (thread < 32u) {
       var size = 0u;
@@ -100,9 +113,9 @@ fn with_pair(chain: vec2<f32>, pair: vec2<f32>, factor: f32) -> vec2<f32> {
   return vec2<f32>(add_plain(chain.x, product(pair.x, factor)), add_plain(chain.y, product(pair.y, factor)));
 }
 fn with_value(chain: vec2<f32>, pair: u32, i: u32) -> vec2<f32> {
-  let mask = near_masks[i];
-  let masked = select(pair, pair & mask, item_bytes == 2u);
-  return with_pair(chain, two_numbers(masked, vec2<f32>(bitcast<f32>(mask))), near_weights[i]);
+  let factor = kept_factor(i);
+  let seen = select(pair, 0u, item_bytes == 2u && bitcast<u32>(factor) == 0u);
+  return with_pair(chain, two_numbers(seen, vec2<f32>(factor)), near_weights[i]);
 }
 fn four_pairs(at: u32, shift: u32) -> vec4<u32> {
   return vec4<u32>(bits_cache(at), bits_cache(at + line_words), bits_cache(at + 2u * line_words), bits_cache(at + 3u * line_words)) >>

@@ -9,7 +9,8 @@ fn cached(at: u32, is_there: bool) -> u32 {
   return select(0u, bitcast<u32>(load_cache(select(0u, at, is_there))), is_there);
 }
 
-fn begin_near(near: Near, thread: u32) {}
+fn begin_near(near: Near, thread: u32) -> vec2<f32> { return vec2<f32>(); }
+fn keep_factors(factors: vec2<f32>, thread: u32) {}
 
 fn put_scores(near: Near, thread: u32) -> u32 {
   var largest = 0u;  // below every number
