@@ -116,11 +116,12 @@ class DotsProbe {
     const RandomStream random{.seed = 8};
     for (std::size_t i = 0; i < probe.codes_.size(); ++i)
       probe.codes_[i] = random.word(2 * i), probe.inputs_[i] = random.word(2 * i + 1);
-    LOOM_TRY(probe.codes_on_card_, Memory::create(&device, probe.codes_.size() * 4));
-    LOOM_TRY(probe.inputs_on_card_, Memory::create(&device, probe.inputs_.size() * 4));
-    LOOM_TRY(probe.sums_, Memory::create(&device, kManyGroups * Kernel::kThreads * 4));
-    probe.codes_on_card_.write(0, std::as_bytes(std::span(probe.codes_)));
-    probe.inputs_on_card_.write(0, std::as_bytes(std::span(probe.inputs_)));
+    // Memory of this size has a buffer of its own, which is given back: what follows is placed as without the probe.
+    constexpr std::size_t kBytes = kManyGroups * Kernel::kThreads * 4;
+    LOOM_TRY(probe.read_, Memory::create(&device, kBytes));
+    LOOM_TRY(probe.sums_, Memory::create(&device, kBytes));
+    probe.read_.write(0, std::as_bytes(std::span(probe.codes_)));
+    probe.read_.write(probe.codes_.size() * 4, std::as_bytes(std::span(probe.inputs_)));
     return probe;
   }
 
@@ -155,8 +156,8 @@ class DotsProbe {
     static const std::array<std::string, kDotsNames.size()> bodies = {
         dots_body(Dots::Packed), dots_body(Dots::Integers), dots_body(Dots::Floats)};
     return device_->dispatch(Kernel("dots", bodies[static_cast<std::size_t>(dots)])
-                                 .reads("codes", codes_on_card_.data())
-                                 .reads("inputs", inputs_on_card_.data())
+                                 .reads("codes", read_.data())
+                                 .reads("inputs", read_.data() + codes_.size() * 4)
                                  .writes("y", sums_.data())
                                  .fixed("quads", kQuads)
                                  .number("steps", steps),
@@ -181,7 +182,7 @@ class DotsProbe {
 
   GpuDevice* device_;
   std::vector<std::uint32_t> codes_, inputs_;
-  Memory codes_on_card_, inputs_on_card_, sums_;
+  Memory read_, sums_;
 };
 
 }  // namespace
