@@ -34,6 +34,7 @@
 //! | [`Encoder`] | texts as vectors |
 //! | [`Network`] | networks of any layers: [`Network::forward`], [`Network::session`] |
 //! | [`Trainer`], [`train`] | training, step by step or whole |
+//! | [`Population`], [`evolve`], module [`evolution`] | networks that are judged, mixed and changed |
 //! | [`StepMesh`] | networks that move in ticks, each cell on its own |
 //! | [`Graph`] | ONNX models |
 //! | [`Cancel`] | ending a call from another thread |
@@ -41,8 +42,8 @@
 //!
 //! Values that the library describes as JSON ([`LM::info`], [`Network::spec`]) are texts; any JSON crate reads them.
 //!
-//! Models, networks, tokenizers and cancels may be shared by threads. Streams, chats, sessions, trainers and encoders
-//! may move to another thread, and are used by one at a time:
+//! Models, networks, tokenizers and cancels may be shared by threads. Streams, chats, sessions, trainers, populations and
+//! encoders may move to another thread, and are used by one at a time:
 //!
 //! ```compile_fail,E0277
 //! fn shared<T: Sync>() {}
@@ -62,6 +63,7 @@ mod chat;
 mod codes;
 mod encoder;
 mod error;
+pub mod evolution;
 mod graph;
 mod hub;
 mod lm;
@@ -81,6 +83,7 @@ pub use chat::Chat;
 pub use codes::{Code, StopReason};
 pub use encoder::{Encoder, EncoderOptions};
 pub use error::{Error, Result};
+pub use evolution::{evolve, EvolveOptions, Population, RunStart};
 pub use graph::{Data, Graph, GraphSession, Value};
 pub use hub::find_model;
 pub use lm::{LoadOptions, Session, LM};

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ffi::{c_char, c_void, CStr, CString};
 use std::marker::PhantomData;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Keeps an object from being used by two threads at the same time.
@@ -121,6 +121,11 @@ pub(crate) fn c_path(path: &Path, what: &str) -> Result<CString> {
             format!("{what} {} is not UTF-8: rename it", path.display()),
         )),
     }
+}
+
+/// Makes such a text of an optional path.
+pub(crate) fn optional_path(path: &Option<PathBuf>, what: &str) -> Result<Option<CString>> {
+    path.as_ref().map(|path| c_path(path, what)).transpose()
 }
 
 /// Returns the pointer of an optional text, or NULL.

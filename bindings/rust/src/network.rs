@@ -44,7 +44,7 @@ impl Network {
         Self::made(|to| unsafe { sys::loom_network_from_memory(bytes(data), data.len(), &options, to) })
     }
 
-    fn made(function: impl FnOnce(*mut sys::Network) -> sys::Status) -> Result<Self> {
+    pub(crate) fn made(function: impl FnOnce(*mut sys::Network) -> sys::Status) -> Result<Self> {
         Ok(Self {
             handle: Owned::make(function)?,
             session: Mutex::new(None),

@@ -1,7 +1,9 @@
 //! Networks that learn: step by step, or whole trainings.
 
 use crate::error::Result;
-use crate::native::{bytes, c_path, check, slice_at, text, Callback, Cancel, Compute, OneThread, Owned};
+use crate::native::{
+    bytes, check, optional_path, pointer, slice_at, text, Callback, Cancel, Compute, OneThread, Owned,
+};
 use crate::network::Network;
 use crate::sys;
 use crate::tensor::Tensor;
@@ -256,13 +258,15 @@ pub fn train(
     mut progress: impl FnMut(Event) -> bool,
 ) -> Result<Run> {
     let compute = options.compute.filled()?;
-    let path = |path: &Option<PathBuf>, what: &str| path.as_ref().map(|path| c_path(path, what)).transpose();
-    let (out, folder) = (path(&options.out, "out")?, path(&options.folder, "folder")?);
+    let (out, folder) = (
+        optional_path(&options.out, "out")?,
+        optional_path(&options.folder, "folder")?,
+    );
     let mut callback = Callback::new(&mut progress);
     let raw = sys::TrainingOptions {
         compute: &compute.raw,
-        out: crate::native::pointer(&out),
-        folder: crate::native::pointer(&folder),
+        out: pointer(&out),
+        folder: pointer(&folder),
         cancel: Cancel::handle_of(options.cancel.as_ref()),
         progress: Some(on_training),
         user: callback.user(),
