@@ -5,10 +5,12 @@ package welvet
 #include <loom/loom.h>
 extern int32_t welvetOnProgress(void* user, double fraction);
 extern int32_t welvetOnTraining(void* user, loom_training_event* event);
+extern int32_t welvetOnGeneration(void* user, char* report);
 */
 import "C"
 
 import (
+	"encoding/json"
 	"runtime/cgo"
 	"unsafe"
 
@@ -72,7 +74,15 @@ func welvetOnTraining(user unsafe.Pointer, event *C.loom_training_event) C.int32
 	return (*(*cgo.Handle)(user)).Value().(*callback[Event]).call(out)
 }
 
+//export welvetOnGeneration
+func welvetOnGeneration(user unsafe.Pointer, report *C.char) C.int32_t {
+	var out map[string]any
+	_ = json.Unmarshal([]byte(C.GoString(report)), &out) // the library writes JSON
+	return (*(*cgo.Handle)(user)).Value().(*callback[map[string]any]).call(out)
+}
+
 var (
-	onProgress = unsafe.Pointer(C.welvetOnProgress)
-	onTraining = unsafe.Pointer(C.welvetOnTraining)
+	onProgress   = unsafe.Pointer(C.welvetOnProgress)
+	onTraining   = unsafe.Pointer(C.welvetOnTraining)
+	onGeneration = unsafe.Pointer(C.welvetOnGeneration)
 )

@@ -51,30 +51,21 @@ func OpenEncoder(model string, options *EncoderOptions) (*Encoder, error) {
 }
 
 // Embed returns the vectors of texts, [texts, dimensions]. A text's vector has the same bits alone and among others.
-func (e *Encoder) Embed(ctx context.Context, texts ...string) (Tensor, error) {
+func (e *Encoder) Embed(ctx context.Context, texts ...string) (out Tensor, err error) {
 	var p pins
 	defer p.Unpin()
-	var out Tensor
 	words := p.texts(texts, "a text")
 	if p.err != nil {
 		return out, p.err
 	}
-	var differs error
-	err := withContext(ctx, func(cancel abi.Cancel) error {
-		return e.alone(func(handle abi.Handle) abi.Status {
-			vectors := abi.NewTensor()
+	err = withContext(ctx, func(cancel abi.Cancel) (err error) {
+		out, err = filled[float32](e.alone, func(encoder abi.Handle, vectors *abi.Tensor) abi.Status {
 			var tokens *uint64
 			var tokensCount uintptr
-			status := abi.EncoderEmbed(handle, words, uintptr(len(texts)), cancel, &vectors, &tokens, &tokensCount)
-			if status == abi.OK {
-				out, differs = copiedTensor[float32](&vectors)
-			}
-			return status
+			return abi.EncoderEmbed(encoder, words, uintptr(len(texts)), cancel, vectors, &tokens, &tokensCount)
 		})
+		return err
 	})
-	if err == nil {
-		err = differs
-	}
 	return out, err
 }
 

@@ -2,7 +2,6 @@ package welvet
 
 import (
 	"context"
-	"encoding/json"
 	"runtime"
 
 	"github.com/openfluke/loom/bindings/go/abi"
@@ -46,26 +45,7 @@ func (n *Network) Mesh(shape []uint64, options MeshOptions) (*StepMesh, error) {
 }
 
 // Info describes the mesh: cells, memory of a state in bytes.
-func (m *StepMesh) Info() (out map[string]any, err error) {
-	var data []byte
-	if err = m.turn(func(mesh abi.Handle) (err error) {
-		data, err = blob(func(to *abi.Blob) abi.Status { return abi.StepMeshInfo(mesh, to) })
-		return err
-	}); err == nil {
-		err = json.Unmarshal(data, &out)
-	}
-	return out, err
-}
-
-// turn calls a function with the handle while no other call uses the mesh.
-func (m *StepMesh) turn(function func(mesh abi.Handle) error) error {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if m.handle == 0 {
-		return failed(BadHandle, "the %s is closed: make another one", m.kind)
-	}
-	return function(m.handle)
-}
+func (m *StepMesh) Info() (map[string]any, error) { return m.recorded(abi.StepMeshInfo) }
 
 // part makes an object of the mesh.
 func (m *StepMesh) part(kind string, function func(mesh abi.Handle, to *abi.Handle) abi.Status) (o *object, err error) {
@@ -136,43 +116,23 @@ func first[T any](values []T) *T {
 // Backward goes back through at most so many captured ticks (0: all of them) from a gradient of the last cell's output:
 // it adds to the gradients of the weights, and returns that of the newest tick's input, without values if that tick had
 // none. NoHistory when the last tick was not captured.
-func (m *StepMesh) Backward(state *StepState, outputGradient Tensor, ticks uint64) (out Tensor, err error) {
+func (m *StepMesh) Backward(state *StepState, outputGradient Tensor, ticks uint64) (Tensor, error) {
 	var p pins
 	defer p.Unpin()
 	dy := outputGradient.raw(&p)
 	handles, err := handlesOf([]*StepState{state})
 	if err != nil {
-		return out, err
+		return Tensor{}, err
 	}
 	defer runtime.KeepAlive(state)
-	var differs error
-	err = m.alone(func(mesh abi.Handle) abi.Status {
-		dx := abi.NewTensor()
-		status := abi.StepMeshBackward(mesh, handles[0], dy, ticks, &dx)
-		if status == abi.OK && dx.Data != nil {
-			out, differs = copiedTensor[float32](&dx)
-		}
-		return status
+	return filled[float32](m.alone, func(mesh abi.Handle, dx *abi.Tensor) abi.Status {
+		return abi.StepMeshBackward(mesh, handles[0], dy, ticks, dx)
 	})
-	if err == nil {
-		err = differs
-	}
-	return out, err
 }
 
 // Gradient returns the gradient of a weight of that shape, summed since it was last cleared.
 func (m *StepMesh) Gradient(weight string, shape []uint64) (Tensor, error) {
-	out, err := zeros(shape)
-	if err != nil {
-		return out, err
-	}
-	var p pins
-	defer p.Unpin()
-	raw := out.raw(&p)
-	err = m.withText(weight, "the name of a weight", func(handle abi.Handle, words *byte) abi.Status {
-		return abi.StepMeshGradient(handle, words, raw)
-	})
-	return out, err
+	return m.weight(weight, shape, abi.StepMeshGradient)
 }
 
 // ClearGradients sets every gradient to 0.
@@ -206,20 +166,10 @@ func (s *StepState) SetInput(x Tensor, hold bool) error {
 func (s *StepState) ClearInput() error { return s.turn(abi.StepStateClearInput) }
 
 // Output returns the output of a cell in the last tick; -1 is the last cell. NoValue before data has reached the cell.
-func (s *StepState) Output(cell int) (out Tensor, err error) {
-	var differs error
-	err = s.turn(func(state abi.Handle) abi.Status {
-		raw := abi.NewTensor()
-		status := abi.StepStateOutput(state, int64(cell), &raw)
-		if status == abi.OK {
-			out, differs = copiedTensor[float32](&raw)
-		}
-		return status
+func (s *StepState) Output(cell int) (Tensor, error) {
+	return filled[float32](s.turn, func(state abi.Handle, to *abi.Tensor) abi.Status {
+		return abi.StepStateOutput(state, int64(cell), to)
 	})
-	if err == nil {
-		err = differs
-	}
-	return out, err
 }
 
 // Ticks returns the number of ticks since the start.

@@ -72,13 +72,32 @@ func (o *object) call(function func(handle abi.Handle) abi.Status) error {
 
 // alone makes a call with the handle and copies its results before another goroutine may make the next one.
 func (o *object) alone(function func(handle abi.Handle) abi.Status) error {
+	return o.turn(func(handle abi.Handle) error {
+		return check(func() abi.Status { return function(handle) })
+	})
+}
+
+// turn calls a function with the handle while no other call of this kind uses the object.
+func (o *object) turn(function func(handle abi.Handle) error) error {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	if o.handle == 0 {
 		return failed(BadHandle, "the %s is closed: make another one", o.kind)
 	}
 	defer runtime.KeepAlive(o)
-	return check(func() abi.Status { return function(o.handle) })
+	return function(o.handle)
+}
+
+// recorded reads a JSON object that the library makes of the object, while no other call of turn uses it.
+func (o *object) recorded(function func(handle abi.Handle, to *abi.Blob) abi.Status) (out map[string]any, err error) {
+	err = o.turn(func(handle abi.Handle) error {
+		data, err := blob(func(to *abi.Blob) abi.Status { return function(handle, to) })
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(data, &out)
+	})
+	return out, err
 }
 
 // child makes an object of this one.

@@ -56,6 +56,41 @@ func copiedTensor[T Float](raw *abi.Tensor) (TensorOf[T], error) {
 		Values: copied((*T)(raw.Data), raw.DataSize/unsafe.Sizeof(T(0)))}, nil
 }
 
+// filled copies the tensor that a function makes during a call, before another call may replace it. A function that
+// gives no tensor leaves it without values.
+func filled[T Float](call func(func(handle abi.Handle) abi.Status) error,
+	function func(handle abi.Handle, to *abi.Tensor) abi.Status) (out TensorOf[T], err error) {
+	var differs error
+	err = call(func(handle abi.Handle) abi.Status {
+		raw := abi.NewTensor()
+		status := function(handle, &raw)
+		if status == abi.OK && raw.Data != nil {
+			out, differs = copiedTensor[T](&raw)
+		}
+		return status
+	})
+	if err == nil {
+		err = differs
+	}
+	return out, err
+}
+
+// weight returns values of a weight, of its shape, that a function writes.
+func (o *object) weight(name string, shape []uint64,
+	function func(handle abi.Handle, words *byte, to *abi.Tensor) abi.Status) (Tensor, error) {
+	out, err := zeros(shape)
+	if err != nil {
+		return out, err
+	}
+	var p pins
+	defer p.Unpin()
+	raw := out.raw(&p)
+	err = o.withText(name, "the name of a weight", func(handle abi.Handle, words *byte) abi.Status {
+		return function(handle, words, raw)
+	})
+	return out, err
+}
+
 // Network is a grid of layers with their weights. Inputs and outputs have the samples first.
 type Network struct {
 	*object
@@ -163,20 +198,9 @@ func (n *Network) Weights() ([]Weight, error) { return record[[]Weight](n.object
 func (n *Network) Get(name string) (Tensor, error) {
 	weights, err := n.Weights()
 	for _, weight := range weights {
-		if weight.Name != name {
-			continue
+		if weight.Name == name {
+			return n.weight(name, weight.Shape, abi.NetworkGetWeight)
 		}
-		out, err := zeros(weight.Shape)
-		if err != nil {
-			return out, err
-		}
-		var p pins
-		defer p.Unpin()
-		raw := out.raw(&p)
-		err = n.withText(name, "the name of a weight", func(handle abi.Handle, words *byte) abi.Status {
-			return abi.NetworkGetWeight(handle, words, raw)
-		})
-		return out, err
 	}
 	if err == nil {
 		err = failed(NotFound, "the network has no weight %q", name)
@@ -292,21 +316,13 @@ func forward[T Float](ctx context.Context, s *NetworkSession, input TensorOf[T])
 	var p pins
 	defer p.Unpin()
 	raw, pass := input.raw(&p), abi.NewPass()
-	var differs error
-	err = withContext(ctx, func(cancel abi.Cancel) error {
-		return s.alone(func(handle abi.Handle) abi.Status {
-			pass.Cancel = cancel
-			result := abi.NewTensor()
-			status := abi.NetworkSessionForward(handle, raw, &pass, &result)
-			if status == abi.OK {
-				out, differs = copiedTensor[T](&result)
-			}
-			return status
+	err = withContext(ctx, func(cancel abi.Cancel) (err error) {
+		pass.Cancel = cancel
+		out, err = filled[T](s.alone, func(session abi.Handle, to *abi.Tensor) abi.Status {
+			return abi.NetworkSessionForward(session, raw, &pass, to)
 		})
+		return err
 	})
-	if err == nil {
-		err = differs
-	}
 	return out, err
 }
 
@@ -315,36 +331,18 @@ func (s *NetworkSession) Backward(ctx context.Context, outputGradient Tensor) (o
 	var p pins
 	defer p.Unpin()
 	raw := outputGradient.raw(&p)
-	var differs error
-	err = withContext(ctx, func(cancel abi.Cancel) error {
-		return s.alone(func(handle abi.Handle) abi.Status {
-			result := abi.NewTensor()
-			status := abi.NetworkSessionBackward(handle, raw, cancel, &result)
-			if status == abi.OK {
-				out, differs = copiedTensor[float32](&result)
-			}
-			return status
+	err = withContext(ctx, func(cancel abi.Cancel) (err error) {
+		out, err = filled[float32](s.alone, func(session abi.Handle, to *abi.Tensor) abi.Status {
+			return abi.NetworkSessionBackward(session, raw, cancel, to)
 		})
+		return err
 	})
-	if err == nil {
-		err = differs
-	}
 	return out, err
 }
 
 // Gradient returns the gradient of a weight of that shape, summed since it was last cleared.
 func (s *NetworkSession) Gradient(weight string, shape []uint64) (Tensor, error) {
-	out, err := zeros(shape)
-	if err != nil {
-		return out, err
-	}
-	var p pins
-	defer p.Unpin()
-	raw := out.raw(&p)
-	err = s.withText(weight, "the name of a weight", func(handle abi.Handle, words *byte) abi.Status {
-		return abi.NetworkSessionGradient(handle, words, raw)
-	})
-	return out, err
+	return s.weight(weight, shape, abi.NetworkSessionGradient)
 }
 
 // ClearGradients sets every gradient to 0.

@@ -114,18 +114,9 @@ func (t *Trainer) Evaluate(batch Batch) (loss float64, output Tensor, err error)
 	if p.err != nil {
 		return 0, output, p.err
 	}
-	var differs error
-	err = t.alone(func(handle abi.Handle) abi.Status {
-		result := abi.NewTensor()
-		status := abi.TrainerEvaluate(handle, raw, &loss, &result)
-		if status == abi.OK {
-			output, differs = copiedTensor[float32](&result)
-		}
-		return status
+	output, err = filled[float32](t.alone, func(trainer abi.Handle, to *abi.Tensor) abi.Status {
+		return abi.TrainerEvaluate(trainer, raw, &loss, to)
 	})
-	if err == nil {
-		err = differs
-	}
 	return loss, output, err
 }
 
