@@ -212,7 +212,8 @@ def java(library, folder):
     run([home / "bin/javac", f"-J{quick}", "-Xlint:all,-restricted,-serial", "-Werror", "--release", "22", "-d", folder,
          *sources], folder)
     start = [home / "bin/java", quick, "-cp", folder, "--enable-native-access=ALL-UNNAMED"]
-    print(run([*start, "welvet.Runner", "welvet.ModelsTest", "welvet.NetworksTest", "welvet.MeshesTest"], folder, WELVET_LIBRARY=str(library)))
+    tests = [f"welvet.{path.stem}" for path in sorted((package / "test/java/welvet").glob("*Test.java"))]
+    print(run([*start, "welvet.Runner", *tests], folder, WELVET_LIBRARY=str(library)))
     ask([*start, f"-Dloom.library={library}", "Ask"], folder, False)
     tour([*start, "Tour"], folder, WELVET_LIBRARY=str(library))
     run([home / "bin/javadoc", f"-J{quick}", "-quiet", "-Xdoclint:all", "-Werror", "--release", "22", "-sourcepath",

@@ -124,14 +124,16 @@ final class Native {
             }
         }
 
-        /** Lets an exception of the function go on. */
+        /** Lets an exception of the function go on: of any kind, since other languages throw checked ones too. */
         void finish() {
-            if (thrown instanceof RuntimeException e) {
-                throw e;
+            if (thrown != null) {
+                Callback.<RuntimeException>raise(thrown);
             }
-            if (thrown instanceof Error e) {
-                throw e;
-            }
+        }
+
+        @SuppressWarnings("unchecked") // the compiler alone tells checked exceptions from others
+        private static <T extends Throwable> void raise(Throwable thrown) throws T {
+            throw (T) thrown;
         }
     }
 }

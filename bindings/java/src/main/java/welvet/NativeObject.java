@@ -1,5 +1,9 @@
 package welvet;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
+
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
@@ -71,8 +75,35 @@ public abstract class NativeObject implements AutoCloseable {
         return with(value -> Native.make(to -> function.apply(value, to)));
     }
 
-    /** Function of the library that takes a handle and fills another one. */
+    /** Gives a copy of the tensor that a call describes; null if it describes none. */
+    final Tensor tensor(CallWithBlob function) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment raw = Abi.struct(arena, Abi.TENSOR);
+            return alone(value -> {
+                Native.check(function.apply(value, raw));
+                return raw.get(ADDRESS, Abi.TENSOR_DATA).address() == 0 ? null : Tensor.copied(raw);
+            });
+        }
+    }
+
+    /** Gives numbers in the shape of a weight, which a call writes. */
+    final Tensor weight(String name, long[] shape, CallWithWeight function) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment values = arena.allocate(JAVA_FLOAT, Tensor.countOf(shape));
+            MemorySegment raw = Tensor.described(arena, Abi.ELEMENT_FLOAT32, values, shape);
+            MemorySegment words = Native.text(arena, name, "the name of a weight");
+            run(value -> function.apply(value, words, raw));
+            return Tensor.of(shape, values.toArray(JAVA_FLOAT));
+        }
+    }
+
+    /** Function of the library that takes a handle and fills another one, or a tensor. */
     interface CallWithBlob {
         int apply(long handle, MemorySegment to);
+    }
+
+    /** Function of the library that writes the numbers of a weight. */
+    interface CallWithWeight {
+        int apply(long handle, MemorySegment name, MemorySegment to);
     }
 }

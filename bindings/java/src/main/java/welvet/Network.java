@@ -1,7 +1,5 @@
 package welvet;
 
-import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.function.ToIntBiFunction;
@@ -11,7 +9,7 @@ import welvet.abi.Abi;
 public final class Network extends NativeObject {
     private NetworkSession session; // of forward()
 
-    private Network(long handle) {
+    Network(long handle) {
         super(handle);
     }
 
@@ -171,12 +169,7 @@ public final class Network extends NativeObject {
      * @return the values
      */
     public Tensor get(String name, long... shape) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment values = arena.allocate(JAVA_FLOAT, Tensor.countOf(shape));
-            MemorySegment raw = Tensor.described(arena, Abi.ELEMENT_FLOAT32, values, shape);
-            withText(name, "the name of a weight", (handle, words) -> Abi.networkGetWeight(handle, words, raw));
-            return Tensor.of(shape, values.toArray(JAVA_FLOAT));
-        }
+        return weight(name, shape, Abi::networkGetWeight);
     }
 
     /**

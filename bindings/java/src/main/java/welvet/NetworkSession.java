@@ -1,7 +1,6 @@
 package welvet;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
@@ -42,11 +41,12 @@ public final class NetworkSession extends NativeObject {
      * @return the output
      */
     public Tensor forward(Tensor input, Cancel cancel) {
-        return given(input, (handle, arena, in, out) -> {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment in = input.filled(arena);
             MemorySegment pass = Abi.struct(arena, Abi.PASS);
             pass.set(JAVA_LONG, Abi.PASS_CANCEL, Cancel.handleOf(cancel));
-            return Abi.networkSessionForward(handle, in, pass, out);
-        });
+            return tensor((handle, out) -> Abi.networkSessionForward(handle, in, pass, out));
+        }
     }
 
     /**
@@ -56,21 +56,9 @@ public final class NetworkSession extends NativeObject {
      * @return the gradient of the input
      */
     public Tensor backward(Tensor outputGradient) {
-        return given(outputGradient, (handle, arena, in, out) -> Abi.networkSessionBackward(handle, in, 0, out));
-    }
-
-    private interface Pass {
-        int apply(long handle, Arena arena, MemorySegment in, MemorySegment out);
-    }
-
-    private Tensor given(Tensor values, Pass function) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment in = values.filled(arena);
-            MemorySegment out = Abi.struct(arena, Abi.TENSOR);
-            return alone(handle -> {
-                Native.check(function.apply(handle, arena, in, out));
-                return Tensor.copied(out);
-            });
+            MemorySegment in = outputGradient.filled(arena);
+            return tensor((handle, out) -> Abi.networkSessionBackward(handle, in, 0, out));
         }
     }
 
@@ -82,13 +70,7 @@ public final class NetworkSession extends NativeObject {
      * @return the gradient
      */
     public Tensor gradient(String weight, long... shape) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment values = arena.allocate(JAVA_FLOAT, Tensor.countOf(shape));
-            MemorySegment raw = Tensor.described(arena, Abi.ELEMENT_FLOAT32, values, shape);
-            MemorySegment words = Native.text(arena, weight, "the name of a weight");
-            run(handle -> Abi.networkSessionGradient(handle, words, raw));
-            return Tensor.of(shape, values.toArray(JAVA_FLOAT));
-        }
+        return weight(weight, shape, Abi::networkSessionGradient);
     }
 
     /** Sets every gradient to 0. */

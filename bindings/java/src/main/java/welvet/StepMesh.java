@@ -1,7 +1,6 @@
 package welvet;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_FLOAT;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
@@ -133,11 +132,7 @@ public final class StepMesh extends NativeObject {
     public Tensor backward(StepState state, Tensor outputGradient, long ticks) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment dy = outputGradient.filled(arena);
-            MemorySegment dx = Abi.struct(arena, Abi.TENSOR);
-            return alone(mesh -> {
-                Native.check(Abi.stepMeshBackward(mesh, state.live(), dy, ticks, dx));
-                return dx.get(ADDRESS, Abi.TENSOR_DATA).address() == 0 ? null : Tensor.copied(dx);
-            });
+            return tensor((mesh, dx) -> Abi.stepMeshBackward(mesh, state.live(), dy, ticks, dx));
         }
     }
 
@@ -149,13 +144,7 @@ public final class StepMesh extends NativeObject {
      * @return the gradient
      */
     public Tensor gradient(String weight, long... shape) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment values = arena.allocate(JAVA_FLOAT, Tensor.countOf(shape));
-            MemorySegment raw = Tensor.described(arena, Abi.ELEMENT_FLOAT32, values, shape);
-            MemorySegment words = Native.text(arena, weight, "the name of a weight");
-            run(mesh -> Abi.stepMeshGradient(mesh, words, raw));
-            return Tensor.of(shape, values.toArray(JAVA_FLOAT));
-        }
+        return weight(weight, shape, Abi::stepMeshGradient);
     }
 
     /** Sets every gradient to 0. */

@@ -60,13 +60,7 @@ public final class StepState extends NativeObject {
      */
     public Tensor output(int cell) {
         synchronized (mesh) {
-            try (Arena arena = Arena.ofConfined()) {
-                MemorySegment raw = Abi.struct(arena, Abi.TENSOR);
-                return alone(state -> {
-                    Native.check(Abi.stepStateOutput(state, cell, raw));
-                    return Tensor.copied(raw);
-                });
-            }
+            return tensor((state, to) -> Abi.stepStateOutput(state, cell, to));
         }
     }
 

@@ -10,12 +10,12 @@
  * }</pre>
  *
  * <p>{@link welvet.LM} has language models, {@link welvet.Encoder} texts as vectors, {@link welvet.Network} networks of
- * any layers, {@link welvet.Trainer} and {@link welvet.Loom#train} training. A failed call throws a {@link
- * welvet.LoomException} with a code and a text; a {@link welvet.Cancel} ends a call from another thread. Values that
- * the library describes as JSON are texts.
+ * any layers, {@link welvet.Trainer} and {@link welvet.Loom#train} training, {@link welvet.Population} and {@link
+ * welvet.Evolution} evolution. A failed call throws a {@link welvet.LoomException} with a code and a text; a {@link
+ * welvet.Cancel} ends a call from another thread. Values that the library describes as JSON are texts.
  *
  * <p>Any number of threads may use one object. Models, tokenizers and networks serve them at the same time; sessions,
- * streams, chats, trainers and encoders one after another.
+ * streams, chats, trainers, populations and encoders one after another.
  *
  * <p>The library is found by the variable WELVET_LIBRARY or the property loom.library (its path), or where the system
  * looks. Java 22 or later; run with --enable-native-access=ALL-UNNAMED.
