@@ -44,6 +44,11 @@ namespace Welvet
             }
         }
 
+        internal Encoder(ulong handle)
+        {
+            Take(handle);
+        }
+
         /// <summary>Describes the encoder: dimensions, max_tokens, layers, pooling, threads.</summary>
         public unsafe IReadOnlyDictionary<string, object> Info => RecordOf(Abi.EncoderInfo);
 

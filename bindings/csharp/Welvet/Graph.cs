@@ -87,6 +87,15 @@ namespace Welvet
             }
         }
 
+        internal unsafe Graph(ulong handle, GraphOptions options)
+        {
+            using (Pinned memory = new Pinned())
+            {
+                Interop.ComputeOptions compute = ComputeOptions.ToInterop(options, memory);
+                OpenSession(handle, &compute);
+            }
+        }
+
         /// <summary>Reads the contents of a file, which must hold every tensor.</summary>
         /// <param name="data">The contents.</param>
         /// <param name="options">Options; null: defaults.</param>
@@ -114,17 +123,21 @@ namespace Welvet
                     values.MaxBytes = (ulong)options.MaxBytes;
                     return opener(&values, handle);
                 });
-                try
-                {
-                    Take(Native.Make(session => Abi.GraphSessionCreate(graph, computing, session)));
-                    ulong info;
-                    Native.Check(Abi.GraphInfo(graph, &info));
-                    Info = (IReadOnlyDictionary<string, object>)Json.Parse(Native.TakeText(info));
-                }
-                finally
-                {
-                    Abi.Release(graph);  // the session keeps it
-                }
+                OpenSession(graph, computing);
+            }
+        }
+
+        /// <summary>Takes over a graph.</summary>
+        private unsafe void OpenSession(ulong graph, Interop.ComputeOptions* compute)
+        {
+            try
+            {
+                Take(Native.Make(session => Abi.GraphSessionCreate(graph, compute, session)));
+                Info = Native.Report(info => Abi.GraphInfo(graph, info));
+            }
+            finally
+            {
+                Abi.Release(graph);  // the session keeps it
             }
             foreach (IReadOnlyDictionary<string, object> port in (IReadOnlyList<object>)Info["inputs"])
                 _types[(string)port["name"]] = (string)port["type"];

@@ -61,6 +61,12 @@ namespace Welvet
             }
         }
 
+        internal LanguageModel(ulong handle, LanguageModelOptions options)
+        {
+            _options = options;
+            Take(handle);
+        }
+
         /// <summary>Loads a model from the bytes of a GGUF file or an .entity, which are read during the call
         /// only.</summary>
         /// <param name="data">The bytes.</param>

@@ -133,6 +133,19 @@ namespace Welvet
             return (IReadOnlyDictionary<string, object>)Json.Parse(TextOf(function));
         }
 
+        /// <summary>Replaces a state by the bytes of a snapshot.</summary>
+        internal unsafe void RestoreBy(byte[] snapshot, Restorer function)
+        {
+            if (snapshot == null) throw new ArgumentNullException(nameof(snapshot));
+            fixed (byte* first = snapshot)
+            {
+                int status;
+                lock (_gate) status = function(Handle, first, (UIntPtr)snapshot.Length);
+                GC.KeepAlive(this);
+                Native.Check(status);
+            }
+        }
+
         /// <summary>Like TextOf(), for bytes.</summary>
         internal unsafe byte[] BytesOf(Giver function)
         {

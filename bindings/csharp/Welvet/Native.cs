@@ -1,4 +1,5 @@
 using System;
+using System.Collections.Generic;
 using System.Runtime.InteropServices;
 using System.Text;
 using System.Threading;
@@ -8,6 +9,9 @@ namespace Welvet
 {
     /// <summary>Called with a handle, gives a new handle.</summary>
     internal unsafe delegate int Giver(ulong handle, ulong* result);
+
+    /// <summary>Called with a handle, reads bytes.</summary>
+    internal unsafe delegate int Restorer(ulong handle, void* bytes, UIntPtr size);
 
     /// <summary>Gives a new handle.</summary>
     internal unsafe delegate int Maker(ulong* result);
@@ -24,6 +28,22 @@ namespace Welvet
             ulong handle;
             Check(function(&handle));
             return handle;
+        }
+
+        /// <summary>Calls a function that gives a JSON object and may call back.</summary>
+        public static IReadOnlyDictionary<string, object> Report(Maker function, Callback callback = null,
+            CancellationToken token = default)
+        {
+            int status = Abi.Ok;
+            ulong blob = Make(result =>
+            {
+                status = function(result);
+                return Abi.Ok; // an exception of the callback comes first
+            });
+            string report = status == Abi.Ok ? TakeText(blob) : null;
+            callback?.Rethrow();
+            Check(status, token);
+            return (IReadOnlyDictionary<string, object>)Json.Parse(report);
         }
 
         /// <summary>Throws the exception of a status that is not OK.</summary>

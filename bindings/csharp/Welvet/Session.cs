@@ -107,8 +107,7 @@ namespace Welvet
                     {
                         Native.Check(Call(first, x.Values.Length, &pass, &y), cancellationToken);
                     }
-                    return new Tensor(Native.Copy((float*)y.Data, (UIntPtr)((ulong)y.DataSize / sizeof(float))),
-                        Native.Shape(y.Shape, y.ShapeCount));
+                    return InteropTensors.Copy(&y);
                 }
             }
             finally
@@ -264,8 +263,8 @@ namespace Welvet
                     int status = Abi.NetworkSessionBackward(Handle, memory.Tensor(outputGradient), cancel.Handle, &dx);
                     _watch?.Rethrow();
                     Native.Check(status, cancellationToken);
-                    float[] values = Native.Copy((float*)dx.Data, (UIntPtr)((ulong)dx.DataSize / sizeof(float)));
-                    return new Tensor(values, (int[])_shape.Clone());
+                    return new Tensor(Native.Copy((float*)dx.Data, InteropTensors.CountOf(&dx)),
+                        (int[])_shape.Clone());
                 }
             }
             finally
@@ -390,13 +389,7 @@ namespace Welvet
         /// <exception cref="LoomException">The bytes are of another network or damaged (CorruptData).</exception>
         public unsafe void Restore(byte[] snapshot)
         {
-            if (snapshot == null) throw new ArgumentNullException(nameof(snapshot));
-            fixed (byte* first = snapshot)
-            {
-                int status = Abi.NetworkSessionRestore(Handle, first, (UIntPtr)snapshot.Length);
-                GC.KeepAlive(this);
-                Native.Check(status);
-            }
+            RestoreBy(snapshot, Abi.NetworkSessionRestore);
         }
 
         internal override unsafe void BeforeDispose()

@@ -284,14 +284,7 @@ namespace Welvet
         /// (CorruptData).</exception>
         public unsafe void Restore(byte[] snapshot)
         {
-            if (snapshot == null) throw new ArgumentNullException(nameof(snapshot));
-            fixed (byte* first = snapshot)
-            {
-                int status;
-                lock (Gate) status = Abi.StepStateRestore(Handle, first, (UIntPtr)snapshot.Length);
-                GC.KeepAlive(this);
-                Native.Check(status);
-            }
+            RestoreBy(snapshot, Abi.StepStateRestore);
         }
     }
 

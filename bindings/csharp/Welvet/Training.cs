@@ -126,10 +126,67 @@ namespace Welvet
             Tensor inputs = null, Tensor targets = null, int[] classes = null, TrainingOptions options = null,
             CancellationToken cancellationToken = default)
         {
-            options = options ?? new TrainingOptions();
             byte[] json = Native.Bytes(config, nameof(config));
             using (Pinned memory = new Pinned())
-            using (CancelFlag cancel = new CancelFlag(cancellationToken))
+            {
+                Batch batch = inputs == null ? default : memory.Batch(inputs, targets, classes);
+                Batch* samples = inputs == null ? null : &batch;
+                void* text = memory.Array(json);
+                ulong learner = network?.Handle ?? 0;
+                try
+                {
+                    return Run((given, outcome) => Abi.TrainingRun(text, (UIntPtr)json.Length, learner, samples, null,
+                        given, outcome), options, cancellationToken);
+                }
+                finally
+                {
+                    GC.KeepAlive(network);
+                }
+            }
+        }
+
+        /// <summary>Like Run(), for a config file, which names its network and data.</summary>
+        /// <param name="path">The file.</param>
+        /// <param name="options">Options; null: defaults.</param>
+        /// <param name="cancellationToken">Ends the run after the current step, with its checkpoint.</param>
+        /// <returns>The outcome.</returns>
+        /// <exception cref="LoomException">A file is missing (NotFound), or the config has an unknown key
+        /// (UnknownKey).</exception>
+        public static unsafe IReadOnlyDictionary<string, object> RunFile(string path, TrainingOptions options = null,
+            CancellationToken cancellationToken = default)
+        {
+            fixed (byte* first = Native.Terminated(path, nameof(path)))
+            {
+                byte* name = first;
+                return Run((given, outcome) => Abi.TrainingRunFile(name, given, outcome), options, cancellationToken);
+            }
+        }
+
+        /// <summary>Runs the training of a journal again, and compares every hash, loss and metric.</summary>
+        /// <param name="run">Folder of the run.</param>
+        /// <param name="options">Threads, instruction set, device, Folder and Progress; null: defaults.</param>
+        /// <param name="cancellationToken">Ends the call.</param>
+        /// <returns>The outcome.</returns>
+        /// <exception cref="LoomException">There is no such run (NotFound), or a line of the journal differs; the
+        /// message has the first one.</exception>
+        public static unsafe IReadOnlyDictionary<string, object> Replay(string run, TrainingOptions options = null,
+            CancellationToken cancellationToken = default)
+        {
+            fixed (byte* first = Native.Terminated(run, nameof(run)))
+            {
+                byte* name = first;
+                return Run((given, report) => Abi.TrainingReplay(name, given, report), options, cancellationToken);
+            }
+        }
+
+        private unsafe delegate int Runner(Interop.TrainingOptions* options, ulong* outcome);
+
+        private static unsafe IReadOnlyDictionary<string, object> Run(Runner runner, TrainingOptions options,
+            CancellationToken token)
+        {
+            options = options ?? new TrainingOptions();
+            using (Pinned memory = new Pinned())
+            using (CancelFlag cancel = new CancelFlag(token))
             using (TrainingCallback progress = new TrainingCallback(options.Progress))
             {
                 Interop.ComputeOptions compute = ComputeOptions.ToInterop(options, memory);
@@ -143,23 +200,8 @@ namespace Welvet
                 values.Cancel = cancel.Handle;
                 values.Progress = progress.Pointer;
                 values.User = progress.User;
-                Batch batch = inputs == null ? default : memory.Batch(inputs, targets, classes);
-                Batch* samples = inputs == null ? null : &batch;
                 Interop.TrainingOptions* given = &values;
-                void* text = memory.Array(json);
-                ulong learner = network?.Handle ?? 0;
-                int status = Abi.Ok;
-                ulong outcome = Native.Make(result =>
-                {
-                    status = Abi.TrainingRun(text, (UIntPtr)json.Length, learner, samples, null, given,
-                        result);
-                    return Abi.Ok;
-                });
-                GC.KeepAlive(network);
-                string report = status == Abi.Ok ? Native.TakeText(outcome) : null;
-                progress.Rethrow();
-                Native.Check(status, cancellationToken);
-                return (IReadOnlyDictionary<string, object>)Json.Parse(report);
+                return Native.Report(outcome => runner(given, outcome), progress, token);
             }
         }
     }
