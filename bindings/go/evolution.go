@@ -112,9 +112,9 @@ func (p *Population) Tell(fitness []float64) (map[string]any, error) {
 	})
 }
 
-// Evolve does a generation: it asks, judges each of those members by the function, and tells. The report is that of
-// Tell. A network that the function is given is closed after it has returned. An error of the function, or the end of
-// the context, ends the generation; the population is then as before the call.
+// Evolve does a generation: it calls Ask, judges each of those members by the function, and calls Tell, whose report it
+// returns. A network that the function is given is closed after it has returned. An error of the function, or the end
+// of the context, ends the generation; the population is then as before the call.
 func (p *Population) Evolve(ctx context.Context, judge func(*Network) (float64, error)) (map[string]any, error) {
 	places, err := p.Ask()
 	if err != nil {

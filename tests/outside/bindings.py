@@ -61,21 +61,22 @@ def ask(command, folder, shows_progress=True, **environment):
         raise SystemExit("expected a model that is none to be unsupported")
 
 
-def program(language):
-    """The program of docs/guide/languages.md in a language."""
+def programs(language):
+    """The programs of docs/guide/languages.md in a language: a tour, and an evolution."""
     page = (ROOT / "docs/guide/languages.md").read_text()
     found = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    if len(found) != 1:
-        raise SystemExit(f"languages.md has {len(found)} programs in {language}, expected one")
-    return found[0]
+    if len(found) != 2:
+        raise SystemExit(f"languages.md has {len(found)} programs in {language}, expected two")
+    return found
 
 
-def tour(command, folder, **environment):
-    """That program, which prints the lines of the page."""
+def pages(tour, breed, folder, **environment):
+    """Those programs, which print the lines of the page."""
     model = pathlib.Path(os.environ["LOOM_DATA"], "llm/SmolLM2-135M-Instruct.Q4_1.gguf")
-    printed = run([*command, model], folder, **environment)
-    if printed != program("text"):
-        raise SystemExit(f"the program of languages.md printed\n{printed}expected\n{program('text')}")
+    for command, expected in zip(([*tour, model], breed), programs("text")):
+        printed = run(command, folder, **environment)
+        if printed != expected:
+            raise SystemExit(f"{command[0]} of languages.md printed\n{printed}expected\n{expected}")
 
 
 def of_c(folder):
@@ -136,9 +137,10 @@ def cpp(library, folder):
     run([compilers[0], *strict, "-pthread", ROOT / "tests/outside/cpp_use.cpp", *link, "-o", "use"], folder)
     data = pathlib.Path(os.environ["LOOM_DATA"])
     print(run(["./use", data / "llm/SmolLM2-135M-Instruct.Q4_1.gguf", data / "minilm"], folder))
-    (folder / "tour.cpp").write_text(program("cpp"))
-    run([compilers[0], *strict, folder / "tour.cpp", *link, "-o", "tour"], folder)
-    tour([folder / "tour"], folder)
+    for name, text in zip(("tour", "breed"), programs("cpp")):
+        (folder / f"{name}.cpp").write_text(text)
+        run([compilers[0], *strict, folder / f"{name}.cpp", *link, "-o", name], folder)
+    pages([folder / "tour"], [folder / "breed"], folder)
 
 
 def rust(library, folder):
@@ -153,12 +155,14 @@ def rust(library, folder):
     print(run([cargo, "test", "--offline", "--locked", "--quiet"], crate, **environment))
     run([cargo, "doc", "--offline", "--no-deps", "--quiet"], crate, **environment)
     ask([library.parent / "cargo/debug/examples/ask"], folder, False)
-    (folder / "src").mkdir()
-    (folder / "src/main.rs").write_text(program("rust"))
+    (folder / "src/bin").mkdir(parents=True)
+    for name, text in zip(("tour", "breed"), programs("rust")):
+        (folder / f"src/bin/{name}.rs").write_text(text)
     (folder / "Cargo.toml").write_text('[package]\nname = "tour"\nversion = "0.1.0"\nedition = "2021"\n\n'
                                        f'[dependencies]\nwelvet = {{path = "{crate}"}}\n')
     run([cargo, "build", "--offline", "--quiet"], folder, **environment)
-    tour([library.parent / "cargo/debug/tour"], folder, LD_LIBRARY_PATH=str(library.parent))
+    built = library.parent / "cargo/debug"
+    pages([built / "tour"], [built / "breed"], folder, LD_LIBRARY_PATH=str(library.parent))
     for check, words in (("clippy", ["--offline", "--all-targets", "--quiet", "--", "-D", "warnings"]), ("fmt", ["--check"])):
         if subprocess.run([cargo, check, "--version"], capture_output=True).returncode:
             print(f"cargo {check} is not installed, so it does not check the crate")
@@ -181,10 +185,12 @@ def go(library, folder):
     run([compiler, "vet", "./..."], ROOT / "examples/go", **environment)
     run([compiler, "build", "-o", folder / "ask", "."], ROOT / "examples/go", **environment)
     ask([folder / "ask"], folder, False)
-    (folder / "main.go").write_text(program("go"))
     (folder / "go.mod").write_text((ROOT / "examples/go/go.mod").read_text().replace("../..", str(ROOT)))
-    run([compiler, "build", "-o", "tour", "."], folder, **environment)
-    tour([folder / "tour"], folder)
+    for name, text in zip(("tour", "breed"), programs("go")):
+        (folder / name).mkdir()
+        (folder / name / "main.go").write_text(text)
+        run([compiler, "build", "-o", f"{name}/{name}", f"./{name}"], folder, **environment)
+    pages([folder / "tour/tour"], [folder / "breed/breed"], folder)
     if unformatted := run([pathlib.Path(compiler).with_name("gofmt"), "-l", ROOT / "bindings/go", ROOT / "examples/go"], folder):
         raise SystemExit(f"gofmt would change {unformatted}")
 
@@ -206,8 +212,9 @@ def java_home():
 def java(library, folder):
     home = java_home()
     package = ROOT / "bindings/java/src"
-    (folder / "Tour.java").write_text(program("java"))
-    sources = [*package.rglob("*.java"), ROOT / "examples/java/Ask.java", folder / "Tour.java"]
+    for name, text in zip(("Tour", "Breed"), programs("java")):
+        (folder / f"{name}.java").write_text(text)
+    sources = [*package.rglob("*.java"), ROOT / "examples/java/Ask.java", folder / "Tour.java", folder / "Breed.java"]
     quick = "-XX:TieredStopAtLevel=1"  # of a machine that starts and ends at once
     run([home / "bin/javac", f"-J{quick}", "-Xlint:all,-restricted,-serial", "-Werror", "--release", "22", "-d", folder,
          *sources], folder)
@@ -215,7 +222,7 @@ def java(library, folder):
     tests = [f"welvet.{path.stem}" for path in sorted((package / "test/java/welvet").glob("*Test.java"))]
     print(run([*start, "welvet.Runner", *tests], folder, WELVET_LIBRARY=str(library)))
     ask([*start, f"-Dloom.library={library}", "Ask"], folder, False)
-    tour([*start, "Tour"], folder, WELVET_LIBRARY=str(library))
+    pages([*start, "Tour"], [*start, "Breed"], folder, WELVET_LIBRARY=str(library))
     run([home / "bin/javadoc", f"-J{quick}", "-quiet", "-Xdoclint:all", "-Werror", "--release", "22", "-sourcepath",
          package / "main/java", "-d", folder / "pages", "welvet"], folder)
 

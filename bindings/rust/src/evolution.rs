@@ -121,8 +121,8 @@ impl Population {
         text(|to| unsafe { sys::loom_population_tell(self.handle.get(), fitness.as_ptr(), fitness.len(), to) })
     }
 
-    /// Does a generation: asks, judges each of those members by the function, tells. Returns the report of
-    /// [`tell`](Population::tell).
+    /// Does a generation: [`ask`](Population::ask), a judgement of each of those members by the function,
+    /// [`tell`](Population::tell), whose report it returns.
     ///
     /// An error of the function ends the generation and comes back; the population is as before the call.
     pub fn evolve<E: From<Error>>(
@@ -178,7 +178,7 @@ pub struct EvolveOptions {
     pub out: Option<PathBuf>,
     /// Folder that relative paths of the config start from; None: that of the config file, or the current one.
     pub folder: Option<PathBuf>,
-    /// What happens to a run in `out`.
+    /// How a run in `out` is treated.
     pub start: RunStart,
     /// Number of generations, in place of the config's; 0: its own.
     pub generations: u64,

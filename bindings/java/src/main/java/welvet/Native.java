@@ -131,7 +131,7 @@ final class Native {
             }
         }
 
-        @SuppressWarnings("unchecked") // the compiler alone tells checked exceptions from others
+        @SuppressWarnings("unchecked") // checked exceptions are known to the compiler alone
         private static <T extends Throwable> void raise(Throwable thrown) throws T {
             throw (T) thrown;
         }

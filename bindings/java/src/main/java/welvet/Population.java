@@ -144,7 +144,7 @@ public final class Population extends NativeObject {
     }
 
     /**
-     * Does a generation: asks, judges each of those members, tells. An exception of the judge ends the generation; the
+     * Does a generation: ask(), a judgement of each of those members, tell(). An exception of the judge ends the generation; the
      * population is then as before the call.
      *
      * @param <E> what the judge throws
