@@ -120,7 +120,10 @@ public static class TestEvolution
             Expect.Equal(Whole, (string)Evolution.Run(Evolving, options)["hash"]);
             string config = Path.Combine(folder, "run.json");
             File.WriteAllText(config, Evolving);
-            EvolutionOptions again = new EvolutionOptions { Out = options.Out, Start = RunStart.Overwrite, Generations = 2 };
+            EvolutionOptions again = new EvolutionOptions
+            {
+                Out = options.Out, Start = RunStart.Overwrite, Generations = 2
+            };
             Expect.Equal(cut["hash"], Evolution.RunFile(config, again)["hash"]);
             using (LoomObject best = Files.Open(Path.Combine(folder, "run", "best.entity")))
                 Expect.Equal(4, ((Network)best).Forward(new float[4, 2]).Shape[0]);
@@ -236,7 +239,8 @@ public static class TestEvolution
                 Expect.True(parts.Last > 0, "progress of the loading");
             string packed = Path.Combine(folder, "packed.gguf");
             Files.Quantize(Runner.Model, packed, "q8_0", new ConvertOptions { Progress = parts });
-            Expect.True(Files.Inspect(packed).Count > 2 && Files.Hash(packed) != Files.Hash(Runner.Model), "another file");
+            Expect.True(Files.Inspect(packed).Count > 2, "facts about a model");
+            Expect.True(Files.Hash(packed) != Files.Hash(Runner.Model), "another file");
             Expect.Throws<ArgumentException>(
                 () => Files.Quantize(Runner.Model, packed, "q8_0", new ConvertOptions { DType = "int8" }));
             string model2 = Path.Combine(folder, "model.entity");

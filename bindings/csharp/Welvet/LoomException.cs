@@ -9,8 +9,9 @@ namespace Welvet
         /// <summary>Creates an error.</summary>
         /// <param name="code">Name of the error, as "NotFound".</param>
         /// <param name="text">The message, in one line.</param>
-        public LoomException(string code, string text)
-            : base(code + ": " + text)
+        /// <param name="cause">The exception of a layer kind's function; null: none.</param>
+        public LoomException(string code, string text, Exception cause = null)
+            : base(code + ": " + text, cause)
         {
             Code = code;
             Text = text;

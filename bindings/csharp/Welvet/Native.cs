@@ -30,6 +30,13 @@ namespace Welvet
             return handle;
         }
 
+        /// <summary>Like Make(), for a function that gives a status alone.</summary>
+        public static int First(Func<int> function)
+        {
+            Loader.Ready();
+            return function();
+        }
+
         /// <summary>Calls a function that gives a JSON object and may call back.</summary>
         public static IReadOnlyDictionary<string, object> Report(Maker function, Callback callback = null,
             CancellationToken token = default)
@@ -61,7 +68,19 @@ namespace Welvet
 
         private static Exception ErrorOf(int status)
         {
-            return new LoomException(Text(Abi.StatusName(status)), Text(Abi.LastError()));
+            Exception cause = t_cause;
+            t_cause = null;
+            return new LoomException(Text(Abi.StatusName(status)), Text(Abi.LastError()), cause);
+        }
+
+        [ThreadStatic] private static Exception t_cause;
+
+        /// <summary>Keeps the exception of a function of a layer kind: the cause of the error that the call of this
+        /// thread gives.</summary>
+        public static int KeepCause(Exception e)
+        {
+            t_cause = e;
+            return Abi.InvalidState;
         }
 
         /// <summary>Text that ends with NUL; "" for none.</summary>
