@@ -94,6 +94,9 @@ add_test(NAME csharp_nuget COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/test
 add_test(NAME csharp_unity COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/csharp/unity.py $<TARGET_FILE:loom_shared>)
 set_tests_properties(csharp_package csharp_nuget csharp_unity PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 if(LOOM_WHOLE)
+  # By Roslyn, for each target framework of Welvet.csproj.
+  add_test(NAME csharp_roslyn COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/csharp/roslyn.py $<TARGET_FILE:loom_shared>)
+  set_tests_properties(csharp_roslyn PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
   add_test(NAME csharp_speed COMMAND ${LOOM_PYTHON3} -B ${PROJECT_SOURCE_DIR}/tests/csharp/speed.py $<TARGET_FILE:loom_shared>)
   set_tests_properties(csharp_speed PROPERTIES SKIP_RETURN_CODE 77 RUN_SERIAL ON)
 endif()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what tests of JavaScript need, by name, where LOOM_NPM says (the user's cache otherwise), and prints that folder.
-# usage: npm_packages.sh [SET]    gpu (the default): Dawn; package: the compilers and checkers of js/; bundlers: those of js/test/bundlers.test.mjs; nextjs: Next.js for the same; page: browsers for tests/outside/page*.mjs; clients: those of tests/outside/clients.mjs
+# usage: npm_packages.sh [SET]    gpu (the default): Dawn; package: the compilers and checkers of js/; bundlers: those of js/test/bundlers.test.mjs; nextjs: Next.js for the same; page: browsers for tests/outside/page*.mjs; clients: those of tests/outside/clients.mjs; roslyn: the C# compiler of tests/csharp/roslyn.py
 set -eu
 folder=${LOOM_NPM:-${XDG_CACHE_HOME:-$HOME/.cache}/loom/npm}
 case ${1:-gpu} in
@@ -25,8 +25,12 @@ case ${1:-gpu} in
     folder=$folder/clients
     wanted="openai@6.49.0 ai@6.0.326 @ai-sdk/openai-compatible@2.0.92 zod@4.6.7"
     ;;
+  roslyn)
+    folder=$folder/roslyn
+    wanted="@autorest/csharp@3.0.0-beta.20220906.1"  # has Microsoft.CodeAnalysis 4.1 for .NET Core 3.1
+    ;;
   *)
-    echo "npm_packages.sh: there is no set $1: expected gpu, package, bundlers, nextjs, page or clients" >&2
+    echo "npm_packages.sh: there is no set $1: expected gpu, package, bundlers, nextjs, page, clients or roslyn" >&2
     exit 2
     ;;
 esac
