@@ -202,16 +202,29 @@ def from_cpp(page):
     yield Figure("ask.cpp", f"{said.splitlines()[0]}\n{HASH.search(said)[0]}", run)
 
 
-@check("languages", "docs/guide/languages.md", "ctest -R bindings_", quick=True)
+@check("languages", "docs/guide/languages.md", "ctest -R bindings_", first=2, quick=True)
 def languages(page):
-    code, = blocks(page, "C++")
-    said, = blocks(page, "One program in four languages")
+    def run(name, code):
+        write(f"{MADE}/{name}.cpp", "\n".join(code) + "\n")
+        output_of("c++", "-std=c++17", "-Iinclude", f"{MADE}/{name}.cpp", "-o", f"{MADE}/{name}", "-Lbuild", "-lloom", f"-Wl,-rpath,{ROOT}/build")
+        return output_of(f"{MADE}/{name}", model()).strip()
+    for name, heading, of in (("tour", "C++", "One program in four languages"), ("breed", "Evolution in C++", "Evolution")):
+        code, = blocks(page, heading)
+        said, = blocks(page, of)
+        yield Figure(heading, "\n".join(said), functools.partial(run, name, code))
+
+
+@check("lockstep", "docs/guide/lockstep.md", "examples/lockstep/run.py")
+def lockstep(page):
+    cells = table(page, "Worlds in lockstep")["10 000"]
 
     def run():
-        write(f"{MADE}/tour.cpp", "\n".join(code) + "\n")
-        output_of("c++", "-std=c++17", "-Iinclude", f"{MADE}/tour.cpp", "-o", f"{MADE}/tour", "-Lbuild", "-lloom", f"-Wl,-rpath,{ROOT}/build")
-        return output_of(f"{MADE}/tour", model()).strip()
-    yield Figure("C++", "\n".join(said), run)
+        packages = os.environ.get("NODE_PATH") or os.path.join(os.environ.get("LOOM_NPM", os.path.join(fetch_data.CACHE, "npm")), "package/node_modules")
+        said = output_of("env", f"NODE_PATH={packages}", sys.executable, "examples/lockstep/run.py")
+        if "in cpp, python, node:" not in said:
+            raise Fault(f"a process is missing: {said}")
+        return re.search(r"^hash ([0-9a-f]{64})$", said, re.M)[1]
+    yield Figure("10 000", cells["Hash of the last one"].strip("`"), run)
 
 
 # --- docs/guide/training.md ------------------------------------------------------------------------------------------------------------------
