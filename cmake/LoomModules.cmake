@@ -175,7 +175,18 @@ function(loom_wasm_size name size)
   endif()
 endfunction()
 
-# The files of a module that are compiled apart, as objects of its library. `size` says what counts: small or fast.
+# Sets how a target is compiled that is no kernel. `size` says what counts: small, fast, or both: -O2 that vectorises as -O3 does and inlines
+# less. GCC's limit on inlining is for a whole file, and the files of a folder are compiled together.
+function(loom_compile_for target size)
+  if(size STREQUAL small)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
+  elseif(size STREQUAL both AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O3")
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2> $<$<CONFIG:Release>:-fvect-cost-model=dynamic>
+      "$<$<CONFIG:Release>:SHELL:--param inline-unit-growth=15>")
+  endif()
+endfunction()
+
+# The files of a module that are compiled apart, as objects of its library.
 function(loom_part part name size sources)
   if(NOT sources)
     return()
@@ -186,9 +197,7 @@ function(loom_part part name size sources)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ${LOOM_SHARED})
   target_link_libraries(${target} PRIVATE loom_engine_flags)
   loom_wasm_size(${name} size)
-  if(size STREQUAL small)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
-  endif()
+  loom_compile_for(${target} ${size})
   loom_headers(${target} ${size})
   target_sources(loom_${name} PRIVATE $<TARGET_OBJECTS:${target}>)
   if(part MATCHES "^first")
@@ -227,9 +236,10 @@ endfunction()
 function(loom_module name)
   # RECORDED: kernels that are compiled once more for the target `record`, whose lanes write shaders (src/simd/record), without _cpu.cpp.
   # SMALL: its code calls ops and reads files; the size of it counts more than its speed, but for the files whose paths match one of HOT,
-  # which loop over values. FIRST: the files that the program of a first start needs (loom_first_program()), without .cpp and _cpu.cpp.
+  # which loop over values; with HOT_BOTH size and speed of these count. FIRST: the files that the program of a first start needs
+  # (loom_first_program()), without .cpp and _cpu.cpp.
   # WASM: patterns of the files that wasm32 can have; without it all. Tests of a module may use modules above it.
-  cmake_parse_arguments(M "KERNELS;SMALL" "" "DEPENDS;TESTED_WITH;HOT;RECORDED;FIRST;WASM" ${ARGN})
+  cmake_parse_arguments(M "KERNELS;SMALL;HOT_BOTH" "" "DEPENDS;TESTED_WITH;HOT;RECORDED;FIRST;WASM" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   if(name STREQUAL io)  # its files of Loom 0.8x have a folder of their own
     file(GLOB_RECURSE legacy CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/legacy/files/*.cpp)
@@ -261,6 +271,10 @@ function(loom_module name)
     set(size small)
   endif()
   loom_wasm_size(${name} size)
+  set(hot_size fast)
+  if(M_HOT_BOTH)
+    set(hot_size both)
+  endif()
   set(folder ${PROJECT_SOURCE_DIR}/src/${name})
   if(sources OR kernels)
     loom_take_first(sources ${folder} first ${M_FIRST})
@@ -277,11 +291,9 @@ function(loom_module name)
     loom_part(first_hot ${name} fast "${first_hot}")
     if(sources)
       loom_headers(loom_${name} ${size})
-      if(size STREQUAL small)
-        target_compile_options(loom_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
-      endif()
+      loom_compile_for(loom_${name} ${size})
     endif()
-    loom_part(hot ${name} fast "${hot}")
+    loom_part(hot ${name} ${hot_size} "${hot}")
   else()
     add_library(loom_${name} INTERFACE)
     target_link_libraries(loom_${name} INTERFACE ${M_DEPENDS} loom_flags)
@@ -372,13 +384,18 @@ function(loom_link_alone target map)
   endif()
 endfunction()
 
+# Files of libraries alone, in place of a system's packages.
+set(LOOM_INSIDE_LIBRARIES ${PROJECT_SOURCE_DIR}/cmake/fmt_inside.cpp ${PROJECT_SOURCE_DIR}/cmake/no_codecs.cpp)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND LOOM_INSIDE_LIBRARIES ${PROJECT_SOURCE_DIR}/cmake/quiet_end.cpp)
+endif()
+
 # The shared library: bodies of include/loom/loom.h and what they reach, with no other symbol in sight.
 function(loom_shared_library)
   if(NOT LOOM_SHARED)
     return()
   endif()
-  add_library(loom_shared SHARED $<TARGET_OBJECTS:loom_capi> ${PROJECT_SOURCE_DIR}/cmake/fmt_inside.cpp
-              ${PROJECT_SOURCE_DIR}/cmake/no_codecs.cpp)
+  add_library(loom_shared SHARED $<TARGET_OBJECTS:loom_capi> ${LOOM_INSIDE_LIBRARIES})
   set_target_properties(loom_shared PROPERTIES OUTPUT_NAME loom LINKER_LANGUAGE CXX)
   target_link_libraries(loom_shared PRIVATE loom_host loom_telemetry loom_verify loom_flags)
   loom_link_alone(loom_shared ${PROJECT_SOURCE_DIR}/src/capi/exports.map)
@@ -400,8 +417,8 @@ function(loom_lm_library)
   if(LOOM_TESTS)
     set(exclude "")
   endif()
-  add_library(loom_lm_shared SHARED ${exclude} $<TARGET_OBJECTS:loom_capi> ${PROJECT_SOURCE_DIR}/cmake/fmt_inside.cpp
-              ${PROJECT_SOURCE_DIR}/cmake/no_codecs.cpp ${PROJECT_SOURCE_DIR}/cmake/lm_kinds.cpp)
+  add_library(loom_lm_shared SHARED ${exclude} $<TARGET_OBJECTS:loom_capi> ${LOOM_INSIDE_LIBRARIES}
+              ${PROJECT_SOURCE_DIR}/cmake/lm_kinds.cpp)
   set_target_properties(loom_lm_shared PROPERTIES OUTPUT_NAME loom-lm LINKER_LANGUAGE CXX)
   foreach(target IN LISTS LOOM_TARGETS)
     loom_kernels(kernels_lm_${target} ${target} ${PROJECT_SOURCE_DIR}/cmake/lm_kernels.cpp loom_lm_shared)

@@ -41,7 +41,7 @@ if(TARGET fmt::fmt AND NOT CMAKE_CROSSCOMPILING)
   # The static program brings fmt inside (cmake/fmt_inside.cpp); the include path and definitions stay those of the package.
   target_link_libraries(loom_flags INTERFACE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:LOOM_STATIC>>>:fmt::fmt>)
 else()
-  target_compile_definitions(loom_flags INTERFACE FMT_HEADER_ONLY)
+  target_compile_definitions(loom_flags INTERFACE FMT_HEADER_ONLY FMT_STATIC_THOUSANDS_SEPARATOR=',')  # as in cmake/fmt_inside.cpp
 endif()
 if(CMAKE_SYSTEM_NAME STREQUAL Windows)
   target_compile_definitions(loom_flags INTERFACE NOMINMAX WIN32_LEAN_AND_MEAN _WIN32_WINNT=0x0a00)  # Windows 10
@@ -155,10 +155,10 @@ endforeach()
 # Those that are compiled in; the strongest that the CPU has is chosen at run time. "native" in the list stands for that one.
 if(NOT LOOM_TARGETS)
   set(LOOM_TARGETS ${targets_of_machine})
-  # A library alone leaves out the plain kernels where any CPU in use has better ones (SSE4, NEON): they are 1.8 MB. Programs and tests
+  # What is built without tests leaves out the plain kernels where any CPU in use has better ones (SSE4, NEON): they are 2.1 MB. Tests
   # hold results of the others against them.
   list(LENGTH LOOM_TARGETS count)
-  if(LOOM_SHARED AND NOT LOOM_PROGRAM AND NOT LOOM_TESTS AND count GREATER 1)
+  if(NOT LOOM_TESTS AND count GREATER 1)
     list(REMOVE_ITEM LOOM_TARGETS scalar)
   endif()
   # A module with SIMD instructions is refused by an engine that has none, so plain kernels beside them would never be chosen

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/file.h"
+#include "core/system_lines.h"
 #include "core/weight_memory.h"
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -165,6 +166,25 @@ TEST(WeightMemory, IsInterleavedOverSeveralNodesAndARefusalIsCounted) {
 }
 
 TEST(WeightMemory, NodesAreSeveralOrNone) { EXPECT_NE(os::memory_nodes().size(), 1U); }
+TEST(SystemLines, AreReadWhateverSizeTheFileReports) {
+  const auto processor = system_lines("/proc/cpuinfo");  // reports no bytes
+  EXPECT_GT(processor.size(), 5u);
+  EXPECT_NE(processor.front().find(':'), std::string::npos);
+  const std::string page = "/sys/kernel/mm/transparent_hugepage/enabled";  // reports a page
+  if (fs::exists(page)) {
+    const auto pages = system_lines(page);
+    ASSERT_EQ(pages.size(), 1u);
+    EXPECT_NE(pages.front().find("never"), std::string::npos);
+  }
+}
 #endif
+
+TEST_F(SystemTest, LinesHaveNoEndsAndAMissingFileHasNone) {
+  put("lines", "one\n\nthree");
+  EXPECT_EQ(system_lines(folder_ + "/lines"), (std::vector<std::string>{"one", "", "three"}));
+  std::ofstream(folder_ + "/open") << "one\ntwo";
+  EXPECT_EQ(system_lines(folder_ + "/open"), (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(system_lines(folder_ + "/missing"), std::vector<std::string>{});
+}
 
 }  // namespace loom::system_test

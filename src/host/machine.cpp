@@ -1,7 +1,8 @@
 #include "host/machine.h"
 
 #include <algorithm>
-#include <fstream>
+
+#include "core/system_lines.h"
 
 namespace loom {
 
@@ -9,8 +10,7 @@ std::string cpu_name() {
 #if defined(__wasm__)
   return "WebAssembly";
 #else
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
+  for (const std::string& line : system_lines("/proc/cpuinfo"))
     if (line.rfind("model name", 0) == 0) return line.substr(std::min(line.size(), line.find(':') + 2));
   return "unknown CPU";
 #endif

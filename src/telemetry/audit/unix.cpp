@@ -3,11 +3,11 @@
 #include "backend/cpu/isa.h"
 #include "core/json.h"
 #include "core/system.h"
+#include "core/system_lines.h"
 
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -24,9 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
+  const std::vector<std::string> lines = system_lines(path);
+  std::string line = lines.empty() ? "" : lines.front();
   while (!line.empty() && (line.back() == ' ' || line.back() == '\n')) line.pop_back();
   return line;
 }
@@ -47,8 +46,7 @@ std::optional<std::uint64_t> as_count(const std::string& text) {
 }
 
 std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
+  for (const std::string& line : system_lines("/proc/cpuinfo"))
     if (const auto colon = line.find(": "); line.starts_with("model name") && colon != line.npos)
       return line.substr(colon + 2);
   return "";
@@ -64,8 +62,7 @@ Json caches() {
 
 // Bytes after "Name:" in /proc/meminfo, which counts in units of 1024.
 std::optional<std::uint64_t> memory_bytes(std::string_view name) {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);) {
+  for (const std::string& line : system_lines("/proc/meminfo")) {
     if (!line.starts_with(name)) continue;
     const auto digit = line.find_first_of("0123456789");
     const auto n = digit == line.npos ? std::nullopt : as_count(line.substr(digit));
@@ -77,8 +74,7 @@ std::optional<std::uint64_t> memory_bytes(std::string_view name) {
 Json gpus() {
   Json all = Json::array();
   for (const fs::path& gpu : entries("/proc/driver/nvidia/gpus")) {
-    std::ifstream file(gpu / "information");
-    for (std::string line; std::getline(file, line);)
+    for (const std::string& line : system_lines(gpu / "information"))
       if (line.starts_with("Model:"))
         all.push_back(Json{{"name", line.substr(std::min(line.find_first_not_of(" \t", 6), line.size()))}});
   }
