@@ -43,6 +43,7 @@ class ByteSource {
   // Bytes of the whole source, even if bytes() has only the first of them.
   std::uint64_t size() const { return size_; }
   bool is_whole() const { return bytes_.size() == size_; }
+  bool is_file() const { return file_ != nullptr; }
   // Makes bytes() at least so many, size() at most; spans that were taken before end. Errors of read().
   Result<void> fill(std::uint64_t bytes) const;
   // Reads bytes from `offset` on, also past the front. Errors of read().

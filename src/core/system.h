@@ -98,6 +98,9 @@ void give_addresses_back(std::byte* begin, std::size_t bytes) noexcept;
 constexpr std::size_t kAddressPiece = std::size_t{1} << 16;
 bool fill_addresses(std::byte* begin, std::size_t bytes);
 void empty_addresses(std::byte* begin, std::size_t bytes) noexcept;
+// The size of the pieces in which empty_addresses() and fill_addresses() also take memory of take_pages() away and give
+// it back, with any content. 0 where they do not, and where a program that maps a file keeps others from replacing it.
+std::size_t page_bytes();
 
 // A shared library, and what it exports by name; null where it or the name is not found. A library stays open.
 void* open_library(const char* path);

@@ -6,10 +6,13 @@
 #include <vector>
 
 #include "core/checked.h"
+#include "core/hooks.h"
 #include "core/little_endian.h"
+#include "core/system.h"
 #include "core/transpose.h"
 #include "core/weight_memory.h"
 #include "dtypes/decode.h"
+#include "dtypes/panel_pages.h"
 #include "dtypes/panel_row.h"
 #include "dtypes/scales.h"
 #include "dtypes/small_float.h"
@@ -61,11 +64,16 @@ PanelLayout panel_layout(DType dtype, ScaleSpan span) {
 Result<std::shared_ptr<PanelPool>> PanelPool::create(std::size_t bytes) {
   auto pool = std::make_shared<PanelPool>();
   LOOM_TRY(pool->memory_, create_weight_buffer(bytes));
+  pool->has_pages_ = bytes >= os::kHugePage && memory_hook() == nullptr && os::page_bytes() != 0;
   return pool;
 }
 
+std::size_t PanelPool::room_for(std::size_t bytes) {
+  return round_up(bytes, std::max(Buffer::kAlignment, os::page_bytes()));
+}
+
 std::byte* PanelPool::take(std::size_t bytes) {
-  const std::size_t padded = round_up(bytes, Buffer::kAlignment);
+  const std::size_t padded = room_for(bytes);
   const std::size_t begin = used_.fetch_add(padded);
   return begin + padded <= memory_.size() ? memory_.data() + begin : nullptr;
 }
@@ -99,6 +107,17 @@ Result<Matrix> Matrix::create(DType dtype, const PanelLayout& layout, std::size_
     }
   }
   return m;
+}
+
+void Matrix::let_panels_leave(std::string name, std::function<Result<void>(std::span<std::byte>)> remake) {
+  if (pool_ != nullptr && pool_->has_pages())
+    pages_ =
+        std::make_shared<PanelPages>(std::move(name), std::span(data_, panels() * panel_bytes_), std::move(remake));
+}
+
+std::vector<std::byte> Matrix::beginning(std::size_t bytes) const {
+  if (pages_ != nullptr) return pages_->beginning(bytes);
+  return {data_, data_ + std::min({bytes, panels() * panel_bytes_, PanelPages::kKept})};
 }
 
 namespace {
@@ -201,6 +220,7 @@ Result<QuantizedMatrix> Matrix::to_quantized(const Stop& stop) const {
   if (is_block_format(dtype_))
     return fail(Code::Unsupported, "{} blocks are not kept as they stood in their file", name(dtype_));
   const PanelTraits& kind = traits(layout_.kind);
+  LOOM_TRY(const PanelHold held, PanelHold::take(*this));
   QuantizedMatrix q;
   q.dtype = dtype_, q.rows = rows_, q.cols = cols_;
   // There is a scale per row even where one holds for the whole tensor: then they are all equal.
@@ -230,6 +250,7 @@ Result<QuantizedMatrix> Matrix::to_quantized(const Stop& stop) const {
 
 void Matrix::refill(std::span<const float> values, std::size_t first, std::size_t last, QuantizedMatrix& row) {
   LOOM_ASSERT(values.size() == rows_ * cols_ && last <= panels());
+  if (auto held = PanelHold::take(*this)) held->keep();
   for (std::size_t p = first; layout_.kind == PanelKind::Float32 && p < last; ++p) {
     const std::size_t begin = p * kPanelRows, count = std::min(kPanelRows, rows_ - begin);
     transpose(values.data() + begin * cols_, cols_, count, cols_, reinterpret_cast<float*>(data_ + p * panel_bytes_),
@@ -299,8 +320,11 @@ void decode_codes(const Matrix& m, std::size_t row, float* out) {
 
 }  // namespace
 
+// Where panels that have left cannot be made again, the read ends the process: callers with a way to report the error
+// take a PanelHold first.
 void Matrix::decode_row(std::size_t row, float* out) const {
   LOOM_ASSERT(row < rows_);
+  const auto held = PanelHold::take(*this);
   if (traits(layout_.kind).holds_codes()) {
     with_code_bits(layout_.kind, [&]<std::size_t kBits>() { decode_codes<kBits>(*this, row, out); });
     return;
@@ -326,6 +350,7 @@ void Matrix::decode_row(std::size_t row, float* out) const {
 void Matrix::decode_panel(std::size_t p, float* out) const {
   const std::size_t first = p * kPanelRows, count = std::min(kPanelRows, rows_ - first);
   const PanelTraits& kind = traits(layout_.kind);
+  const auto held = PanelHold::take(*this);
   if (kind.holds_codes() || kind.is_wide() || layout_.has_row_scales()) {
     for (std::size_t r = 0; r < count; ++r) decode_row(first + r, out + r * cols_);
     return;
@@ -347,6 +372,7 @@ void Matrix::decode_row(std::size_t row, double* out) const {
     std::ranges::copy(narrow, out);
     return;
   }
+  const auto held = PanelHold::take(*this);
   const PanelRow<const std::byte> from = row_of(*this, row);
   for (std::size_t c = 0; c < cols_; ++c)
     out[c] =

@@ -6,8 +6,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "core/buffer.h"
 #include "core/error.h"
@@ -26,13 +29,20 @@ PanelLayout panel_layout(DType dtype, ScaleSpan span = {});
 class PanelPool {
  public:
   static Result<std::shared_ptr<PanelPool>> create(std::size_t bytes);
+  // Bytes of the pool that panels of so many bytes take.
+  static std::size_t room_for(std::size_t bytes);
   // Null when the pool is used up.
   std::byte* take(std::size_t bytes);
+  // Returns whether each matrix has pages of the system to itself, which it may give back.
+  bool has_pages() const { return has_pages_; }
 
  private:
   Buffer memory_;
+  bool has_pages_ = false;
   std::atomic<std::size_t> used_{0};
 };
+
+class PanelPages;
 
 class Matrix {
  public:
@@ -100,6 +110,15 @@ class Matrix {
   }
   void renew() { token_.reset(); }
 
+  // Lets the panels leave the memory of the host while nobody holds them, where they are in a pool that has pages.
+  // `remake` writes the same bytes again; `name` stands in its errors.
+  void let_panels_leave(std::string name, std::function<Result<void>(std::span<std::byte> panels)> remake);
+  // Not null: panel() needs a PanelHold (dtypes/panel_pages.h). The other functions that read values take one
+  // themselves.
+  PanelPages* pages() const { return pages_.get(); }
+  // The first bytes of the panels, PanelPages::kKept at most.
+  std::vector<std::byte> beginning(std::size_t bytes) const;
+
   // Codes, scales and zero points of one of the 21 types, as from_quantized() took them. Unsupported for block formats.
   Result<QuantizedMatrix> to_quantized(const Stop& stop = {}) const;
 
@@ -126,6 +145,7 @@ class Matrix {
   Buffer own_, row_scales_, row_zeros_;
   std::shared_ptr<PanelPool> pool_;
   mutable std::shared_ptr<const void> token_;
+  std::shared_ptr<PanelPages> pages_;
 };
 
 // One row of f32 as a file holds it in this type: floats saturate, blocks are quantised. Unsupported for types without

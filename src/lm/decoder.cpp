@@ -6,6 +6,8 @@
 #include <set>
 
 #include "core/checked.h"
+#include "core/file_stamp.h"
+#include "core/fp_environment.h"
 #include "dtypes/float16.h"
 #include "dtypes/packing.h"
 #include "layers/dense/dense.h"
@@ -95,6 +97,33 @@ Result<Matrix> converted(const Matrix& from, DType dtype, std::shared_ptr<PanelP
   if (as_bytes) return Matrix::from_source(dtype, encoded, from.rows(), from.cols(), {}, std::move(pool), stop);
   return Matrix::from_quantized(all, std::move(pool), stop);
 }
+
+// A tensor of a file that stays mapped, of which its panels can be made again.
+struct TensorOfFile {
+  SourceTensor tensor;
+  std::vector<std::uint32_t> row_order;
+  std::optional<DType> dtype;  // that it was converted to
+  std::optional<os::FileStamp> stamp;
+
+  // A file that was replaced or removed stays mapped as it was. Reading one that became shorter would end the process.
+  Result<void> write_panels(std::span<std::byte> panels) const {
+    const FpEnvironment environment;
+    if (const auto now = os::stamp(tensor.file->name());
+        now && stamp && now->id == stamp->id && now->bytes < stamp->bytes)
+      return fail(Code::CorruptData,
+                  "the file has {} bytes, and had {} when the model was loaded; load the model again", now->bytes,
+                  stamp->bytes);
+    LOOM_TRY(Matrix m, source_matrix(tensor, row_order));
+    if (dtype) {
+      LOOM_TRY(m, converted(m, *dtype, nullptr, {}));
+    }
+    tensor.file->release(tensor.bytes);
+    if (m.panels() * m.panel_bytes() != panels.size())
+      return fail(Code::CorruptData, "{} bytes of panels, expected {}", m.panels() * m.panel_bytes(), panels.size());
+    std::memcpy(panels.data(), m.panel(0), panels.size());
+    return {};
+  }
+};
 
 // Every tensor of the model, loaded. Filled in parallel: each entry has one author.
 class Loader {
@@ -258,7 +287,7 @@ class Loader {
     for (const SourceTensor& t : source_.tensors) {
       if (!is_matrix(t.place.role)) continue;
       const PanelLayout layout = panel_layout(options_.dtype.value_or(t.dtype));
-      total += round_up(ceil_div(t.shape[0], kPanelRows) * layout.panel_bytes(t.shape[1]), Buffer::kAlignment);
+      total += PanelPool::room_for(ceil_div(t.shape[0], kPanelRows) * layout.panel_bytes(t.shape[1]));
     }
     return total;
   }
@@ -268,7 +297,7 @@ class Loader {
     const bool is_held = i < held_.size() && held_[i].size() != 0;
     if (is_held) here = source_.tensors[i], here.unread = 0, here.bytes = std::as_const(held_[i]).bytes();
     const SourceTensor& t = is_held ? here : source_.tensors[i];
-    const std::vector<std::uint32_t> order = source_row_order(source_, t);
+    std::vector<std::uint32_t> order = source_row_order(source_, t);
     if (!is_matrix(t.place.role)) {
       LOOM_TRY(vectors_[i], decode_vector(t));
       if (!order.empty()) {
@@ -282,6 +311,12 @@ class Loader {
     LOOM_TRY(Matrix m, source_matrix(t, order, convert ? nullptr : panels_, stop_));
     if (convert) {
       LOOM_TRY(m, converted(m, *options_.dtype, panels_, stop_));
+    }
+    if (t.file && t.file->is_file() && !is_held && !t.replaced) {
+      auto again = std::make_shared<const TensorOfFile>(TensorOfFile{
+          t, std::move(order), convert ? options_.dtype : std::optional<DType>(), os::stamp(t.file->name())});
+      m.let_panels_leave(fmt::format("{}: {}", t.file->name(), t.name),
+                         [again](std::span<std::byte> panels) { return again->write_panels(panels); });
     }
     matrices_[i] = std::make_shared<const Matrix>(std::move(m));
     if (t.file && !is_held) t.file->release(t.bytes);

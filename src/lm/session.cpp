@@ -47,6 +47,8 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const DecoderMo
   s->arena_ = Arena(s->device_), s->precision_ = precision_of(s->device_), s->on_loss_ = options.on_loss;
   s->isa_ = options.isa.value_or(best_isa());
   LOOM_TRY(s->kernels_, kernels_for(s->isa_));
+  s->weights_ = HostWeights(s->model_->network);
+  if (s->device_ == nullptr) LOOM_TRY_VOID(s->weights_.hold(*s->pool_));
   LOOM_TRY_VOID(s->check_adapters(options.adapters));
   s->adapters_ = options.adapters;
   LOOM_TRY_VOID(s->with_host_fallback([&]() -> Result<void> {
@@ -63,6 +65,10 @@ Result<void> Session::move_to_host(const Error& lost) {
   kept_.clear(), kept_logits_ = {}, kept_ids_ = {};
   for (DraftsAhead& ahead : ahead_) ahead.ids.clear();
   const std::size_t sequences = std::max<std::size_t>(tokens_.size(), 1);
+  if (auto held = weights_.hold(*pool_); !held) {
+    broken_ = std::move(held.error().in_source("the card was lost, and generation cannot continue on the CPU"));
+    return tl::make_unexpected(*broken_);
+  }
   LOOM_TRY_VOID(states_.plan(plan_->state_needs(), model_->network.settings.activations,
                              {device_, context_tokens_, sequences, chunk_rows_, kv_dtype_}));
   arena_ = Arena();
@@ -175,6 +181,7 @@ Result<void> Session::run_rows(const Rows& rows, float* logits, const std::atomi
   run_rows(now, rows, logits);
   Result<void> checked = device_ != nullptr ? device_->check() : Result<void>();  // ends the pass on the device
   if (now.status) return tl::make_unexpected(*std::move(now.status));
+  if (checked && device_ != nullptr) weights_.leave(*device_, *pool_);
   return checked;
 }
 

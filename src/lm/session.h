@@ -16,6 +16,7 @@
 #include "core/sha256.h"
 #include "lm/decoder.h"
 #include "lm/draw_row.h"
+#include "lm/host_weights.h"
 #include "lm/session_ahead.h"
 #include "network/plan/forward_plan.h"
 #include "network/session/state_store.h"
@@ -152,6 +153,8 @@ class Session {
   std::size_t scratch_bytes() const { return arena_.size(); }
   // Memory that each token of a sequence takes, outside of sliding windows.
   std::size_t token_bytes() const { return states_.position_bytes(); }
+  // The host's copies of the weights of a file (lm/host_weights.h).
+  std::size_t weight_bytes_on_host() const { return weights_.bytes_on_host(); }
   // Host memory of the keys and values of all sequences; what sequences share counts once.
   std::size_t cache_bytes() const { return states_.used_bytes(); }
 
@@ -235,6 +238,7 @@ class Session {
   Digest model_digest() const;
 
   std::shared_ptr<const DecoderModel> model_;
+  HostWeights weights_;
   std::shared_ptr<const ForwardPlan> plan_;
   std::shared_ptr<ThreadPool> pool_;
   const KernelTable* kernels_ = nullptr;

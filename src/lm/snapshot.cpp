@@ -56,7 +56,7 @@ Digest Session::model_digest() const {
   hash.update_u32(static_cast<std::uint32_t>(activations_)), hash.update_u32(static_cast<std::uint32_t>(kv_dtype_));
   model_->network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
     if (w.role() == WeightRole::Matrix)
-      hash.update({w.matrix()->panel(0), std::min<std::size_t>(w.matrix()->panel_bytes(), 4096)});
+      hash.update(w.matrix()->beginning(std::min<std::size_t>(w.matrix()->panel_bytes(), 4096)));
     else if (w.role() != WeightRole::Adapter)  // those of a matrix follow with it
       values(w);
     for (const Adapter& a : w.adapters())

@@ -81,9 +81,14 @@ void GpuDevice::clear(std::byte* memory, std::size_t bytes) {
   submitter_.clear(memory, bytes);
 }
 
+const std::byte* GpuDevice::find_copy(const std::shared_ptr<const void>& owner,
+                                      std::span<const std::byte> bytes) const {
+  return connection_.is_lost() ? nullptr : memory_.find_copy(owner, bytes);
+}
+
 Result<const std::byte*> GpuDevice::place(const std::shared_ptr<const void>& owner, std::span<const std::byte> bytes) {
   if (connection_.is_lost()) return connection_.loss();
-  if (const std::byte* const known = memory_.find_copy(owner, bytes)) return known;
+  if (const std::byte* const known = find_copy(owner, bytes)) return known;
   for (std::byte* const old : memory_.forget_old_copies(bytes.data())) recorder_.free(old);
   LOOM_TRY(const std::byte* const at, memory_.add_copy(owner, bytes));
   submitter_.count_written(bytes.size());

@@ -35,6 +35,8 @@ class GpuDevice final : public Device {
   void copy(const std::byte* from, std::size_t bytes, std::byte* to) override;
   void clear(std::byte* memory, std::size_t bytes) override;
   Result<const std::byte*> place(const std::shared_ptr<const void>& owner, std::span<const std::byte> bytes) override;
+  // The card's copy that place() has made; null without one, or where the card is lost.
+  const std::byte* find_copy(const std::shared_ptr<const void>& owner, std::span<const std::byte> bytes) const;
   Result<void> check() override { return recorder_.check(); }
   Precision precision() const override { return shaders_.precision(); }
   bool records() const override { return true; }

@@ -39,6 +39,11 @@ std::byte* take_pages(std::size_t bytes, bool huge) {
   return begin + lead;
 }
 
+void empty_addresses(std::byte* begin, std::size_t bytes) noexcept {
+  ::madvise(begin, bytes, MADV_DONTNEED);
+  ::mprotect(begin, bytes, PROT_NONE);
+}
+
 Stack stack_of_thread() {
   Stack out;
   pthread_attr_t attributes;

@@ -20,6 +20,11 @@ std::byte* take_pages(std::size_t bytes, bool) {
 std::vector<int> memory_nodes() { return {}; }
 bool interleave_pages(std::byte*, std::size_t, std::span<const int>) { return false; }
 
+// madvise() leaves the pages in memory on this system, so that other ones take their addresses.
+void empty_addresses(std::byte* begin, std::size_t bytes) noexcept {
+  ::mmap(begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
 Stack stack_of_thread() {
   Stack out;
   out.high = reinterpret_cast<std::uintptr_t>(pthread_get_stackaddr_np(pthread_self()));

@@ -77,9 +77,9 @@ void give_addresses_back(std::byte* begin, std::size_t bytes) noexcept { ::munma
 bool fill_addresses(std::byte* begin, std::size_t bytes) {
   return ::mprotect(begin, bytes, PROT_READ | PROT_WRITE) == 0;
 }
-void empty_addresses(std::byte* begin, std::size_t bytes) noexcept {
-  ::madvise(begin, bytes, MADV_DONTNEED);
-  ::mprotect(begin, bytes, PROT_NONE);
+std::size_t page_bytes() {
+  const long bytes = ::sysconf(_SC_PAGESIZE);
+  return bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 void* open_library(const char* path) { return can_open_libraries() ? ::dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr; }

@@ -80,6 +80,7 @@ bool fill_addresses(std::byte* begin, std::size_t bytes) {
   return true;
 }
 void empty_addresses(std::byte*, std::size_t) noexcept {}
+std::size_t page_bytes() { return 0; }
 
 bool can_open_libraries() { return false; }
 void* open_library(const char*) { return nullptr; }

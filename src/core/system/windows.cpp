@@ -399,6 +399,7 @@ bool fill_addresses(std::byte* begin, std::size_t bytes) {
   return VirtualAlloc(begin, bytes, MEM_COMMIT, PAGE_READWRITE) != nullptr;
 }
 void empty_addresses(std::byte* begin, std::size_t bytes) noexcept { VirtualFree(begin, bytes, MEM_DECOMMIT); }
+std::size_t page_bytes() { return 0; }
 
 bool can_open_libraries() { return true; }
 void* open_library(const char* path) { return LoadLibraryW(WidePath(path).text); }

@@ -1,5 +1,6 @@
 #include "ops/gather/gather.h"
 
+#include "dtypes/panel_pages.h"
 #include "ops/all.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise/elementwise.h"
@@ -14,6 +15,21 @@ Error no_id(double value, std::size_t row, std::size_t table_rows) {
                                              value, row, table_rows - 1)};
 }
 
+namespace {
+
+// Holds the panels of a matrix for a call on the host; false, with the error in exec.status, where they cannot be read.
+bool hold(const Exec& exec, const Matrix& matrix, PanelHold& to) {
+  if (exec.rehearsal()) return true;
+  auto held = PanelHold::take(matrix);
+  if (held)
+    to = std::move(*held);
+  else if (!exec.status)
+    exec.status = std::move(held).error();
+  return held.has_value();
+}
+
+}  // namespace
+
 void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int32_t> ids, double factor, Tensor y,
                  OutOfTable out) {
   LOOM_ASSERT(ids.size() == y.rows && y.cols == table.cols());
@@ -26,7 +42,9 @@ void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int
                             fmt::format("embedding: id {} at row {}, the table has {} rows", ids[r], r, table.rows())};
       return;
     }
-  for (const Exec& host : dispatch(exec, [&] { gpu::gather_rows(exec, table, ids, factor, y); }))
+  for (const Exec& host : dispatch(exec, [&] { gpu::gather_rows(exec, table, ids, factor, y); })) {
+    PanelHold held;
+    if (!hold(host, table, held)) return;
     with_element(y.element, [&]<class T>() {
       for_rows(host, y.rows, y.cols, [&](std::size_t r) {
         const ElementwiseKernels<T>& k = host.kernels.elementwise.of<T>();
@@ -35,6 +53,7 @@ void gather_rows(const Exec& exec, const Matrix& table, std::span<const std::int
         if (factor != 1) k.scale(y.row<T>(r), factor, y.cols, y.row<T>(r));
       });
     });
+  }
 }
 
 void take_rows(const Exec& exec, ConstTensor table, std::span<const std::int32_t> ids, Tensor y) {
@@ -52,6 +71,8 @@ void take_rows(const Exec& exec, ConstTensor table, std::span<const std::int32_t
 void decode_matrix(const Exec& exec, const Matrix& matrix, Tensor y) {
   LOOM_ASSERT(y.rows == matrix.rows() && y.cols == matrix.cols());
   for (const Exec& host : dispatch(exec, [&] { gpu::decode_matrix(exec, matrix, y); })) {
+    PanelHold held;
+    if (!hold(host, matrix, held)) return;
     if (y.element == Element::f64)
       return for_rows(host, y.rows, y.cols, [&](std::size_t r) { matrix.decode_row(r, y.row<double>(r)); });
     for_rows(host, matrix.panels(), kPanelRows * y.cols,

@@ -172,7 +172,7 @@ void add_words(Kernel& kernel, const Matrix& m) {
 void encode_panels(const Exec& exec, const Matrix& m, const Source& from, const void* spans) {
   const PanelLayout& layout = m.layout();
   const std::size_t padded = m.panels() * kPanelRows;
-  const std::byte* const weight = place_weight(exec, m, m.panel(0), m.panels() * m.panel_bytes());
+  const std::byte* const weight = place_written_panels(exec, m);
   const auto place = [&](const void* factors) {
     return factors == nullptr ? weight : place_weight(exec, m, factors, padded * 4);
   };
@@ -194,7 +194,7 @@ void encode_panels(const Exec& exec, const Matrix& m, const Source& from, const 
 }
 
 void refill_floats(const Exec& exec, const Matrix& m, const void* values) {
-  const std::byte* const at = place_weight(exec, m, m.panel(0), m.panels() * m.panel_bytes());
+  const std::byte* const at = place_written_panels(exec, m);
   if (at == nullptr) return;
   const std::size_t elements = m.panels() * kPanelRows * m.cols();
   exec.gpu()->record(exec,

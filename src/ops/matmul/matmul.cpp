@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/checked.h"
+#include "dtypes/panel_pages.h"
 #include "ops/all.h"
 #include "ops/dispatch.h"
 #include "ops/matmul/matmul_gpu.h"
@@ -94,6 +95,31 @@ std::size_t rows_at_once(const Exec& exec, ConstTensor x) {
   return exec.cancel == nullptr ? x.rows : std::max(least, items_per_look(kPanelRows * x.cols));
 }
 
+// Holds the panels of the weights of a call (dtypes/panel_pages.h), unless it is a rehearsal.
+class HeldWeights {
+ public:
+  HeldWeights(const Exec& exec, std::span<const MatmulJob> jobs) : jobs_(exec.rehearsal() ? jobs.first(0) : jobs) {
+    for (; held_ < jobs_.size(); ++held_)
+      if (PanelPages* const pages = jobs_[held_].weight->pages(); pages != nullptr)
+        if (auto held = pages->hold(); !held) {
+          if (!exec.status) exec.status = std::move(held).error();
+          return;
+        }
+  }
+  HeldWeights(const HeldWeights&) = delete;
+  HeldWeights& operator=(const HeldWeights&) = delete;
+  ~HeldWeights() {
+    for (const MatmulJob& job : jobs_.first(held_))
+      if (job.weight->pages() != nullptr) job.weight->pages()->drop();
+  }
+
+  bool are_all() const { return held_ == jobs_.size(); }
+
+ private:
+  std::span<const MatmulJob> jobs_;
+  std::size_t held_ = 0;
+};
+
 void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   const ArenaScope scope(exec.arena);
   QuantizedInputs inputs;
@@ -152,6 +178,8 @@ void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> job
 
 void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
   for (const Exec& host : dispatch(exec, [&] { gpu::matmul(exec, x, jobs); })) {
+    const HeldWeights held(host, jobs);
+    if (!held.are_all()) return;
     const std::size_t each = rows_at_once(host, x);
     if (x.rows <= each) {
       matmul_rows(host, x, jobs);

@@ -1,5 +1,6 @@
 #include "backend/webgpu/gpu_device.h"
 #include "core/checked.h"
+#include "dtypes/panel_pages.h"
 #include "ops/elementwise/elementwise_gpu.h"
 #include "ops/gemm/gemm.h"
 #include "ops/gemm/gemm_gpu.h"
@@ -91,11 +92,32 @@ struct Inputs {
 }  // namespace
 
 const std::byte* place_weight(const Exec& exec, const Matrix& m, const void* from, std::size_t bytes) {
-  auto at = exec.gpu()->place(m.token(), {static_cast<const std::byte*>(from), bytes});
+  const std::span<const std::byte> of_host{static_cast<const std::byte*>(from), bytes};
+  if (const std::byte* const known = exec.gpu()->find_copy(m.token(), of_host)) return known;
+  const auto placed = [&]() -> Result<const std::byte*> {
+    LOOM_TRY(const PanelHold held, PanelHold::take(m));
+    return exec.gpu()->place(m.token(), of_host);
+  };
+  auto at = placed();
   if (at) return *at;
   Error& error = at.error().in_source(fmt::format("a weight of {} x {}", m.rows(), m.cols()));
   if (!exec.status) exec.status = std::move(error);
   return nullptr;
+}
+
+const std::byte* place_written_panels(const Exec& exec, const Matrix& m) {
+  auto held = PanelHold::take(m);
+  if (!held) {
+    if (!exec.status) exec.status = std::move(held).error();
+    return nullptr;
+  }
+  held->keep();
+  return place_weight(exec, m, m.panel(0), m.panels() * m.panel_bytes());
+}
+
+bool has_panels(Device& device, const Matrix& m) {
+  return device.gpu() != nullptr &&
+         device.gpu()->find_copy(m.token(), {m.panel(0), m.panels() * m.panel_bytes()}) != nullptr;
 }
 
 bool add_matrix(const Exec& exec, const Matrix& m, Kernel& kernel, const MatrixNames& names) {

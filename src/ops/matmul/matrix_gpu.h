@@ -23,6 +23,10 @@ void add_layout(const Matrix& matrix, Kernel& kernel);
 // Where the card has a part of a matrix: panels, scales or zero points. Null, with the error in exec.status, where it
 // has no room.
 const std::byte* place_weight(const Exec& exec, const Matrix& matrix, const void* from, std::size_t bytes);
+// Where the card has the panels of a matrix, for a kernel that writes them; those of the host stay in its memory.
+const std::byte* place_written_panels(const Exec& exec, const Matrix& matrix);
+// Returns whether a device is a card that has a copy of the panels.
+bool has_panels(Device& device, const Matrix& matrix);
 
 // Writes values [rows, cols] of the device into its copies of the matrices that hold them one below the other, which
 // the host's then differ from: the bytes of Matrix::refill(). Scales have the span; scratch is planned like that of an
