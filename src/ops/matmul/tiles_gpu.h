@@ -20,8 +20,8 @@ struct GemmTile {
   bool tall;
   constexpr std::size_t rows() const { return 4 * side * (tall ? 2 : 1); }
   constexpr std::size_t columns() const { return 4 * side; }
-  // How many a workgroup has in its memory, of so many bytes: with two it waits once for a step. Tall ones leave room for
-  // another workgroup instead, which is faster.
+  // How many a workgroup has in its memory, of so many bytes: with two it waits once for a step. Tall ones leave room
+  // for another workgroup instead, which is faster.
   constexpr std::size_t in_memory(std::size_t bytes) const {
     return !tall && bytes >= 2 * (2 * side * (side + 1)) * 16 ? 2 : 1;
   }
