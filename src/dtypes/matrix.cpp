@@ -320,11 +320,12 @@ void decode_codes(const Matrix& m, std::size_t row, float* out) {
 
 }  // namespace
 
-// Where panels that have left cannot be made again, the read ends the process: callers with a way to report the error
-// take a PanelHold first.
+// Where panels that have left cannot be made again, the process ends: callers with a way to report the error take a
+// PanelHold first.
 void Matrix::decode_row(std::size_t row, float* out) const {
   LOOM_ASSERT(row < rows_);
   const auto held = PanelHold::take(*this);
+  LOOM_ASSERT(held);
   if (traits(layout_.kind).holds_codes()) {
     with_code_bits(layout_.kind, [&]<std::size_t kBits>() { decode_codes<kBits>(*this, row, out); });
     return;
@@ -351,6 +352,7 @@ void Matrix::decode_panel(std::size_t p, float* out) const {
   const std::size_t first = p * kPanelRows, count = std::min(kPanelRows, rows_ - first);
   const PanelTraits& kind = traits(layout_.kind);
   const auto held = PanelHold::take(*this);
+  LOOM_ASSERT(held);
   if (kind.holds_codes() || kind.is_wide() || layout_.has_row_scales()) {
     for (std::size_t r = 0; r < count; ++r) decode_row(first + r, out + r * cols_);
     return;
@@ -373,6 +375,7 @@ void Matrix::decode_row(std::size_t row, double* out) const {
     return;
   }
   const auto held = PanelHold::take(*this);
+  LOOM_ASSERT(held);
   const PanelRow<const std::byte> from = row_of(*this, row);
   for (std::size_t c = 0; c < cols_; ++c)
     out[c] =

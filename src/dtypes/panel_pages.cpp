@@ -50,6 +50,7 @@ Result<void> PanelPages::hold() {
     return at(name_, std::move(made).error());
   }
   is_on_host_.store(true);
+  ++times_made_;
   return {};
 }
 
@@ -70,7 +71,7 @@ bool PanelPages::may_leave() {
 
 void PanelPages::leave() {
   const Mutex::Guard lock(mutex_);
-  if (!is_on_host_.load() || readers_.load() != 0) return;
+  if (!is_on_host_.load() || readers_.load() != 0 || times_made_ == kMostTimes) return;
   if (kept_.empty()) {
     sum_ = sum_of(panels_);
     const auto kept = panels_.first(std::min(kKept, panels_.size()));

@@ -32,8 +32,10 @@ class PanelPages {
 
   // Returns whether leave() would succeed if no reader came: nobody has held the panels since the last call that asked.
   bool may_leave();
-  // Gives the memory of the panels back, unless they are held or have left.
+  // Gives the memory of the panels back, unless they are held, have left, or were made again kMostTimes: then somebody
+  // on the host needs them every now and then, as where a shader was refused.
   void leave();
+  static constexpr int kMostTimes = 8;
   bool is_on_host() const { return is_on_host_.load(); }
 
   // The first `bytes` of the panels, kKept at most, which stay.
@@ -49,6 +51,7 @@ class PanelPages {
   Mutex mutex_;  // of what follows, and of changes of is_on_host_
   std::vector<std::byte> kept_;
   std::uint64_t sum_ = 0;  // of the panels, once they have left
+  int times_made_ = 0;     // again
   std::atomic<bool> is_on_host_{true};
   std::atomic<bool> was_held_{false};  // since may_leave()
   std::atomic<std::size_t> readers_{0};

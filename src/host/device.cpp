@@ -123,7 +123,7 @@ std::string library() {
 // The form of dots that LOOM_GPU_DOTS names; unset: the fastest.
 Result<std::optional<gpu::Dots>> dots_of_user() {
   const char* const text = std::getenv("LOOM_GPU_DOTS");
-  if (text == nullptr) return std::nullopt;
+  if (text == nullptr || *text == '\0') return std::nullopt;
   const auto dots = gpu::dots_from_name(text);
   if (!dots)
     return fail(Code::InvalidArgument, "LOOM_GPU_DOTS is \"{}\": expected {}", text, fmt::join(gpu::kDotsNames, ", "));

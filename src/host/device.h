@@ -1,7 +1,7 @@
 #pragma once
 // Devices by the names that commands and bindings take: "cpu", "gpu", "gpu:N". A card's name with ":fast" after it is
 // that card without exactness (Precision::Fast). The WebGPU library is that of LOOM_WEBGPU_LIB, or else whichever the
-// system finds.
+// system finds; integer dots have the form that LOOM_GPU_DOTS names, or else the fastest.
 
 #include <functional>
 #include <memory>

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dtypes/packing.h"
+#include "dtypes/panel_pages.h"
 #include "dtypes/scales.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/gather/gather.h"
@@ -276,6 +277,10 @@ void WeightValues::release_master() {
 Result<void> WeightValues::ensure_master() {
   if (has_master()) return {};
   if (active_ == nullptr) return fail(Code::InvalidArgument, "{} has no value yet", form_.name);
+  std::vector<PanelHold> held;
+  for (const MatrixPtr& part : active_->parts) {
+    LOOM_TRY(held.emplace_back(), PanelHold::take(*part));
+  }
   if (encoding_.dtype == DType::float64) {
     std::vector<double> values(elements());
     decode(0, elements(), values.data());

@@ -3,12 +3,14 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "core/file.h"
 #include "core/folder.h"
 #include "core/json.h"
 #include "core/little_endian.h"
 #include "core/nearest.h"
+#include "dtypes/panel_pages.h"
 #include "io/safetensors/safetensors.h"
 #include "layers/adapter.h"
 #include "lm/peft_names.h"
@@ -99,11 +101,15 @@ bool is_uniform(const PeftConfig& config, std::span<const PeftDelta::Pair> pairs
 PeftDelta::BaseMatrix base_matrices(const DecoderModel& model) {
   return [&model](const TensorPlace& place) -> Result<std::vector<float>> {
     std::vector<float> values;
+    std::optional<Error> error;
     each_matrix(model, [&](const PeftTarget& target, Weight& w, const std::string&) {
       if (!(target.place == place)) return;
+      const auto held = PanelHold::take(*w.matrix());
+      if (!held) return void(error = held.error());
       values.resize(w.elements());
       w.decode(0, values.size(), values.data());
     });
+    if (error) return tl::make_unexpected(*std::move(error));
     return values;
   };
 }

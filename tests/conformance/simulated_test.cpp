@@ -53,6 +53,7 @@ const KernelTable& simulated_kernels() {
   static const MatmulKernels products = [] {
     MatmulKernels plain{.panels = {},
                         .prefers_words = false,
+                        .takes_pairs = false,
                         .tile_rows = 0,
                         .tile_panels = 1,
                         .scratch_bytes = 0,

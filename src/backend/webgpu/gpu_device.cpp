@@ -31,7 +31,9 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::unique_ptr<Driver> dri
   if (options.checks_arithmetic && !options.dots) LOOM_TRY_VOID(device->choose_dots());
   if (checks_arithmetic && !prove_arithmetic(*device)) {
     device->shaders_.set_sums(Sums::Kept);
-    LOOM_TRY_VOID(prove_arithmetic(*device));
+    if (auto proven = prove_arithmetic(*device); !proven)
+      return options.dots ? at(fmt::format("dots by {}", name(*options.dots)), std::move(proven).error())
+                          : tl::make_unexpected(std::move(proven).error());
   }
   device->shaders_.read_passes();
   return device;

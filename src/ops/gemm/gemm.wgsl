@@ -1,11 +1,12 @@
 
 // c = a b by chain64, a square of 4 side by 4 side per workgroup of side by side threads, four by four of it per thread;
 // `tall` ones are twice as high, eight by four. `side` terms of both operands at a time lie in workgroup memory, while the
-// next ones are on their way, into the other one of two tiles or, with one, once all threads have read it. Runs of block() terms are one chain each, which is added to c and snapped; into: 0 store, 1
-// add, 2 a running total that is not snapped, 3 each 64 terms of a chain alone into their own c, for add_chunks.wgsl:
-// workgroups then share them, chunks_of_slice() each. b lies by its strides, or with panel_words in panels [k][16], of f32
-// or, by half_kind, of two numbers in a word: 2 f16, 3 bfloat16, as PanelKind counts; a bias is added last. There may be
-// many such products, one behind the other in groups; of `causal` ones row r has the terms 0 to r alone.
+// next ones are on their way, into the other one of two tiles or, with one, once all threads have read it. Runs of block()
+// terms are one chain each, which is added to c and snapped; into: 0 store, 1 add, 2 a running total that is not snapped,
+// 3 each 64 terms of a chain alone into their own c, for add_chunks.wgsl: workgroups then share them, chunks_of_slice()
+// each. b lies by its strides, or with panel_words in panels [k][16], of f32 or, by half_kind, of two numbers in a word:
+// 2 f16, 3 bfloat16, as PanelKind counts; a bias is added last. There may be many such products, one behind the other in
+// groups; of `causal` ones row r has the terms 0 to r alone.
 const squares = 1u + tall;               // of a thread, one below the other, 4 side rows apart
 const a_pitch = squares * side + 1u;     // lest quads of neighbouring terms lie in the same banks
 const b_pitch = side + 1u;

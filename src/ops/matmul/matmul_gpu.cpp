@@ -95,6 +95,7 @@ const std::byte* place_weight(const Exec& exec, const Matrix& m, const void* fro
   const std::span<const std::byte> of_host{static_cast<const std::byte*>(from), bytes};
   if (const std::byte* const known = exec.gpu()->find_copy(m.token(), of_host)) return known;
   const auto placed = [&]() -> Result<const std::byte*> {
+    if (const std::optional<Error>& lost = exec.gpu()->lost()) return tl::make_unexpected(*lost);
     LOOM_TRY(const PanelHold held, PanelHold::take(m));
     return exec.gpu()->place(m.token(), of_host);
   };

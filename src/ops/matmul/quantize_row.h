@@ -76,7 +76,8 @@ LOOM_INLINE void store_eights(std::int8_t* to, const I32x16& v) {
 // The place of a row's first inputs among pairs, null where they are not in pairs.
 LOOM_INLINE std::int8_t* first_of_pairs(const QuantizedRows& rows, std::size_t row, QuantizedBlock* block) {
   if (!kHasPairs || !rows.in_pairs) return nullptr;
-  return rows.form != InputForm::Codes ? block->pairs : row % 2 == 0 ? block->pairs : block[-rows.blocks].pairs + 8;
+  if (rows.form != InputForm::Codes || row % 2 == 0) return block->pairs;
+  return (block - rows.blocks)->pairs + 8;
 }
 
 // Sixteen elements, one half of a block; returns the sum of their q.

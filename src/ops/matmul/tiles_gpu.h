@@ -20,10 +20,11 @@ struct GemmTile {
   bool tall;
   constexpr std::size_t rows() const { return 4 * side * (tall ? 2 : 1); }
   constexpr std::size_t columns() const { return 4 * side; }
-  // How many a workgroup has in its memory, of so many bytes: with two it waits once for a step. Tall ones leave room
-  // for another workgroup instead, which is faster.
+  // How many a workgroup has in its memory, of so many bytes: with two it waits once for a step, where
+  // there is room for another workgroup too. Tall ones leave that room, which is faster.
   constexpr std::size_t in_memory(std::size_t bytes) const {
-    return !tall && bytes >= 2 * (2 * side * (side + 1)) * 16 ? 2 : 1;
+    const std::size_t one = 2 * side * (side + 1) * 16;
+    return !tall && bytes >= 4 * one ? 2 : 1;
   }
 };
 // The largest one of which there are enough is taken; the last one fits always.
