@@ -21,11 +21,12 @@ namespace {
 bool hold(const Exec& exec, const Matrix& matrix, PanelHold& to) {
   if (exec.rehearsal()) return true;
   auto held = PanelHold::take(matrix);
-  if (held)
+  if (held) {
     to = std::move(*held);
-  else if (!exec.status)
-    exec.status = std::move(held).error();
-  return held.has_value();
+    return true;
+  }
+  if (!exec.status) exec.status = std::move(held).error();
+  return false;
 }
 
 }  // namespace
