@@ -25,9 +25,9 @@ void cut_function(std::string& text, std::string_view head) {
 }  // namespace
 
 std::optional<Dots> dots_from_name(std::string_view name) {
-  const auto* const found = std::ranges::find(kDotsNames, name);
-  if (found == kDotsNames.end()) return {};
-  return static_cast<Dots>(found - kDotsNames.begin());
+  for (std::size_t i = 0; i < kDotsNames.size(); ++i)
+    if (kDotsNames[i] == name) return static_cast<Dots>(i);
+  return std::nullopt;
 }
 
 std::string_view text_of(Dots dots) {
