@@ -211,6 +211,8 @@ TEST(Json, refuses_what_is_not_strict) {  // J-23
   for (const char* bad :
        {"", "{", "[1,]", "{\"a\":1,\"a\":2}", "1 2", "nan", "[1e999]", "\"\xff\"", "// c\n1", "{'a':1}"})
     EXPECT_FALSE(parse_json(bad)) << bad;
+  EXPECT_FALSE(parse_json(std::string_view("{}\0{}", 5)));
+  EXPECT_TRUE(parse_json(std::string_view("{}\0\0", 4)));  // padding
   EXPECT_FALSE(parse_json(std::string(300, '[') + std::string(300, ']')));
   const auto ok = parse_json(R"({"a":[1,-2,2.5,"x",null,true],"b":{"c":18446744073709551615}})");
   ASSERT_TRUE(ok);

@@ -164,6 +164,10 @@ Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {
   if (text.size() > limits.max_bytes)
     return fail(Code::LimitExceeded, "JSON text has {} bytes, at most {} are read", text.size(), limits.max_bytes);
   if (text.find_first_not_of(" \t\r\n") == text.npos) return fail(Code::CorruptData, "empty, expected JSON");
+  // The parser takes a NUL for the end and would ignore what follows it. NULs alone are padding.
+  if (const auto nul = text.find('\0'); nul != text.npos)
+    if (const auto more = text.find_first_not_of('\0', nul); more != text.npos)
+      return fail(Code::CorruptData, "not valid JSON at byte {}", nul);
   Builder builder(limits);
   const bool ok = Json::sax_parse(text.begin(), text.end(), &builder);
   if (builder.error && builder.error->message.starts_with("not valid") && is_no_number(text, builder.bad_byte))
