@@ -50,10 +50,10 @@ func (c *callback[E]) call(event E) (goesOn C.int32_t) {
 	return goesOn
 }
 
-// finish lets a panic of the function go on.
+// finish lets a panic of the function go on. There is no value after runtime.Goexit, which goes on by itself.
 func (c *callback[E]) finish() {
 	c.handle.Delete()
-	if c.panicked {
+	if c.panicked && c.value != nil {
 		panic(c.value)
 	}
 }

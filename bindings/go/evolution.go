@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"runtime"
+	"sync"
 	"unsafe"
 
 	"github.com/openfluke/loom/bindings/go/abi"
@@ -12,7 +13,11 @@ import (
 // Population is networks that the caller judges, and that are crossed and mutated, generation by generation. The fitness
 // of a network is a number that is greater for better ones. Equal configs, shapes and fitnesses give equal generations
 // on every machine. Goroutines that share a population take turns.
-type Population struct{ *object }
+type Population struct {
+	*object
+	evolving sync.Mutex
+	told     uint64 // calls of Tell, under the object's mutex
+}
 
 // NewPopulation makes the first generation: mutations of a network, which stays as it is. The shape is that of its
 // input, samples first. The config has the keys population, elites, seed, objectives, mutation, splice, species and
@@ -23,10 +28,7 @@ func NewPopulation(base *Network, shape []uint64, config any) (*Population, erro
 
 // NewPopulationOn is NewPopulation with threads and an instruction set.
 func NewPopulationOn(compute Compute, base *Network, shape []uint64, config any) (*Population, error) {
-	if base == nil {
-		return nil, failed(InvalidArgument, "the base of a population is nil")
-	}
-	network, err := base.live()
+	network, err := base.liveOr("the base of a population")
 	if err != nil {
 		return nil, err
 	}
@@ -69,21 +71,27 @@ func population(compute Compute, config any,
 	if err != nil {
 		return nil, err
 	}
-	return &Population{o}, nil
+	return &Population{object: o}, nil
 }
 
 // Ask returns the places of the members that have no fitness yet, for Network.
-func (p *Population) Ask() (out []uint64, err error) {
+func (p *Population) Ask() ([]uint64, error) {
+	places, _, err := p.ask()
+	return places, err
+}
+
+// ask also returns the number of calls of Tell so far, for tell.
+func (p *Population) ask() (out []uint64, told uint64, err error) {
 	err = p.alone(func(population abi.Handle) abi.Status {
 		var places *uint64
 		var count uintptr
 		status := abi.PopulationAsk(population, &places, &count)
 		if status == abi.OK {
-			out = copied(places, count)
+			out, told = copied(places, count), p.told
 		}
 		return status
 	})
-	return out, err
+	return out, told, err
 }
 
 // Network returns a copy of a member.
@@ -104,19 +112,39 @@ func (p *Population) member(function func(population abi.Handle, to *abi.Handle)
 	return network, err
 }
 
-// Tell takes the fitness of every member of Ask, in that order, and breeds the next generation. NaN ranks last. With
-// several objectives all numbers of a member stand together. The report has scores, best, average, worst and hash.
-func (p *Population) Tell(fitness []float64) (map[string]any, error) {
-	return p.recorded(func(population abi.Handle, to *abi.Blob) abi.Status {
-		return abi.PopulationTell(population, unsafe.SliceData(fitness), uintptr(len(fitness)), to)
+// Tell takes the fitness of every member of Ask, in that order, and breeds the next generation. NaN and infinities rank
+// last. With several objectives all numbers of a member stand together. The report has scores, best, average, worst and
+// hash.
+func (p *Population) Tell(fitness []float64) (map[string]any, error) { return p.tell(fitness, nil) }
+
+// tell is Tell; if told is given, InvalidState after another call of Tell.
+func (p *Population) tell(fitness []float64, told *uint64) (out map[string]any, err error) {
+	err = p.turn(func(population abi.Handle) error {
+		if told != nil && *told != p.told {
+			return failed(InvalidState, "another call of Tell bred the next generation while this one was judged: "+
+				"call Evolve again")
+		}
+		data, err := blob(func(to *abi.Blob) abi.Status {
+			return abi.PopulationTell(population, unsafe.SliceData(fitness), uintptr(len(fitness)), to)
+		})
+		if err != nil {
+			return err
+		}
+		p.told++
+		return json.Unmarshal(data, &out)
 	})
+	return out, err
 }
 
 // Evolve does a generation: it calls Ask, judges each of those members by the function, and calls Tell, whose report it
 // returns. A network that the function is given is closed after it has returned. An error of the function, or the end
-// of the context, ends the generation; the population is then as before the call.
+// of the context, ends the generation; the population is then as before the call. Calls of Evolve wait for each other,
+// so the function must not call Evolve of the same population; InvalidState if something else called Tell meanwhile.
+// The function judges by one number: with several objectives use Ask and Tell.
 func (p *Population) Evolve(ctx context.Context, judge func(*Network) (float64, error)) (map[string]any, error) {
-	places, err := p.Ask()
+	p.evolving.Lock()
+	defer p.evolving.Unlock()
+	places, told, err := p.ask()
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +157,10 @@ func (p *Population) Evolve(ctx context.Context, judge func(*Network) (float64, 
 			return nil, err
 		}
 	}
-	return p.Tell(fitness)
+	if ctx.Err() != nil {
+		return nil, ended(ctx)
+	}
+	return p.tell(fitness, &told)
 }
 
 func (p *Population) judged(place uint64, judge func(*Network) (float64, error)) (float64, error) {
@@ -265,7 +296,7 @@ func (n *Network) Splice(other *Network, config any) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	second, err := other.live()
+	second, err := other.liveOr("the other network")
 	if err != nil {
 		return nil, err
 	}
@@ -328,10 +359,18 @@ func (n *Network) Compare(other *Network) (out map[string]any, err error) {
 
 // beside copies a blob that the library makes of two networks.
 func (n *Network) beside(other *Network, function func(first, second abi.Handle, to *abi.Blob) abi.Status) ([]byte, error) {
-	second, err := other.live()
+	second, err := other.liveOr("the other network")
 	if err != nil {
 		return nil, err
 	}
 	defer runtime.KeepAlive(other)
 	return n.bytes(func(first abi.Handle, to *abi.Blob) abi.Status { return function(first, second, to) })
+}
+
+// liveOr returns the handle of a network that goes in, which may be nil by mistake.
+func (n *Network) liveOr(what string) (abi.Handle, error) {
+	if n == nil {
+		return 0, failed(InvalidArgument, "%s is nil", what)
+	}
+	return n.live()
 }

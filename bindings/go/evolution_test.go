@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -156,6 +157,10 @@ func TestErrorsOfJudgesComeBack(t *testing.T) {
 	refused(t, err, ShapeMismatch, "")
 	_, err = NewPopulation(nil, []uint64{1, 5}, nil)
 	refused(t, err, InvalidArgument, "the base of a population is nil")
+	_, err = network(t).Splice(nil, nil)
+	refused(t, err, InvalidArgument, "the other network is nil")
+	_, err = network(t).CompareDNA(nil, false)
+	refused(t, err, InvalidArgument, "the other network is nil")
 	fail(t, people.Close())
 	_, err = people.Ask()
 	refused(t, err, BadHandle, "the Population is closed")
@@ -295,4 +300,74 @@ func TestGoroutinesTakeTurnsWithAPopulation(t *testing.T) {
 		}()
 	}
 	all.Wait()
+}
+
+func TestCallsOfEvolveJudgeTheirOwnGeneration(t *testing.T) {
+	people := bred(t, Compute{})
+	var all sync.WaitGroup
+	for range 4 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for range 8 {
+				if _, err := people.Evolve(background, judge); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	all.Wait()
+	info, err := people.Info()
+	fail(t, err)
+	equal(t, info["generation"], 32.0)
+	for place, member := range info["members"].([]any) {
+		fitness, judged := member.(map[string]any)["fitness"].([]any)
+		if !judged {
+			continue
+		}
+		net, err := people.Network(uint64(place))
+		fail(t, err)
+		score, err := judge(net)
+		fail(t, err)
+		equal(t, fitness[0], score)
+	}
+	judged := 0
+	_, err = people.Evolve(background, func(net *Network) (float64, error) {
+		places, err := people.Ask()
+		fail(t, err)
+		if judged++; judged == 1 {
+			_, err = people.Tell(make([]float64, len(places)))
+			fail(t, err)
+		}
+		return judge(net)
+	})
+	refused(t, err, InvalidState, "another call of Tell")
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	places, err := people.Ask()
+	fail(t, err)
+	judged = 0
+	_, err = people.Evolve(ctx, func(net *Network) (float64, error) {
+		if judged++; judged == len(places) {
+			cancel()
+		}
+		return judge(net)
+	})
+	refused(t, err, Cancelled, "canceled")
+	again, err := people.Ask()
+	fail(t, err)
+	equal(t, again, places)
+}
+
+func TestGoexitInACallbackEndsItsGoroutine(t *testing.T) {
+	folder, done := dataFolder(t), make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = Evolve(background, evolving, EvolveOptions{Folder: folder, Progress: func(map[string]any) bool {
+			runtime.Goexit()
+			return true
+		}})
+		t.Error("the goroutine goes on")
+	}()
+	<-done
 }

@@ -36,6 +36,37 @@ public static class TestEvolution
         return -sum;
     }
 
+    public static void CallsOfEvolveJudgeTheirOwnGeneration()
+    {
+        using (Network network = new Network(Spec))
+        using (Population population = new Population(network, Shape, Breeding))
+        {
+            population.Evolve(Judge);
+            var threads = new System.Threading.Thread[4];
+            for (int i = 0; i < threads.Length; ++i)
+            {
+                threads[i] = new System.Threading.Thread(() =>
+                {
+                    for (int round = 0; round < 8; ++round) population.Evolve(Judge);
+                });
+                threads[i].Start();
+            }
+            foreach (System.Threading.Thread thread in threads) thread.Join();
+            Expect.Equal(33L, population.Info["generation"]);
+            var members = (IReadOnlyList<object>)population.Info["members"];
+            for (int place = 0; place < 2; ++place)  // the elites
+            {
+                var fitness = (IReadOnlyList<object>)((IReadOnlyDictionary<string, object>)members[place])["fitness"];
+                using (Network member = population.Network(place)) Expect.Equal(Judge(member), fitness[0]);
+            }
+            Expect.Fails("InvalidState", () => population.Evolve(net =>
+            {
+                population.Evolve(Judge);
+                return Judge(net);
+            }));
+        }
+    }
+
     public static void PopulationsAndOperationsHaveTheHashesOfPython()
     {
         using (Network network = new Network(Spec))

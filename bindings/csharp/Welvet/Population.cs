@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Threading;
 using Welvet.Interop;
 
 namespace Welvet
@@ -10,6 +11,9 @@ namespace Welvet
     {
         private unsafe delegate int Source(ulong* shape, UIntPtr rank, byte* config, UIntPtr size,
             Interop.ComputeOptions* compute, ulong* population);
+
+        private readonly object _evolving = new object();
+        private long _told;  // calls of Tell()
 
         /// <summary>Makes the first generation: mutations of a network.</summary>
         /// <param name="network">The network, which stays as it is.</param>
@@ -92,8 +96,8 @@ namespace Welvet
         }
 
         /// <summary>Takes the fitness of every member of Ask(), and breeds the next generation.</summary>
-        /// <param name="fitness">A number per place of Ask(), in that order; more is better, NaN ranks last. With
-        /// several objectives all numbers of a member stand together.</param>
+        /// <param name="fitness">A number per place of Ask(), in that order; more is better, NaN and
+        /// infinities rank last. With several objectives all numbers of a member stand together.</param>
         /// <returns>A report of the generation: scores, best, average, worst, hash.</returns>
         /// <exception cref="LoomException">There are more or fewer numbers.</exception>
         public unsafe IReadOnlyDictionary<string, object> Tell(double[] fitness)
@@ -102,23 +106,37 @@ namespace Welvet
             fixed (double* first = fitness)
             {
                 double* place = first;
-                return RecordOf((handle, report) => Abi.PopulationTell(handle, place, (UIntPtr)fitness.Length, report));
+                IReadOnlyDictionary<string, object> record = RecordOf((handle, report) =>
+                    Abi.PopulationTell(handle, place, (UIntPtr)fitness.Length, report));
+                Interlocked.Increment(ref _told);
+                return record;
             }
         }
 
-        /// <summary>Does a generation: Ask(), judge, Tell().</summary>
-        /// <param name="judge">Takes a network, which is disposed after the call, and returns its fitness.</param>
+        /// <summary>Does a generation: Ask(), judge, Tell(). Calls of Evolve() wait for each other.</summary>
+        /// <param name="judge">Takes a network, which is disposed after the call, and returns its fitness: one number.
+        /// With several objectives use Ask() and Tell().</param>
         /// <returns>A report of the generation.</returns>
+        /// <exception cref="LoomException">Something else called Tell() meanwhile (InvalidState).</exception>
         public IReadOnlyDictionary<string, object> Evolve(Func<Network, double> judge)
         {
             if (judge == null) throw new ArgumentNullException(nameof(judge));
-            int[] places = Ask();
-            double[] fitness = new double[places.Length];
-            for (int i = 0; i < places.Length; ++i)
+            lock (_evolving)
             {
-                using (Network network = Network(places[i])) fitness[i] = judge(network);
+                long told = Interlocked.Read(ref _told);
+                int[] places = Ask();
+                double[] fitness = new double[places.Length];
+                for (int i = 0; i < places.Length; ++i)
+                {
+                    using (Network network = Network(places[i])) fitness[i] = judge(network);
+                }
+                if (Interlocked.Read(ref _told) != told)
+                {
+                    throw new LoomException("InvalidState", "another call of Tell() bred the next generation while " +
+                        "this one was judged: call Evolve() again");
+                }
+                return Tell(fitness);
             }
-            return Tell(fitness);
         }
 
         /// <summary>Copies the network with the best score so far.</summary>

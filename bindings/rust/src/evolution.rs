@@ -114,8 +114,8 @@ impl Population {
 
     /// Takes the fitness of every member of [`ask`](Population::ask), in that order, and breeds the next generation.
     ///
-    /// NaN ranks last. With several objectives all numbers of a member stand together. Returns a report of the
-    /// generation, a JSON object: scores, best, average, worst, hash.
+    /// NaN and infinities rank last. With several objectives all numbers of a member stand together. Returns a report
+    /// of the generation, a JSON object: scores, best, average, worst, hash.
     pub fn tell(&mut self, fitness: &[f64]) -> Result<String> {
         // SAFETY: the numbers last during the call, and the place of the blob is valid.
         text(|to| unsafe { sys::loom_population_tell(self.handle.get(), fitness.as_ptr(), fitness.len(), to) })
@@ -124,7 +124,8 @@ impl Population {
     /// Does a generation: [`ask`](Population::ask), a judgement of each of those members by the function,
     /// [`tell`](Population::tell), whose report it returns.
     ///
-    /// An error of the function ends the generation and comes back; the population is as before the call.
+    /// An error of the function ends the generation and comes back; the population is as before the call. The function
+    /// judges by one number: with several objectives use [`ask`](Population::ask) and [`tell`](Population::tell).
     pub fn evolve<E: From<Error>>(
         &mut self,
         mut judge: impl FnMut(&Network) -> std::result::Result<f64, E>,

@@ -6,6 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.locks.ReentrantLock;
 import welvet.abi.Abi;
 
 /**
@@ -25,11 +26,14 @@ public final class Population extends NativeObject {
          * Gives the fitness of a network.
          *
          * @param network a member, which is closed after the call
-         * @return a number that is greater for better networks; NaN ranks last
+         * @return a number that is greater for better networks; NaN and infinities rank last
          * @throws E what ends the generation
          */
         double judge(Network network) throws E;
     }
+
+    private final ReentrantLock evolving = new ReentrantLock();
+    private long told; // calls of tell()
 
     private Population(long handle) {
         super(handle);
@@ -132,35 +136,57 @@ public final class Population extends NativeObject {
     /**
      * Takes the fitness of every member of ask(), in that order, and breeds the next generation.
      *
-     * @param fitness a number per member, more is better, NaN ranks last; with several objectives all numbers of a
-     *     member stand together
+     * @param fitness a number per member, more is better, NaN and infinities rank last; with several objectives all
+     *     numbers of a member stand together
      * @return a report of the generation, a JSON object: scores, best, average, worst, hash
      */
     public synchronized String tell(double... fitness) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment numbers = arena.allocateFrom(JAVA_DOUBLE, fitness);
-            return text((population, to) -> Abi.populationTell(population, numbers, fitness.length, to));
+            String report = text((population, to) -> Abi.populationTell(population, numbers, fitness.length, to));
+            told++;
+            return report;
         }
     }
 
+    private synchronized String tell(double[] fitness, long expected) {
+        if (told != expected) {
+            throw new LoomException(ErrorCode.INVALID_STATE, "another call of tell() bred the next generation while "
+                + "this one was judged: call evolve() again");
+        }
+        return tell(fitness);
+    }
+
     /**
-     * Does a generation: ask(), a judgement of each of those members, tell(). An exception of the judge ends the generation; the
-     * population is then as before the call.
+     * Does a generation: ask(), a judgement of each of those members, tell(). An exception of the judge ends the
+     * generation; the population is then as before the call. Calls of evolve() wait for each other. The judge gives one
+     * number: with several objectives use ask() and tell().
      *
      * @param <E> what the judge throws
      * @param judge gives the fitness of a network
      * @return the report of tell()
      * @throws E what the judge throws
+     * @throws LoomException INVALID_STATE if something else called tell() meanwhile
      */
     public <E extends Exception> String evolve(Judge<E> judge) throws E {
-        long[] places = ask();
-        double[] fitness = new double[places.length];
-        for (int i = 0; i < places.length; i++) {
-            try (Network member = network(places[i])) {
-                fitness[i] = judge.judge(member);
+        evolving.lock();
+        try {
+            long before;
+            long[] places;
+            synchronized (this) {
+                before = told;
+                places = ask();
             }
+            double[] fitness = new double[places.length];
+            for (int i = 0; i < places.length; i++) {
+                try (Network member = network(places[i])) {
+                    fitness[i] = judge.judge(member);
+                }
+            }
+            return tell(fitness, before);
+        } finally {
+            evolving.unlock();
         }
-        return tell(fitness);
     }
 
     /**

@@ -223,4 +223,30 @@ public class EvolutionTest {
             }
         }
     }
+
+    public void testCallsOfEvolveJudgeTheirOwnGeneration() throws Exception {
+        try (Network base = new Network(SPEC); Population people = new Population(base, SHAPE, CONFIG)) {
+            List<CompletableFuture<Void>> running = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                running.add(CompletableFuture.runAsync(() -> {
+                    for (int round = 0; round < 8; round++) {
+                        people.evolve(EvolutionTest::judge);
+                    }
+                }));
+            }
+            for (CompletableFuture<Void> one : running) {
+                one.get();
+            }
+            holds(people.info().contains("\"generation\":32"), people.info());
+            for (int place = 0; place < 2; place++) { // the elites
+                try (Network member = people.network(place)) {
+                    holds(people.info().contains("\"fitness\":[" + judge(member) + "]"), people.info());
+                }
+            }
+            refused(() -> people.evolve(net -> {
+                people.evolve(EvolutionTest::judge);
+                return judge(net);
+            }), ErrorCode.INVALID_STATE, "another call of tell()");
+        }
+    }
 }
