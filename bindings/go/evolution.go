@@ -117,7 +117,7 @@ func (p *Population) member(function func(population abi.Handle, to *abi.Handle)
 // hash.
 func (p *Population) Tell(fitness []float64) (map[string]any, error) { return p.tell(fitness, nil) }
 
-// tell is Tell; if told is given, InvalidState after another call of Tell.
+// If a count of calls is given, Tell that returns InvalidState after another call of it.
 func (p *Population) tell(fitness []float64, told *uint64) (out map[string]any, err error) {
 	err = p.turn(func(population abi.Handle) error {
 		if told != nil && *told != p.told {
