@@ -14,7 +14,8 @@ import tempfile
 loom, lost_card = sys.argv[1:]
 model = pathlib.Path(os.environ["LOOM_DATA"]) / "llm/SmolLM2-135M-Instruct.Q4_1.gguf"
 folder = tempfile.TemporaryDirectory()
-LOST = {**os.environ, "LD_PRELOAD": lost_card, "XDG_CACHE_HOME": folder.name + "/cache"}
+# The form of integer dots is named, since measuring it would be the first submits.
+LOST = {**os.environ, "LD_PRELOAD": lost_card, "XDG_CACHE_HOME": folder.name + "/cache", "LOOM_GPU_DOTS": "packed"}
 
 
 def run(*arguments, expect=0, lose_at=None):
