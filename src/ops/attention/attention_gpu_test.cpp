@@ -80,7 +80,7 @@ TEST(Gpu, attention_in_chunks_has_the_bits_of_the_cpu) {  // L-74
 // Rows of three sequences in one pass, and again from where they then stand, so that words of keys are filled by
 // several passes. Some rows are zeros, some beyond every scale, some no numbers: of runs of several rows, whose codes a
 // kernel of its own makes, and of single rows, whose codes the kernel makes that attends.
-TEST(Gpu, rows_of_several_sequences_are_cached_with_the_bytes_of_the_cpu) {  // L-74
+TEST(Gpu, not_finite_rows_of_several_sequences_are_cached_with_the_bytes_of_the_cpu) {  // L-74
   LOOM_NEEDS_GPU_DEVICE(device);
   constexpr std::size_t kHeads = 2, kDim = 12, kRows = 66, kPasses = 7;
   constexpr std::size_t kCounts[kPasses][3] = {{1, 2, 3}, {3, 1, 1}, {2, 7, 9},  {1, 1, 1},
