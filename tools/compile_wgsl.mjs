@@ -33,7 +33,9 @@ async function faults(label, code) {
   const layout = device.createPipelineLayout({ bindGroupLayouts: [device.createBindGroupLayout({ entries })] });
   if (told.length === 0) device.createComputePipeline({ layout, compute: { module, entryPoint: "main" } });
   const error = await device.popErrorScope();
-  return told.length === 0 && error ? [error.message] : told;
+  // The card for which these texts were made has 32 KiB for a workgroup, Dawn's null backend 16.
+  const [, shared] = error?.message.match(/total use of workgroup storage \((\d+) bytes\)/) ?? [];
+  return told.length === 0 && error && !(Number(shared) <= 32768) ? [error.message] : told;
 }
 
 const names = (await readdir(argv[2])).filter((name) => name.endsWith(".wgsl")).sort();
