@@ -20,7 +20,7 @@ add_test(NAME gpu_lost_card COMMAND ${PROJECT_SOURCE_DIR}/tools/with_gpu.sh ${LO
 # Compilers that err (tests/support/mutants.h). The tests left out meet errors that their first values do not show.
 foreach(mutant fused snap subnormals division blocks lanes)
   add_test(NAME gpu_mutant_${mutant} COMMAND ${PROJECT_SOURCE_DIR}/tools/with_gpu.sh $<TARGET_FILE:ops_test> --gtest_brief=1
-    "--gtest_filter=Gpu.*-*gates_and*:*figures_of_planes*:*sparse_softmaxes*:*not_finite*:*pools_and*:*hostile*")
+    "--gtest_filter=Gpu.*-*gates_and*:*figures_of_planes*:*sparse_softmaxes*:*not_finite*:*pools_and*:*hostile*:*heads_of_every_size*")
   set_tests_properties(gpu_mutant_${mutant} PROPERTIES ENVIRONMENT LOOM_GPU_MUTANT=${mutant} COST 50)
 endforeach()
 add_test(NAME gpu_python COMMAND ${PROJECT_SOURCE_DIR}/tools/with_gpu.sh sh -c "\"\${LOOM_PYTHON:-${LOOM_PYTHON3}}\" -B '${PROJECT_SOURCE_DIR}/tests/python/test_devices.py'")
