@@ -252,7 +252,7 @@ Result<void> run(const Flags& flags) {
     LOOM_TRY_VOID(time(cards, flags, [&](Card& card) { return matrices(card, 4096, width, 256); }));
     LOOM_TRY_VOID(time(cards, flags, [&](Card& card) { return matrices(card, width, 256, 4096, true); }));
   }
-  // Of a transformer of 31 million weights with 2048 positions at once.
+  // Products of a transformer of 31 million weights, 2048 positions at once.
   for (const auto& [to, from] : {std::pair<std::size_t, std::size_t>{512, 512}, {1344, 512}, {512, 1344}}) {
     LOOM_TRY_VOID(time(cards, flags, [&](Card& card) { return matrices(card, 2048, to, from); }));
     LOOM_TRY_VOID(time(cards, flags, [&](Card& card) { return matrices(card, to, from, 2048, true); }));
