@@ -581,6 +581,34 @@ class Learning(unittest.TestCase):
         self.assertLessEqual(welvet.compare_dna(base, child)["overall_overlap"], 1.0)
         self.assertTrue(welvet.compare(base, base)["equal"])
 
+    def test_calls_of_evolve_judge_their_own_generation(self):
+        people = welvet.Population(welvet.Network(SPEC), (1, 6), population=8, elites=2, seed=2)
+
+        def judge(net):
+            return -sum(y * y for y in plain(net([[1.0] * 6]))[0])
+
+        def evolve_some():
+            for _ in range(8):
+                people.evolve(judge)
+
+        threads = [threading.Thread(target=evolve_some) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(people.info["generation"], 32)
+        judged = [(place, m["fitness"]) for place, m in enumerate(people.info["members"]) if m["fitness"]]
+        self.assertGreaterEqual(len(judged), 2)  # the elites
+        for place, fitness in judged:
+            self.assertEqual(fitness, [judge(people.network(place))])
+
+        def judge_that_evolves(net):
+            people.evolve(judge)
+            return judge(net)
+
+        with self.assertRaisesRegex(welvet.LoomError, r"InvalidState: another call of tell\(\)"):
+            people.evolve(judge_that_evolves)
+
     def test_an_evolution_runs_by_a_config(self):
         told = []
         outcome = welvet.evolve(

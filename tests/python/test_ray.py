@@ -233,6 +233,20 @@ class Populations(Case):
         with self.assertRaisesRegex(ZeroDivisionError, "division"):
             welvet.ray.evaluate(self.population(1), lambda network: 1 / 0)
 
+    def test_fitness_is_never_told_to_another_generation(self):
+        people, networks = self.population(1), []
+
+        def network_after_tell(place):
+            if not networks:
+                people.tell([0.0] * len(people.ask()))
+            networks.append(type(people).network(people, place))
+            return networks[-1]
+
+        people.network = network_after_tell
+        with self.assertRaisesRegex(welvet.LoomError, "InvalidState: another call of tell"):
+            welvet.ray.evaluate(people, double)
+        self.assertEqual(people.info["generation"], 1)
+
 
 class Evolutions(Case):
     CONFIG = {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import json
+import threading
 
 from .. import _abi, _native, _tensors
-from .._native import library
+from .._native import LoomError, library
 from ..nn.network import Network, handle_of
 
 TYPE_CHECKING = False  # type checkers take it as true; importing typing for it would take long
@@ -156,6 +157,8 @@ class Population(_native.Owner):
         self._make(base, shape, _config(config, more), threads)
 
     def _make(self, source: Network | Text, shape: Shape, config: tuple[bytes, int], threads: int | None) -> None:
+        self._turns, self._evolving = _native.Turns(), threading.RLock()
+        self._generations = 0  # calls of tell() that succeeded
         extents, (data, size) = _tensors.shape_of(shape, "shape"), config
         workers = _native.compute(threads)
         if isinstance(source, Network):
@@ -197,9 +200,14 @@ class Population(_native.Owner):
         Returns:
             Their places, for network().
         """
+        return self._ask()[0]
+
+    def _ask(self) -> tuple[list[int], int]:
+        """ask() and the number of generations so far, for _tell()."""
         places, count = ctypes.POINTER(ctypes.c_uint64)(), ctypes.c_size_t()
-        _native.check(library.loom_population_ask(self._handle.value, ctypes.byref(places), ctypes.byref(count)))
-        return places[: count.value]
+        with self._turns:  # the places last until the next call
+            _native.check(library.loom_population_ask(self._handle.value, ctypes.byref(places), ctypes.byref(count)))
+            return places[: count.value], self._generations
 
     def network(self, place: int) -> Network:
         """Copies a member.
@@ -221,8 +229,8 @@ class Population(_native.Owner):
         """Takes the fitness of every member of ask(), and breeds the next generation.
 
         Args:
-            fitness: A number per place of ask(), in that order; more is better, NaN ranks last. With several objectives
-                a list of numbers per place.
+            fitness: A number per place of ask(), in that order; more is better, NaN and infinities rank last. With several
+                objectives a list of numbers per place.
 
         Returns:
             A report of the generation, a dict.
@@ -230,22 +238,39 @@ class Population(_native.Owner):
         Raises:
             ValueError: If there are more or fewer numbers.
         """
+        return self._tell(fitness, None)
+
+    def _tell(self, fitness: Numbers, expected: int | None) -> Json:
+        """tell(), unless there have been other calls of it since _ask() returned `expected`."""
         data = _tensors.given(fitness, "fitness", "d")
-        return _native.record(library.loom_population_tell, self._handle.value, data.pointer, data.count)
+        with self._turns:
+            if expected not in (None, self._generations):
+                raise LoomError(
+                    "InvalidState",
+                    "another call of tell() bred the next generation while this one was judged: judge again",
+                )
+            report = _native.record(library.loom_population_tell, self._handle.value, data.pointer, data.count)
+            self._generations += 1
+            return report
 
     def evolve(self, judge: Callable[[Network], Numbers]) -> Json:
-        """Does a generation: ask(), judge, tell().
+        """Does a generation: ask(), judge, tell(). Calls of other threads wait.
 
         Args:
             judge: Function that takes a network and returns its fitness, or a list of objectives.
 
         Returns:
             A report of the generation, a dict.
+
+        Raises:
+            LoomError: If something else called tell() meanwhile (InvalidState).
         """
         if judge is None:
             raise TypeError("judge must be a function, not NoneType")
         _native.callback(judge, "judge")
-        return self.tell([judge(self.network(place)) for place in self.ask()])
+        with self._evolving:
+            places, generations = self._ask()
+            return self._tell([judge(self.network(place)) for place in places], generations)
 
     def best(self) -> Network:
         """Copies the network with the best score so far.

@@ -50,6 +50,7 @@ def evaluate(
 
     Raises:
         LostWorkersError: If workers are lost again and again.
+        LoomError: If something else called tell() of a population meanwhile (InvalidState).
     """
     people = [population] if isinstance(population, Population) else list(population)
     connect(workers, address=address, store=store)
@@ -57,12 +58,12 @@ def evaluate(
     reports: list[Json] = []
     try:
         for _ in range(generations):
-            asked = [(p, p.ask()) for p in people]
-            jobs = [(p.network(place).to_bytes(keep_master=True),) for p, places in asked for place in places]
+            asked = [(p, *p._ask()) for p in people]
+            jobs = [(p.network(place).to_bytes(keep_master=True),) for p, places, _ in asked for place in places]
             answers = crew.run("fitness", jobs)
             reports = []
-            for p, places in asked:
-                reports.append(p.tell(answers[: len(places)]))
+            for p, places, told in asked:
+                reports.append(p._tell(answers[: len(places)], told))
                 answers = answers[len(places) :]
         return reports
     finally:
