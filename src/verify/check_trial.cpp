@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/little_endian.h"
+#include "verify/card_rules.h"
 #include "verify/random_network.h"
 #include "verify/trial.h"
 
@@ -125,6 +126,10 @@ TrialVerdict check_trial(const Trial& trial, const std::vector<TrialWay>& ways) 
     }
     const std::string refused = refused_by(ways[i], next, *first);
     const bool both = both_refuse(ways[i], next, *first);
+    if (!refused.empty() && !is_rule_of_cards(refused)) {
+      verdict.difference = fmt::format("{}: refused without a rule for it: {}", ways[i].text(trial), refused);
+      return verdict;
+    }
     if (!refused.empty()) verdict.refused = refused;
     if ((!refused.empty() || both) && !next) continue;
     std::string difference = next ? next->difference(*first, refused.empty() && !both)

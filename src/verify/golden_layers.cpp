@@ -8,6 +8,7 @@
 #include "core/sha256.h"
 #include "network/session/network_session.h"
 #include "network/spec/spec.h"
+#include "verify/card_rules.h"
 
 namespace loom {
 namespace {
@@ -208,7 +209,7 @@ Result<std::string> layer_golden_table(Isa isa, int threads, Device* device, std
   for (const GoldenLayer& c : cases())
     for (std::size_t t = 0; t < golden_types(c); ++t) {
       auto lines = layer_golden_lines(c, static_cast<DType>(t), isa, threads, device);
-      if (!lines && refused != nullptr && lines.error().code == Code::Unsupported)
+      if (!lines && refused != nullptr && is_rule_of_cards(lines.error().message))
         refused->push_back(fmt::format("{} {}", c.name, name(static_cast<DType>(t))));
       else if (!lines)
         return at(std::string(c.name), std::move(lines).error());

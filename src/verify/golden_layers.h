@@ -32,7 +32,7 @@ std::vector<float> golden_input(const GoldenLayer& layer);
 // int8".
 Result<std::string> layer_golden_lines(const GoldenLayer& layer, DType dtype, Isa isa, int threads,
                                        Device* device = nullptr);
-// The lines of every case in every type. Adds the cases that the device cannot run to `refused`.
+// The lines of every case in every type. Adds the cases that a rule of cards refuses to `refused`.
 Result<std::string> layer_golden_table(Isa isa, int threads, Device* device = nullptr,
                                        std::vector<std::string>* refused = nullptr);
 

@@ -33,7 +33,7 @@ struct GoldenOptions {
   bool through_snapshot = false;                 // saved and restored between prompt and generation
   Activations activations = Activations::int16;  // the case's own,
   DType kv_dtype = DType::float32;               // and this
-  Device* device = nullptr;                      // a golden_table() leaves out what it has no form for,
+  Device* device = nullptr;                      // a golden_table() leaves out what a rule refuses,
   std::vector<std::string>* refused = nullptr;   // and adds its name to this list
 };
 

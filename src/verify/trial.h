@@ -116,7 +116,7 @@ std::vector<TrialWay> device_ways(const Trial& trial, std::size_t turn, Device& 
 struct TrialVerdict {
   std::string digest;            // of the first way
   std::string difference;        // empty: every way agrees; else the first that does not, or what failed
-  std::string refused;           // what a device has no form for; it is no difference
+  std::string refused;           // what a rule says that no device runs; it is no difference
   std::optional<Error> stopped;  // a device was lost or is full: nothing is known of the trial
   bool passed() const { return difference.empty() && !stopped; }
 };

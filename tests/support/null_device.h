@@ -10,7 +10,7 @@
 
 namespace loom::test {
 
-class NullDevice final : public Device {
+class NullDevice : public Device {
  public:
   NullDevice() = default;
   NullDevice(const NullDevice&) = delete;

@@ -13,6 +13,7 @@
 #include "support/divided.h"
 #include "support/environment.h"
 #include "support/files.h"
+#include "support/null_device.h"
 #include "verify/random_network.h"
 #include "verify/recipes.h"
 #include "verify/trial.h"
@@ -49,6 +50,42 @@ TEST(RandomNetworks, a_case_is_a_function_of_seed_and_number) {
 TEST(RandomNetworks, kept_cases_give_the_same_bits_in_every_way) {
   test::each_kept_trial(
       [](const Trial& trial) { EXPECT_EQ(check_trial(trial, trial_ways(trial, 0, true)).difference, ""); });
+}
+
+// A device that refuses each pass, after it has computed zeros.
+class RefusingDevice final : public test::NullDevice {
+ public:
+  explicit RefusingDevice(std::string why) : why_(std::move(why)) {}
+  Result<void> check() override { return fail(Code::Unsupported, "{}", why_); }
+
+ private:
+  const std::string why_;
+};
+
+TEST(RandomNetworks, ARefusalWithoutARuleFails) {
+  Trial trial;
+  trial.mode = TrialMode::Forward;
+  trial.input = {3, 5}, trial.options["calls"] = 1;
+  trial.network = parse_json(R"({"layers":[{"type":"dense","input_height":5,"output_height":4}]})").value();
+  const auto verdict_of = [&](const char* why) {
+    RefusingDevice device(why);
+    return check_trial(trial, device_ways(trial, 0, device));
+  };
+  for (const char* rule :
+       {"int64 weights are not computed on graphics cards: --device cpu", "lbfgs runs without a device",
+        "networks that compute in f64 run on the CPU: no graphics card has its bits"}) {
+    const TrialVerdict verdict = verdict_of(rule);
+    EXPECT_TRUE(verdict.passed()) << verdict.difference;
+    EXPECT_EQ(verdict.refused, rule);
+  }
+  for (const char* other :
+       {"an operation has no form for graphics cards yet", "a card: the shader dense does not compile"}) {
+    const TrialVerdict verdict = verdict_of(other);
+    EXPECT_FALSE(verdict.passed());
+    EXPECT_TRUE(verdict.difference.starts_with("the device, ")) << verdict.difference;
+    EXPECT_NE(verdict.difference.find(fmt::format("refused without a rule for it: {}", other)), std::string::npos)
+        << verdict.difference;
+  }
 }
 
 TEST(RandomNetworks, every_way_gives_the_same_bits) {
