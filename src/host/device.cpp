@@ -204,14 +204,17 @@ Result<Device*> device_from_name(std::string_view name) {
   std::unique_ptr<SharedDevice>& device = devices.by_name[card];
   if (device != nullptr && device->is_lost()) devices.given_up.push_back(std::move(device));
   if (device == nullptr) {
-    LOOM_TRY(auto driver, gpu::open_native(library(), card.number));
-    if (devices.wrapper) driver = devices.wrapper(std::move(driver));
     gpu::GpuOptions options;
     options.precision = card.precision;
     LOOM_TRY(options.dots, dots_of_user());
+    LOOM_TRY(auto driver, gpu::open_native(library(), card.number));
+    if (devices.wrapper) driver = devices.wrapper(std::move(driver));
     if (card.precision == Precision::Strict) options.passes = passes_file(driver->adapter());
-    LOOM_TRY(auto made, gpu::GpuDevice::create(std::move(driver), std::move(options)));
-    device = std::make_unique<SharedDevice>(std::move(made));
+    const bool names_dots = options.dots.has_value();
+    auto made = gpu::GpuDevice::create(std::move(driver), std::move(options));
+    if (!made && names_dots && made.error().code == Code::InvalidArgument) return at("LOOM_GPU_DOTS", made.error());
+    if (!made) return tl::make_unexpected(std::move(made).error());
+    device = std::make_unique<SharedDevice>(*std::move(made));
   }
   return device.get();
 }

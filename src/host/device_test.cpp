@@ -72,6 +72,20 @@ TEST(Device, names_that_are_none_are_told) {
   EXPECT_EQ(options.choose_device, nullptr);
 }
 
+TEST(Device, AnUnknownFormOfDotsIsRefusedByName) {
+  const char* const before = std::getenv("LOOM_GPU_DOTS");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("LOOM_GPU_DOTS", "fastest", 1);
+  for (const char* const name : {"gpu:99", "gpu:99:fast"}) {
+    const auto device = device_from_name(name);
+    ASSERT_FALSE(device);
+    EXPECT_EQ(device.error().code, Code::InvalidArgument);
+    EXPECT_EQ(device.error().text(), "LOOM_GPU_DOTS is \"fastest\": expected packed, integers, floats");
+  }
+  setenv("LOOM_GPU_DOTS", kept.c_str(), 1);
+  if (before == nullptr) unsetenv("LOOM_GPU_DOTS");
+}
+
 Network network_of(const Json& layers) {
   auto read = network_from_json({{"seed", 1}, {"layers", layers}});
   EXPECT_TRUE(read) << (read ? "" : read.error().text());

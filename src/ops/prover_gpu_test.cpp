@@ -231,20 +231,44 @@ TEST(GpuDots, the_fastest_form_is_measured_once_and_kept_beside_the_passes) {
   EXPECT_EQ(dots_of_a_run(), Dots::Integers);
 }
 
+// Forms packed, which does not compile, and integers, which adds wrongly.
+std::string without_two_forms(std::string_view text) {
+  std::string out(text);
+  for (const std::string_view function : {"dot4I8Packed(a", "left * right"})
+    for (std::size_t at = out.find(function); at != out.npos; at = out.find(function, at + 1))
+      out.replace(at, function.size(), function[0] == 'd' ? "no_function(a" : "left * (right + 1)");
+  return out;
+}
+
 // A form that the compiler does not know, or computes wrongly, is not taken.
 TEST(GpuDots, forms_that_give_wrong_sums_are_left_out) {
   gpu::GpuOptions options;
-  options.alter = [](std::string_view text) {
-    std::string out(text);
-    for (const std::string_view function : {"dot4I8Packed(a", "left * right"})
-      for (std::size_t at = out.find(function); at != out.npos; at = out.find(function, at + 1))
-        out.replace(at, function.size(), function[0] == 'd' ? "no_function(a" : "left * (right + 1)");
-    return out;
-  };
+  options.alter = &without_two_forms;
   const auto device = test::make_gpu_device(options);
   if (device == nullptr) GTEST_SKIP() << "no graphics card";
   EXPECT_EQ(device->dots(), Dots::Floats);
   expect_products(*device);
+}
+
+TEST(GpuDots, AFormThatIsNamedAndDoesNotWorkIsAnErrorOfExactAndFastCards) {
+  if (test::gpu_device() == nullptr) GTEST_SKIP() << "no graphics card";
+  for (const Precision precision : {Precision::Strict, Precision::Fast})
+    for (const Dots dots : {Dots::Packed, Dots::Integers, Dots::Floats}) {
+      SCOPED_TRACE(fmt::format("{} {}", name(precision), name(dots)));
+      gpu::GpuOptions options;
+      options.precision = precision, options.dots = dots, options.alter = &without_two_forms;
+      const auto device = gpu::GpuDevice::create(test::open_gpu_driver(), options);
+      if (dots == Dots::Floats) {
+        ASSERT_TRUE(device) << device.error().text();
+        EXPECT_EQ((*device)->dots(), dots);
+        continue;
+      }
+      ASSERT_FALSE(device);
+      EXPECT_EQ(device.error().code, Code::InvalidArgument);
+      EXPECT_TRUE(device.error().text().ends_with(fmt::format(
+          "dots by {} do not compile or give wrong sums; expected another of packed, integers, floats", name(dots))))
+          << device.error().text();
+    }
 }
 
 }  // namespace

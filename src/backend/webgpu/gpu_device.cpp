@@ -28,23 +28,26 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::unique_ptr<Driver> dri
   LOOM_TRY_VOID(device->memory_.reserve());
   LOOM_TRY_VOID(device->submitter_.create_buffers());
   LOOM_TRY_VOID(device->recorder_.create_buffers());
-  if (options.checks_arithmetic && !options.dots) LOOM_TRY_VOID(device->choose_dots());
+  if (options.checks_arithmetic) LOOM_TRY_VOID(device->choose_dots(options.dots));
   if (checks_arithmetic && !prove_arithmetic(*device)) {
     device->shaders_.set_sums(Sums::Kept);
-    if (auto proven = prove_arithmetic(*device); !proven)
-      return options.dots ? at(fmt::format("dots by {}", name(*options.dots)), std::move(proven).error())
-                          : tl::make_unexpected(std::move(proven).error());
+    LOOM_TRY_VOID(prove_arithmetic(*device));
   }
   device->shaders_.read_passes();
   return device;
 }
 
-Result<void> GpuDevice::choose_dots() {
-  if (const auto known = shaders_.read_dots()) {
+Result<void> GpuDevice::choose_dots(std::optional<Dots> named) {
+  if (const auto known = named ? std::nullopt : shaders_.read_dots()) {
     shaders_.set_dots(*known);
     return {};
   }
   shaders_.set_dots(Dots::Integers);  // which every compiler knows
+  if (named) {
+    LOOM_TRY_VOID(check_dots(*this, *named));
+    shaders_.set_dots(*named);
+    return {};
+  }
   LOOM_TRY(const Dots fastest, find_fastest_dots(*this));
   shaders_.set_dots(fastest);
   if (has_times(adapter())) shaders_.keep_dots();

@@ -115,7 +115,8 @@ class GpuDevice final : public Device {
   std::size_t known_passes() const { return shaders_.known_passes(); }  // of earlier runs
 
  private:
-  Result<void> choose_dots();
+  // The form that the user names, or else the fastest. Errors of check_dots().
+  Result<void> choose_dots(std::optional<Dots> named);
   GpuDevice(std::unique_ptr<Driver> driver, const GpuOptions& options, double most_wait_ms);
 
   Connection connection_;

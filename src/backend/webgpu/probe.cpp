@@ -189,6 +189,14 @@ class DotsProbe {
 
 bool has_times(const AdapterInfo& adapter) { return !adapter.library.empty(); }
 
+Result<void> check_dots(GpuDevice& device, Dots dots) {
+  LOOM_TRY(DotsProbe probe, DotsProbe::create(device));
+  LOOM_TRY(const bool is_right, probe.is_right(dots));
+  if (is_right) return {};
+  return fail(Code::InvalidArgument, "{}: dots by {} do not compile or give wrong sums; expected another of {}",
+              device.adapter().name, name(dots), fmt::join(kDotsNames, ", "));
+}
+
 Result<Dots> find_fastest_dots(GpuDevice& device) {
   LOOM_TRY(DotsProbe probe, DotsProbe::create(device));
   struct Form {

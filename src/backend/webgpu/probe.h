@@ -9,6 +9,9 @@ namespace loom::gpu {
 // Unsupported, with the first function whose bits are not those of this computer.
 Result<void> prove_arithmetic(GpuDevice& device);
 
+// InvalidArgument where a form of dots does not compile or gives wrong sums.
+Result<void> check_dots(GpuDevice& device, Dots dots);
+
 // Returns the form of dots that takes the least time in a loop like that of products, among those that give the right
 // sums; the first of these where times show nothing (has_times()), Packed where none is right. Takes less than 20 ms
 // and the compilation of three small shaders.
