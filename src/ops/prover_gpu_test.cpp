@@ -149,6 +149,80 @@ TEST(GpuMemory, addresses_are_handed_out_again_when_there_are_no_more) {
   norm_and_add(*device);
 }
 
+// A row kernel keeps 10 KiB in each workgroup of the one after it, which declares 8 KiB: too much for a card with 16 KiB.
+TEST(GpuRows, KernelsJoinWhereTheirWorkgroupMemoryFits) {
+  constexpr std::size_t kWords = 2560;
+  constexpr std::string_view kDouble = R"(
+fn run(group: u32, thread: u32) {
+  for (var i = thread; i < words_of_row; i += 256u) { put_y(group * words_of_row + i, 2u * bits_x(group * words_of_row + i)); }
+}
+)";
+  constexpr std::string_view kAdd = R"(
+const quads = 2u * 256u;
+var<workgroup> own: array<vec4<u32>, quads>;
+fn run(group: u32, thread: u32) {
+  let first = group * (words_of_row / 2u);
+  for (var i = thread; i < words_of_row / 2u; i += 256u) {
+    own[thread].x = bits_x(first + i);
+    put_y(first + i, own[thread].x + 1u);
+  }
+}
+)";
+  for (const std::uint32_t bytes : {16384u, 32768u}) {
+    SCOPED_TRACE(bytes);
+    gpu::Limits limits = gpu::kNoLimits;
+    limits.workgroup_bytes = bytes;
+    auto driver = test::open_gpu_driver(limits);
+    if (driver == nullptr) GTEST_SKIP() << "no graphics card";
+    const auto device = gpu::GpuDevice::create(std::move(driver), {});
+    ASSERT_TRUE(device) << device.error().text();
+    auto pool = ThreadPool::create(1).value();
+    Arena arena(device->get());
+    const Exec exec{*pool, *kernels_for(best_isa()).value(), arena};
+    std::vector<std::uint32_t> x(kWords), y(kWords);
+    for (std::size_t i = 0; i < kWords; ++i) x[i] = static_cast<std::uint32_t>(i);
+    Memory in = Memory::create(device->get(), kWords * 4).value(),
+           doubled = Memory::create(device->get(), kWords * 4).value(),
+           out = Memory::create(device->get(), kWords * 4).value();
+    in.write(0, std::as_bytes(std::span(x)));
+    const auto words = [](Memory& memory) { return reinterpret_cast<std::uint32_t*>(memory.data()); };
+    const auto op = [&](const Exec& call) {
+      for (const Exec& host : dispatch(call, [&] {
+             call.gpu()->record_row(call,
+                                    gpu::Kernel("double", kDouble, 256)
+                                        .reads("x", in.data(), kWords)
+                                        .writes("y", doubled.data(), kWords)
+                                        .fixed("words_of_row", kWords),
+                                    1);
+           }))
+        for (std::size_t i = 0; host.computes() && i < kWords; ++i) words(doubled)[i] = 2 * words(in)[i];
+      for (const Exec& host : dispatch(call, [&] {
+             call.gpu()->record(call,
+                                gpu::Kernel("add", kAdd, 256)
+                                    .reads("x", doubled.data(), kWords)
+                                    .writes("y", out.data(), kWords)
+                                    .fixed("words_of_row", kWords)
+                                    .groups_of_row(2),
+                                2);
+           }))
+        for (std::size_t i = 0; host.computes() && i < kWords; ++i) words(out)[i] = words(doubled)[i] + 1;
+    };
+    ASSERT_TRUE(plan_scratch(exec, op));
+    std::uint64_t dispatches = 0;
+    for (int pass = 0; pass < 4; ++pass) {  // the first ones are trials
+      const std::uint64_t before = (*device)->counters().dispatches;
+      op(exec);
+      out.read(0, std::as_writable_bytes(std::span(y)));
+      ASSERT_TRUE((*device)->check());
+      for (std::size_t i = 0; i < kWords; ++i) ASSERT_EQ(y[i], 2 * i + 1);
+      dispatches = (*device)->counters().dispatches - before;
+    }
+    EXPECT_FALSE(exec.status) << exec.status->text();
+    EXPECT_EQ(test::refused_kernels(**device), "");
+    EXPECT_EQ(dispatches, bytes == 16384 ? 2u : 1u);
+  }
+}
+
 }  // namespace
 }  // namespace loom::op_test
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -121,7 +122,9 @@ class Recorder {
   bool overlaps(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const;
   bool conflicts(const Kernel::Operand& a, const Kernel::Operand& b, std::uint64_t rows) const;
   bool binds(Kernels kernels) const;
-  bool can_lead(std::uint64_t workgroups) const;
+  bool can_lead(std::uint64_t workgroups);
+  // workgroup_bytes(), read once for a body and its constants; all of a workgroup where it cannot be read.
+  std::uint64_t own_bytes(const Kernel& kernel);
 
   Connection& connection_;
   GpuMemory& memory_;
@@ -135,8 +138,10 @@ class Recorder {
   std::vector<Kernel> rows_;  // of record_row(), to become one
   std::uint64_t num_rows_ = 0;
   std::byte* fault_memory_ = nullptr;
-  std::vector<FaultError> faults_;            // since the last check()
-  std::atomic<std::uint64_t> rehearsed_ = 0;  // plans are made by any thread
+  std::vector<FaultError> faults_;                                 // since the last check()
+  std::atomic<std::uint64_t> rehearsed_ = 0;                       // plans are made by any thread
+  std::map<std::vector<std::uint64_t>, std::uint64_t> own_bytes_;  // of own_bytes(), by body and constants
+  std::vector<std::uint64_t> own_key_;
 };
 
 }  // namespace loom::gpu

@@ -6,6 +6,7 @@
 
 #include "backend/webgpu/prover.h"
 #include "backend/webgpu/recorder.h"
+#include "backend/webgpu/workgroup_memory.h"
 
 namespace loom::gpu {
 namespace {
@@ -18,8 +19,9 @@ const std::byte* begin_of(const Kernel::Operand& operand) { return static_cast<c
 
 // Whether the first of rows_ can run at the head of each workgroup of the last. Each workgroup then keeps the rows that
 // they write, so none may be read from memory. Rows larger than half of a workgroup's memory are not kept, or than
-// three quarters of it where there are so few workgroups that none share a processor.
-bool Recorder::can_lead(std::uint64_t workgroups) const {
+// three quarters of it where there are so few workgroups that none share a processor. The kernels' own memory has to fit
+// beside the rows.
+bool Recorder::can_lead(std::uint64_t workgroups) {
   constexpr std::uint64_t kMostGroups = 512;  // that repeat the work; for more of them another dispatch is cheaper
   constexpr std::uint64_t kFewGroups = 64;
   const Kernel& last = rows_.back();
@@ -43,7 +45,7 @@ bool Recorder::can_lead(std::uint64_t workgroups) const {
       places.push_back({&operand, k, begin,
                         operand.row != 0 ? begin + num_rows_ * operand.row * 4 : memory_.end_of_range(operand.at)});
     }
-  std::uint64_t kept_words = 0;
+  std::uint64_t kept_bytes = 0;
   for (const Place& written : places) {
     if (written.operand->access == Access::Read) continue;
     const bool is_last = written.kernel + 1 == rows_.size();
@@ -55,10 +57,21 @@ bool Recorder::can_lead(std::uint64_t workgroups) const {
               : other.kernel <= written.kernel || other.operand->access != Access::Read || !other.is_row_of(written))
         return false;
     }
-    if (!is_last) kept_words += written.operand->row;
+    if (!is_last) kept_bytes += (written.operand->row * 4 + 15) / 16 * 16;
   }
   const std::uint64_t most = connection_.adapter().limits.workgroup_bytes;
-  return kept_words * 4 <= (workgroups <= kFewGroups ? most - most / 4 : most / 2);
+  if (kept_bytes > (workgroups <= kFewGroups ? most - most / 4 : most / 2)) return false;
+  std::uint64_t bytes = kept_bytes;
+  for (const Kernel& kernel : rows_) bytes += own_bytes(kernel);
+  return bytes <= most;
+}
+
+std::uint64_t Recorder::own_bytes(const Kernel& kernel) {
+  own_key_.assign(1, reinterpret_cast<std::uintptr_t>(kernel.body().data()));
+  for (const Kernel::Number& c : kernel.constants()) own_key_.push_back(c.bits);
+  const auto [known, is_new] = own_bytes_.try_emplace(own_key_);
+  if (is_new) known->second = workgroup_bytes(kernel).value_or(connection_.adapter().limits.workgroup_bytes);
+  return known->second;
 }
 
 // Whether the device binds as many buffers as the operands are in.
