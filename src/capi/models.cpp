@@ -5,6 +5,7 @@
 #include "capi/options.h"
 #include "core/json.h"
 #include "host/prompt.h"
+#include "lm/host_weights.h"
 
 namespace loom::capi {
 namespace {
@@ -37,7 +38,7 @@ Json info_of(const LanguageModel& model) {
            {"head_dim", c.head_dim},
            {"vocab_size", c.vocab_size},
            {"max_context", c.max_position_embeddings},
-           {"resident_bytes", model.decoder->network.resident_bytes()},
+           {"resident_bytes", bytes_on_host(model.decoder->network)},
            {"load_ms", model.load_ms},
            {"has_tokenizer", model.tokenizer != nullptr},
            {"has_chat_template", model.chat_template.has_value()},

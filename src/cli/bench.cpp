@@ -9,6 +9,7 @@
 #include "core/numerics_version.h"
 #include "host/device.h"
 #include "host/machine.h"
+#include "lm/host_weights.h"
 
 namespace loom::cli {
 namespace {
@@ -120,11 +121,12 @@ void report(const BenchOptions& o, const LanguageModel& model, const Session& se
   if (!o.common.json) {
     std::printf(
         "%s, %s, %d threads\nprompt %zu tokens: %.1f tok/s (best %.1f)\nwrite  %zu tokens: %.1f tok/s (best "
-        "%.1f)\nload %.1f ms, weights %.1f MB, "
+        "%.1f)\nload %.1f ms, weights %.1f MB (%.1f MB on the host), "
         "peak %.1f MB\n",
         cpu_name().c_str(), std::string(name(session.isa())).c_str(), session.threads(), o.prompt_tokens,
         median(prefill), best(prefill), o.new_tokens, median(decode), best(decode), model.load_ms,
-        static_cast<double>(model.decoder->network.resident_bytes()) / 1e6, peak_rss_mb());
+        static_cast<double>(model.decoder->network.resident_bytes()) / 1e6,
+        static_cast<double>(bytes_on_host(model.decoder->network)) / 1e6, peak_rss_mb());
     return;
   }
   Json json{{"model", o.model},
@@ -138,6 +140,7 @@ void report(const BenchOptions& o, const LanguageModel& model, const Session& se
             {"repeats", o.repeats},
             {"load_ms", model.load_ms},
             {"weights_mb", static_cast<double>(model.decoder->network.resident_bytes()) / 1e6},
+            {"weights_on_host_mb", static_cast<double>(bytes_on_host(model.decoder->network)) / 1e6},
             {"peak_rss_mb", peak_rss_mb()},
             {"threads", session.threads()},
             {"isa", name(session.isa())},

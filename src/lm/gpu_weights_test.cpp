@@ -122,7 +122,10 @@ class GpuWeights : public testing::Test {
 TEST_F(GpuWeights, LeaveTheHostAndAnswersStay) {
   const LanguageModel model = loaded(path());
   EXPECT_GT(bytes_that_may_leave(model), std::size_t{16} << 20);
+  const Network& network = model.decoder->network;
+  EXPECT_EQ(bytes_on_host(network), network.resident_bytes());
   const auto session = after_leaving(model, device_);
+  EXPECT_EQ(bytes_on_host(network), network.resident_bytes() - bytes_that_may_leave(model));
   EXPECT_TRUE(session->snapshot().value() == snapshot_);
   EXPECT_EQ(session->weight_bytes_on_host(), 0u);  // a snapshot names the model by bytes that were kept
   // Chunks of other sizes have other shaders, whose trials read the host's weights.

@@ -1,17 +1,25 @@
 #include "lm/host_weights.h"
 
+#include <functional>
 #include <optional>
 
 #include "ops/matmul/matrix_gpu.h"
 
 namespace loom {
 
-HostWeights::HostWeights(const Network& network) {
+namespace {
+
+void visit_matrices_with_pages(const Network& network, const std::function<void(const MatrixPtr&)>& visit) {
   network.visit_weights([&](const std::string&, const Weight& w, const Layer&) {
     for (std::size_t p = 0; w.role() == WeightRole::Matrix && p < w.parts(); ++p)
-      if (const MatrixPtr& matrix = w.matrix(p); matrix != nullptr && matrix->pages() != nullptr)
-        matrices_.push_back(matrix);
+      if (const MatrixPtr& matrix = w.matrix(p); matrix != nullptr && matrix->pages() != nullptr) visit(matrix);
   });
+}
+
+}  // namespace
+
+HostWeights::HostWeights(const Network& network) {
+  visit_matrices_with_pages(network, [&](const MatrixPtr& matrix) { matrices_.push_back(matrix); });
   leaving_.reserve(matrices_.size());
 }
 
@@ -42,6 +50,14 @@ std::size_t HostWeights::bytes_on_host() const {
   std::size_t bytes = 0;
   for (const MatrixPtr& matrix : matrices_)
     if (matrix->pages()->is_on_host()) bytes += matrix->panels() * matrix->panel_bytes();
+  return bytes;
+}
+
+std::size_t bytes_on_host(const Network& network) {
+  std::size_t bytes = network.resident_bytes();
+  visit_matrices_with_pages(network, [&](const MatrixPtr& matrix) {
+    if (!matrix->pages()->is_on_host()) bytes -= matrix->panels() * matrix->panel_bytes();
+  });
   return bytes;
 }
 

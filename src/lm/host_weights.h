@@ -34,4 +34,7 @@ class HostWeights {
   std::vector<PanelHold> held_;
 };
 
+// Bytes of Network::resident_bytes() that are in the memory of the host at this moment.
+std::size_t bytes_on_host(const Network& network);
+
 }  // namespace loom

@@ -490,6 +490,7 @@ TEST_F(Cli, bench_and_perplexity_report) {
       {"bench", tiny(), "--json", "--repeats", "2", "--prompt-tokens", "20", "--new-tokens", "5", "--batch", "3"}));
   for (const char* field : {"prefill_tps", "decode_tps", "load_ms", "peak_rss_mb", "weights_mb"})
     EXPECT_GT(*as_number(j[field]), 0) << field;
+  EXPECT_EQ(j["weights_on_host_mb"], j["weights_mb"]);
   EXPECT_FALSE(j.contains("sampling"));
   const Json drawn = json_of(loom({"bench", tiny(), "--json", "--repeats", "1", "--prompt-tokens", "20", "--new-tokens",
                                    "5", "--temperature", "0.5", "--top-k", "40", "--seed", "3"}));
