@@ -1,5 +1,5 @@
 #pragma once
-// What graphics cards do not run, by rule (docs/guide/gpu.md).
+// Rules of what graphics cards do not run (docs/guide/gpu.md).
 
 #include <algorithm>
 #include <string_view>
