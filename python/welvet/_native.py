@@ -84,7 +84,7 @@ def check(status: int) -> None:
     if status == _abi.OK:
         return
     code = library.loom_status_name(status).decode()
-    text = _in_python(library.loom_last_error().decode("utf-8", "replace"))
+    text = library.loom_last_error().decode("utf-8", "replace")
     cause = _causes.__dict__.pop("error", None)
     error = _error_of(status, code, text)
     if cause is None:
@@ -92,18 +92,6 @@ def check(status: int) -> None:
     if not isinstance(cause, Exception):  # KeyboardInterrupt, SystemExit: no error of the call
         raise cause
     raise error from cause
-
-
-def _in_python(text: str) -> str:
-    """A message that names options of the program loom, as --chat-template, with the arguments' names; commands stay."""
-    if "--" not in text or "loom " in text:
-        return text
-    words = text.split(" ")
-    for i, word in enumerate(words):
-        bare = word.lstrip("(")
-        if bare.startswith("--") and bare[2:3].isalpha():
-            words[i] = word[: len(word) - len(bare)] + bare[2:].replace("-", "_")
-    return " ".join(words)
 
 
 def _error_of(status: int, code: str, text: str) -> Exception:

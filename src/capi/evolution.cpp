@@ -4,6 +4,7 @@
 #include "capi/network_objects.h"
 #include "capi/options.h"
 #include "core/json.h"
+#include "core/nearest.h"
 #include "core/sha256.h"
 #include "evolution/dna/dna.h"
 #include "evolution/population/population.h"
@@ -16,15 +17,15 @@ namespace loom::capi {
 
 struct PopulationObject : Object {
   static constexpr Kind kKind = Kind::Population;
-  PopulationObject(Population given, Workers lent, std::size_t objectives_of_each, Json config_and_shape)
+  PopulationObject(Population given, Workers lent, std::vector<std::string> names, Json config_and_shape)
       : population(std::move(given)),
         workers(std::move(lent)),
-        objectives(objectives_of_each),
+        objectives(std::move(names)),
         made_with(std::move(config_and_shape)) {}
   Population population;
   Workers workers;
-  const std::size_t objectives;
-  const Json made_with;  // that a snapshot must share
+  const std::vector<std::string> objectives;  // the caller's names for the numbers of a member
+  const Json made_with;                       // that a snapshot must share
   std::vector<std::uint64_t> asked;
 };
 
@@ -226,8 +227,8 @@ loom_status loom_population_create(loom_network base, const uint64_t* shape, siz
     LOOM_TRY_VOID(need_values(taken.network()));
     LOOM_TRY_VOID(plan_forward(*taken.use.operator->(), input));
     LOOM_TRY(Population made, Population::create(wanted.seed, wanted.population, taken.network(), input, workers));
-    LOOM_TRY(*population, make_handle<PopulationObject>(std::move(made), std::move(workers),
-                                                        wanted.population.objectives, made_with(wanted, input)));
+    LOOM_TRY(*population, make_handle<PopulationObject>(std::move(made), std::move(workers), wanted.objectives,
+                                                        made_with(wanted, input)));
     return {};
   });
 }
@@ -260,11 +261,14 @@ loom_status loom_population_tell(loom_population population, const double* fitne
     LOOM_TRY_VOID(need_results(report));
     LOOM_TRY(const auto values, need_array(fitness, fitness_count, "fitness"));
     LOOM_TRY(const auto p, take<PopulationObject>(population, "population"));
-    if (values.size() % p->objectives != 0)
-      return fail(Code::InvalidArgument, "{} numbers, every member has {} objectives", values.size(), p->objectives);
-    std::vector<Fitness> told(values.size() / p->objectives);
+    const std::size_t members = p->population.ask().size(), width = p->objectives.size();
+    if (values.size() != members * width)
+      return fail(Code::InvalidArgument, "fitness: expected {} numbers, {} ({}) of each of {} members, got {}",
+                  members * width, width, printable(fmt::format("{}", fmt::join(p->objectives, ", "))), members,
+                  values.size());
+    std::vector<Fitness> told(members);
     for (std::size_t i = 0; i < told.size(); ++i) {
-      const auto own = values.subspan(i * p->objectives, p->objectives);
+      const auto own = values.subspan(i * width, width);
       told[i].objectives.assign(own.begin(), own.end());
     }
     LOOM_TRY(const GenerationReport made, p->population.tell(told, p->workers));
@@ -318,8 +322,8 @@ loom_status loom_population_restore(const void* bytes, size_t bytes_size, const 
     LOOM_TRY(Workers workers, workers_of(compute));
     LOOM_TRY_VOID(check_snapshot(state, made_with(wanted, input)));
     LOOM_TRY(Population made, Population::restore(state, wanted.seed, wanted.population, input, 0));
-    LOOM_TRY(*population, make_handle<PopulationObject>(std::move(made), std::move(workers),
-                                                        wanted.population.objectives, made_with(wanted, input)));
+    LOOM_TRY(*population, make_handle<PopulationObject>(std::move(made), std::move(workers), wanted.objectives,
+                                                        made_with(wanted, input)));
     return {};
   });
 }

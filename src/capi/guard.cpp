@@ -25,8 +25,27 @@ void remember(std::string_view text) {
   t_last_error[n] = '\0';
 }
 
+// A text that names options of the program loom names the host's settings instead: chat_template for --chat-template.
+// Texts with a command of the program stay.
+std::string in_words_of_the_host(std::string text) {
+  if (text.find("loom ") != text.npos) return text;
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  for (std::size_t i = 0; (i = text.find("--", i)) != text.npos;) {
+    const bool begins_word = i == 0 || text[i - 1] == ' ' || text[i - 1] == '(';
+    if (!begins_word || i + 2 >= text.size() || !is_letter(text[i + 2])) {
+      i += 2;
+      continue;
+    }
+    text.erase(i, 2);
+    for (; i < text.size() && (is_letter(text[i]) || text[i] == '-'); ++i)
+      if (text[i] == '-') text[i] = '_';
+  }
+  return text;
+}
+
 // The host's log comes first: what it calls may fail too, and this text is the last one.
-loom_status failed(Code code, std::string_view text) {
+loom_status failed(Code code, std::string error) {
+  const std::string text = in_words_of_the_host(std::move(error));
   log_message(LogLevel::Error, fmt::format("{}: {}", code_name(code), text));
   remember(text);
   return static_cast<loom_status>(code);

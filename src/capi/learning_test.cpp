@@ -418,10 +418,50 @@ TEST(CapiPopulation, breeds_what_it_is_told) {
   const double few[] = {1};
   loom_blob report = 0;
   EXPECT_EQ(loom_population_tell(p, few, 1, &report), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "fitness: expected 9 numbers, 1 (score) of each of 9 members, got 1");
   const std::string wrong = R"({"generations":5})";
   loom_population none = 0;
   EXPECT_EQ(loom_population_create(base, shape, 2, wrong.data(), wrong.size(), &one, &none), LOOM_UNKNOWN_KEY);
   for (const loom_handle h : {p, q, best, base}) EXPECT_EQ(loom_release(h), LOOM_OK);
+}
+
+TEST(CapiPopulation, TooFewNumbersOfSeveralObjectivesAreNamed) {
+  const std::string config = R"({"population":12,"seed":4,"objectives":["accuracy","speed"]})";
+  const std::uint64_t shape[] = {1, 40};
+  const loom_network base = chain();
+  loom_population p = 0;
+  ASSERT_EQ(loom_population_create(base, shape, 2, config.data(), config.size(), nullptr, &p), LOOM_OK)
+      << loom_last_error();
+  std::vector<double> fitness(12, 0.5);
+  loom_blob report = 0;
+  EXPECT_EQ(loom_population_tell(p, fitness.data(), fitness.size(), &report), LOOM_INVALID_ARGUMENT);
+  EXPECT_STREQ(loom_last_error(), "fitness: expected 24 numbers, 2 (accuracy, speed) of each of 12 members, got 12");
+  fitness.resize(24, 0.5);
+  EXPECT_EQ(loom_population_tell(p, fitness.data(), fitness.size(), &report), LOOM_OK) << loom_last_error();
+  take(report);
+  for (const loom_handle h : {p, base}) EXPECT_EQ(loom_release(h), LOOM_OK);
+}
+
+TEST(CapiEvolution, ErrorsNameNoOptionOfTheProgram) {
+  const loom::test::TempFolder folder;
+  const std::string config =
+      R"({"task":"xor","population":4,"generations":1,"network":{"layers":[
+      {"type":"dense","input_height":2,"output_height":1,"activation":"sigmoid"}]}})";
+  const std::string out = folder.path() + "/run";
+  auto options = sized<loom_evolution_options>();
+  options.out = out.c_str(), options.start = LOOM_RUN_RESUME;
+  loom_blob outcome = 0;
+  EXPECT_EQ(loom_evolution_run(config.data(), config.size(), &options, &outcome), LOOM_NOT_FOUND);
+  EXPECT_TRUE(std::string(loom_last_error()).ends_with("holds no evolution to resume; leave out resume to begin one"))
+      << loom_last_error();
+  options.start = LOOM_RUN_FRESH;
+  ASSERT_EQ(loom_evolution_run(config.data(), config.size(), &options, &outcome), LOOM_OK) << loom_last_error();
+  take(outcome);
+  EXPECT_EQ(loom_evolution_run(config.data(), config.size(), &options, &outcome), LOOM_INVALID_ARGUMENT);
+  EXPECT_TRUE(
+      std::string(loom_last_error())
+          .ends_with("holds a run: resume goes on with it, overwrite starts a new run, another folder keeps it"))
+      << loom_last_error();
 }
 
 TEST(CapiEvolution, compares_splices_and_mutates) {

@@ -168,6 +168,18 @@ Result<void> check_objectives(const std::vector<std::string>& names) {
   return {};
 }
 
+// Objectives that Loom computes: the score of a task, then the bytes and multiply-adds of a network.
+Result<void> look_up_objectives(std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto found = find_name("objective", names[i], kObjectives);
+    if (!found) return under({"objectives", std::to_string(i)}, found.error());
+    names[i] = kObjectives[*found];
+    if (i == 0 && *found != static_cast<std::size_t>(Objective::Score))
+      return fail_at({"objectives", "0"}, Code::InvalidConfig, "expected \"score\" first, got \"{}\"", names[0]);
+  }
+  return {};
+}
+
 // Whether an object of the configuration has a key, by its place.
 bool has_key(const Json& json, const Steps& place) {
   const Json* at = &json;
@@ -234,6 +246,7 @@ Result<EvolutionConfig> evolution_config_from(const Json& json) {
   if (!c.network.is_object() && !c.network.is_string())
     return fail_at({"network"}, Code::InvalidConfig, "{}", expected("a spec or the path of a network", c.network));
   LOOM_TRY_VOID(check_population(json, c, names));
+  LOOM_TRY_VOID(look_up_objectives(c.objectives));
   return c;
 }
 
@@ -249,7 +262,7 @@ Result<PopulationSettings> population_config_from(const Json& json) {
   Json all = written_config([&](ConfigVisitor& visit) { evolution_fields(visit, c, names); });
   for (const char* const key : {"task", "network", "generations", "islands", "migrate_every", "ensemble"})
     all.erase(key);
-  return PopulationSettings{p, c.seed, std::move(all)};
+  return PopulationSettings{p, c.seed, std::move(c.objectives), std::move(all)};
 }
 
 Result<MutationSettings> mutation_config_from(const Json& json) {

@@ -38,7 +38,8 @@ Result<EvolutionConfig> evolution_config_from(const Json& json);
 struct PopulationSettings {
   PopulationConfig population;
   std::uint64_t seed = 0;
-  Json json;  // every key with its value, those that were left out too
+  std::vector<std::string> objectives;  // names of the caller, who gives their numbers
+  Json json;                            // every key with its value, those that were left out too
 };
 Result<PopulationSettings> population_config_from(const Json& json);
 // An object as `mutation` of a configuration, with a seed, generation and individual beside it.

@@ -57,7 +57,11 @@ TEST(EvolutionConfig, errors_say_where) {
       {R"({"network":{},"task":{"name":"xr","path":"x"}})", Code::UnknownName,
        "/task/name: \"xr\" is unknown; nearest: xor"},
       {R"({"network":{},"objectives":["score","bytes","score"]})", Code::InvalidConfig,
-       "/objectives/2: \"score\" stands twice"}};
+       "/objectives/2: \"score\" stands twice"},
+      {R"({"network":{},"objectives":["score","byte"]})", Code::UnknownName,
+       "/objectives/1: objective \"byte\" is unknown; nearest: bytes"},
+      {R"({"network":{},"objectives":["bytes","score"]})", Code::InvalidConfig,
+       "/objectives/0: expected \"score\" first, got \"bytes\""}};
   for (const auto& [text, code, where] : bad) {
     const auto c = config(text);
     ASSERT_FALSE(c) << text;
