@@ -149,7 +149,8 @@ TEST(GpuMemory, addresses_are_handed_out_again_when_there_are_no_more) {
   norm_and_add(*device);
 }
 
-// A row kernel keeps 10 KiB in each workgroup of the one after it, which declares 8 KiB: too much for a card with 16 KiB.
+// A row kernel keeps 10 KiB in each workgroup of the one after it, which declares 8 KiB: too much for a card with
+// 16 KiB.
 TEST(GpuRows, KernelsJoinWhereTheirWorkgroupMemoryFits) {
   constexpr std::size_t kWords = 2560;
   constexpr std::string_view kDouble = R"(

@@ -8,8 +8,8 @@
 
 namespace loom::gpu {
 
-// Bytes of all variables, each rounded up to 16 as WebGPU counts them. Reads arrays of words and of vectors, whose sizes
-// are made of numbers, constants, + - * / %, comparisons, max(), min() and select(). Nothing for other bodies.
+// Bytes of all variables, each rounded up to 16 as WebGPU counts them. Reads arrays of words and of vectors, whose
+// sizes are made of numbers, constants, + - * / %, comparisons, max(), min() and select(). Nothing for other bodies.
 std::optional<std::uint64_t> workgroup_bytes(const Kernel& kernel);
 
 }  // namespace loom::gpu
