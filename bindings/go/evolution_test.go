@@ -105,14 +105,22 @@ func TestPopulationsHaveTheHashesOfPython(t *testing.T) {
 	}
 }
 
-func TestErrorsOfJudgesComeBack(t *testing.T) {
-	people, mine, judged := bred(t, Compute{}), errors.New("tired"), 0
-	_, err := people.Evolve(background, func(net *Network) (float64, error) {
-		if judged++; judged == 3 {
-			return 0, mine
+// judgeWith is judge that calls a function before the nth network, whose error it returns. It counts its calls.
+func judgeWith(n int, calls *int, function func() error) func(*Network) (float64, error) {
+	*calls = 0
+	return func(net *Network) (float64, error) {
+		if *calls++; *calls == n {
+			if err := function(); err != nil {
+				return 0, err
+			}
 		}
 		return judge(net)
-	})
+	}
+}
+
+func TestErrorsOfJudgesComeBack(t *testing.T) {
+	people, mine, judged := bred(t, Compute{}), errors.New("tired"), 0
+	_, err := people.Evolve(background, judgeWith(3, &judged, func() error { return mine }))
 	equal(t, err, mine)
 	equal(t, judged, 3)
 	var kept *Network
@@ -125,13 +133,7 @@ func TestErrorsOfJudgesComeBack(t *testing.T) {
 	_, err = judge(kept)
 	refused(t, err, BadHandle, "the Network is closed")
 	ctx, cancel := context.WithCancel(background)
-	judged = 0
-	_, err = people.Evolve(ctx, func(net *Network) (float64, error) {
-		if judged++; judged == 4 {
-			cancel()
-		}
-		return judge(net)
-	})
+	_, err = people.Evolve(ctx, judgeWith(4, &judged, func() error { cancel(); return nil }))
 	refused(t, err, Cancelled, "canceled")
 	equal(t, errors.Is(err, context.Canceled), true)
 	equal(t, judged, 4)
@@ -332,27 +334,18 @@ func TestCallsOfEvolveJudgeTheirOwnGeneration(t *testing.T) {
 		equal(t, fitness[0], score)
 	}
 	judged := 0
-	_, err = people.Evolve(background, func(net *Network) (float64, error) {
+	_, err = people.Evolve(background, judgeWith(1, &judged, func() error {
 		places, err := people.Ask()
 		fail(t, err)
-		if judged++; judged == 1 {
-			_, err = people.Tell(make([]float64, len(places)))
-			fail(t, err)
-		}
-		return judge(net)
-	})
+		_, err = people.Tell(make([]float64, len(places)))
+		return err
+	}))
 	refused(t, err, InvalidState, "another call of Tell")
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
 	places, err := people.Ask()
 	fail(t, err)
-	judged = 0
-	_, err = people.Evolve(ctx, func(net *Network) (float64, error) {
-		if judged++; judged == len(places) {
-			cancel()
-		}
-		return judge(net)
-	})
+	_, err = people.Evolve(ctx, judgeWith(len(places), &judged, func() error { cancel(); return nil }))
 	refused(t, err, Cancelled, "canceled")
 	again, err := people.Ask()
 	fail(t, err)

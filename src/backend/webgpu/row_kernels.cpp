@@ -19,8 +19,8 @@ const std::byte* begin_of(const Kernel::Operand& operand) { return static_cast<c
 
 // Whether the first of rows_ can run at the head of each workgroup of the last. Each workgroup then keeps the rows that
 // they write, so none may be read from memory. Rows larger than half of a workgroup's memory are not kept, or than
-// three quarters of it where there are so few workgroups that none share a processor. The kernels' own memory has to fit
-// beside the rows.
+// three quarters of it where there are so few workgroups that none share a processor. The kernels' own memory has to
+// fit beside the rows.
 bool Recorder::can_lead(std::uint64_t workgroups) {
   constexpr std::uint64_t kMostGroups = 512;  // that repeat the work; for more of them another dispatch is cheaper
   constexpr std::uint64_t kFewGroups = 64;
