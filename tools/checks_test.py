@@ -2,6 +2,7 @@
 """Shows that every check of the pages can fail: small trees with one fault each, and the message for it."""
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -408,6 +409,25 @@ class JoinedCorpus(unittest.TestCase):
     def test_the_corpus_is_small(self):
         corpus = pathlib.Path(plain_words.ROOT, "fuzz/corpus")
         self.assertLessEqual(sum(file.is_file() for file in corpus.rglob("*")), 150)
+
+
+@unittest.skipUnless(shutil.which("node"), "node is not installed")
+class Patience(unittest.TestCase):
+    def run_with(self, script, **environment):
+        plain = {name: value for name, value in os.environ.items() if name != "LOOM_PATIENCE_MS"}
+        return subprocess.run(["node", *script], cwd=plain_words.ROOT, env=plain | environment, capture_output=True,
+                              text=True)
+
+    def test_milliseconds_are_those_of_the_variable(self):
+        ask = ["--input-type=module", "-e", "import { patienceMs } from './tools/patience.mjs'; console.log(patienceMs(7))"]
+        self.assertEqual(self.run_with(ask).stdout, "7\n")
+        self.assertEqual(self.run_with(ask, LOOM_PATIENCE_MS="2500").stdout, "2500\n")
+
+    def test_others_are_refused_by_whoever_waits(self):
+        for text in ("", "0", "-5", "2.5", "soon", "9999999999"):
+            done = self.run_with(["tools/web_table.mjs", "--only", "none"], LOOM_PATIENCE_MS=text)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f'LOOM_PATIENCE_MS is "{text}": expected milliseconds', done.stderr)
 
 
 if __name__ == "__main__":

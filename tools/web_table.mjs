@@ -11,12 +11,13 @@ import path from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { serve } from '../js/test/server.mjs';
+import { patienceMs } from './patience.mjs';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const PAGE = path.join(ROOT, 'docs/platforms.md');
 const BEGIN = '<!-- made by tools/web_table.mjs -->', END = '<!-- end of tools/web_table.mjs -->';
 const COLUMNS = { answer: "README's answer", digest: 'Golden set', training_steps: '500 training steps', tokenizers: 'Tokenizers', embedding: 'Embedding' };
-const PATIENCE_MS = Number(process.env.LOOM_PATIENCE_MS ?? 900000);
+const PATIENCE_MS = patienceMs(900000);
 const CACHE = process.env.XDG_CACHE_HOME ?? path.join(homedir(), '.cache');
 const DATA = process.env.LOOM_DATA ?? path.join(CACHE, 'loom/data');
 const MODEL = path.join(DATA, 'llm/SmolLM2-135M-Instruct.Q4_1.gguf');

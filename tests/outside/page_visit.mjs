@@ -2,12 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import process from 'node:process';
+import { patienceMs } from '../../tools/patience.mjs';
 import { npmFolder } from './page_servers.mjs';
 
 export const QUESTION = 'What is the capital of France?';
 export const ANSWER = 'The capital of France is Paris.';
 export const HASH = '99554f0dd10b063f3823862f0bd1ad96c7eb36c459042190987e614657b8bb7b';
-export const PATIENCE = Number(process.env.LOOM_PATIENCE_MS ?? 240000); // on a machine that is busy with other work
+export const PATIENCE = patienceMs(240000);
 export const THREADS = [1, 2];
 
 export function check(holds, message) {
