@@ -183,21 +183,22 @@ TEST(Gpu, single_rows_of_sequences_attend_beside_each_other_with_the_bits_of_the
                                                    .device = exec.gpu()})
                                       .value());
         (exec.gpu() != nullptr ? there : here) = &caches.back();
-        std::size_t first = 0;
-        const auto attend = [&](std::span<const SequenceRows> runs, std::size_t rows, std::size_t to) {
-          const auto part = [&](const Tensor& t, std::size_t row) {
-            return Tensor{t.row(row), rows, t.cols, t.element};
-          };
-          for (const SequenceRows& run : runs)
+        const auto extend = [&](std::span<const SequenceRows> runs) {
+          for (const SequenceRows& run : runs) {
             ASSERT_TRUE(exec.rehearsal() || caches.back()[run.sequence].extend(run.position, run.count));
-          attention(exec, config, part(in[0], first), part(in[1], first), part(in[2], first), runs, caches.back(),
-                    part(y, to));
-          for (const SequenceRows& run : runs) lengths[run.sequence] = run.position + run.count;
+            lengths[run.sequence] = run.position + run.count;
+          }
         };
+        // Fills the caches by as many heads as there are of keys: queries of prompts take time and have other tests.
+        AttentionConfig filling = config;
+        filling.heads = c.kv_heads;
         for (std::size_t s = 0; s < kSequences; ++s) {
           const SequenceRows run{.first = 0, .count = kBegin[s], .position = 0, .sequence = s};
           lengths[s] = 0;
-          if (run.count != 0) attend({&run, 1}, run.count, 0);
+          if (run.count == 0) continue;
+          extend({&run, 1});
+          const auto rows = [&](const Tensor& t) { return Tensor{t.row(0), run.count, k, t.element}; };
+          attention(exec, filling, rows(in[1]), rows(in[1]), rows(in[2]), {&run, 1}, caches.back(), rows(y));
         }
         for (std::size_t pass = 0, to = kMost; pass < kPasses; ++pass) {
           std::vector<SequenceRows> runs;
@@ -207,8 +208,12 @@ TEST(Gpu, single_rows_of_sequences_attend_beside_each_other_with_the_bits_of_the
             runs.push_back({.first = rows, .count = count, .position = lengths[s], .sequence = s});
             rows += count;
           }
-          first = 100 * pass;
-          attend(runs, rows, to);
+          extend(runs);
+          const auto part = [&](const Tensor& t, std::size_t row) {
+            return Tensor{t.row(row), rows, t.cols, t.element};
+          };
+          const std::size_t at = 100 * pass;
+          attention(exec, config, part(in[0], at), part(in[1], at), part(in[2], at), runs, caches.back(), part(y, to));
           to += rows;
         }
       });
