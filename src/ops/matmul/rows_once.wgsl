@@ -15,8 +15,10 @@ fn run(group: u32, thread: u32) {
   var total = 0.0;
   for (var first = 0u; first < steps; first += lanes * steps_of_lane) {
     for (var s = 0u; s < steps_of_lane; s++) {
-      // Beyond the last step it is taken again, and not counted.
       let step = lanes * s + lane;
+      // Lanes beyond the last step have nothing to do. Those of long rows take that step again, which is not counted: no
+      // branch stands between loads that are on their way at a time.
+      if (steps_of_lane == 1u && first + step >= steps) { continue; }
       find_terms(panel, r, min(first + step, steps - 1u), t);
       for (var k = 0u; k < terms_of_step; k++) { waiting[(step * terms_of_step + k) * 8u + thread % 8u] = terms[k]; }
     }
