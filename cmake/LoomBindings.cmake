@@ -85,6 +85,7 @@ foreach(part IN LISTS parts)
   set_tests_properties(bindings_npm_${part} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900
     ENVIRONMENT "WELVET_LIBRARY=$<TARGET_FILE:loom_shared>;LOOM_PROGRAM=$<TARGET_FILE:loom>")
 endforeach()
+set_tests_properties(bindings_npm_behaviour PROPERTIES COST 110)
 # Values of docs/platforms.md, "Browsers and Node", by the native library in Node.
 add_test(NAME bindings_web_table COMMAND sh -c "command -v node >/dev/null || { echo 'skipped: node is not installed'; exit 77; }; exec node '${PROJECT_SOURCE_DIR}/tools/web_table.mjs' --check --only 'Node, native' --native '${PROJECT_BINARY_DIR}'")
 set_tests_properties(bindings_web_table PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)

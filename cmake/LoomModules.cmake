@@ -68,8 +68,10 @@ function(loom_tests name folder)
     if(name STREQUAL tests_session)  # holds times of one and two threads against each other
       set_tests_properties(${name} PROPERTIES PROCESSORS 2)
     endif()
-    if(name MATCHES "^(training|tests_determinism|tests_cli)$")  # the longest begin first
+    if(name MATCHES "^(training|tests_determinism|tests_cli|ops)$")  # the longest begin first
       set_tests_properties(${name} PROPERTIES COST 100)
+    elseif(name MATCHES "^(server|text|tests_conformance)$")
+      set_tests_properties(${name} PROPERTIES COST 50)
     endif()
   endif()
   if(LOOM_FUZZ)
