@@ -1,8 +1,11 @@
 #include "ops/draw/draw.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "core/philox.h"
 #include "ops/choice/choice.h"
@@ -83,38 +86,101 @@ class Shortlist {
   std::array<Candidate, kMostDrawn> best_{};
 };
 
-std::int32_t drawn_of(std::span<const Candidate> best, const Drawing& d) {
-  std::array<double, kMostDrawn> weights{}, sums{};
+double weight_of(float logit, float best, const Drawing& d) {
+  return exp64((static_cast<double>(logit) - static_cast<double>(best)) / static_cast<double>(d.temperature));
+}
+
+// The whole part of x; its last bit is set where anything is lost, so it is less than 1 from x.
+std::uint64_t units_of(double x) {
+  const auto whole = static_cast<std::uint64_t>(x);
+  return static_cast<double>(whole) == x ? whole : whole | 1;
+}
+
+// About the sum of all weights beside the best logit of a row. The weights of a part have units of 2^-31 beside its own
+// best logit: at most 2^10 units are lost of at least 2^31. Parts are added in units of 2^-38 of the row's best weight:
+// at most 2^15 are lost of at least 2^38. Other roundings are far smaller, those of the sampler's sum (2^25 of 2^-53)
+// too: the sampler's sum is less than 2^-20 of its size away.
+class SumOfAll {
+ public:
+  explicit SumOfAll(const Drawing& drawing) : drawing_(drawing) {}
+  void add_part(std::span<const float> logits) {
+    Part part{*std::ranges::max_element(logits)};
+    if (part.best == -INFINITY) return;
+    for (const float logit : logits)
+      if (logit != -INFINITY) part.units += units_of(weight_of(logit, part.best, drawing_) * 0x1p31);
+    parts_.push_back(part);
+  }
+  double beside(float best) const {
+    std::uint64_t units = 0;
+    for (const Part& part : parts_)
+      units += units_of(weight_of(part.best, best, drawing_) * static_cast<double>(part.units) * 0x1p7);
+    return static_cast<double>(units) * 0x1p-38;
+  }
+  static constexpr double kLess = 1 - 0x1p-20, kMore = 1 + 0x1p-20;
+
+ private:
+  struct Part {
+    float best = 0;
+    std::uint64_t units = 0;
+  };
+  const Drawing& drawing_;
+  std::vector<Part> parts_;
+};
+
+// `sum_of_all` is absent if the candidates are all that the sampler weighs, or are too many to add.
+std::int32_t drawn_of(std::span<const Candidate> best, const Drawing& d, std::optional<double> sum_of_all) {
+  std::array<double, kMostDrawn> weights{}, all_sums{};
+  const std::size_t count = best.size();
   double total = 0;
-  std::size_t count = best.size();
   for (std::size_t i = 0; i < count; ++i) {
-    const double less = static_cast<double>(best[i].logit) - static_cast<double>(best[0].logit);
-    weights[i] = exp64(less / static_cast<double>(d.temperature));
+    weights[i] = weight_of(best[i].logit, best[0].logit, d);
     total += weights[i];
-    sums[i] = total;
+    all_sums[i] = total;
   }
-  std::size_t kept = 1;
+  const auto sums = std::span<const double>(all_sums).first(count);
+  // Bounds of the sum of the weights that are kept. No weight of the others exceeds `next`: exp64 errs by 2^-51.
+  const double next = weights[count - 1] * (1 + 0x1p-40);
+  double low = total, high = total;
+  if (d.top_k == 0 && count == kMostDrawn && total + next != total) {
+    if (!sum_of_all) return kNoChoice;
+    low = std::max(total, *sum_of_all * SumOfAll::kLess), high = *sum_of_all * SumOfAll::kMore;
+  }
   if (d.top_p < 1) {
-    while (kept < count && sums[kept - 1] < static_cast<double>(d.top_p) * total) ++kept;
-    count = kept;
+    const double enough = static_cast<double>(d.top_p) * low, most = static_cast<double>(d.top_p) * high;
+    const auto first = std::ranges::lower_bound(sums, enough), last = std::ranges::lower_bound(sums, most);
+    low = first != sums.end() ? *first : enough;
+    high = last != sums.end() ? *last : std::min(most + next, high);
   }
-  for (kept = 1; kept < count && weights[kept] >= static_cast<double>(d.min_p) * weights[0];) ++kept;
-  count = kept;
+  std::size_t likely = 1;
+  while (likely < count && weights[likely] >= static_cast<double>(d.min_p) * weights[0]) ++likely;
+  // Where all of these are likely enough, min_p may still cut the others.
+  if (d.min_p > 0) low = std::min(low, sums[likely - 1]);
+  if (likely < count) high = std::min(high, sums[likely - 1]);
   const RandomStream stream{d.seed, RandomDomain::Sample, d.position, d.session};
-  const double threshold = static_cast<double>(stream.uniform(0)) * sums[count - 1];
-  std::size_t i = 0;
-  while (i + 1 < count && !(sums[i] > threshold)) ++i;
-  return best[i].id;
+  const auto u = static_cast<double>(stream.uniform(0));
+  const auto drawn = std::ranges::upper_bound(sums, u * low);
+  if (drawn == sums.end() || drawn != std::ranges::upper_bound(sums, u * high)) return kNoChoice;
+  return best[static_cast<std::size_t>(drawn - sums.begin())].id;
 }
 
 std::int32_t drawn(std::span<const float> row, const Drawing& drawing, std::span<const std::int32_t> recent) {
   for (const float logit : row)
     if (!std::isfinite(logit)) return kNoChoice;
   Logits logits(row, drawing, recent);
-  Shortlist list(drawing.top_k);
-  for (std::size_t i = 0; i < row.size(); ++i)
-    if (const float logit = logits.next(); logit != -INFINITY) list.add({logit, static_cast<std::int32_t>(i)});
-  return list.best().empty() ? kNoChoice : drawn_of(list.best(), drawing);
+  Shortlist list(drawing.top_k == 0 ? kMostDrawn : drawing.top_k);
+  const bool adds = drawing.top_k == 0 && row.size() <= kMostDrawColumns;
+  SumOfAll sum(drawing);
+  std::array<float, kDrawPart> part{};
+  for (std::size_t begin = 0; begin < row.size(); begin += kDrawPart) {
+    const auto changed = std::span(part).first(std::min(kDrawPart, row.size() - begin));
+    for (std::size_t i = 0; i < changed.size(); ++i) {
+      changed[i] = logits.next();
+      if (changed[i] != -INFINITY) list.add({changed[i], static_cast<std::int32_t>(begin + i)});
+    }
+    if (adds) sum.add_part(changed);
+  }
+  if (list.best().empty()) return kNoChoice;
+  return drawn_of(list.best(), drawing, adds ? std::optional(sum.beside(list.best()[0].logit)) : std::nullopt);
 }
 
 }  // namespace
@@ -123,7 +189,7 @@ void draw(const Exec& exec, ConstTensor x, std::span<const Drawing> drawings, st
           std::span<std::int32_t> ids) {
   LOOM_ASSERT(drawings.size() == x.rows && ids.size() == x.rows && x.element == Element::f32);
   for (const Drawing& d : drawings)
-    LOOM_ASSERT(d.top_k > 0 && d.top_k <= kMostDrawn && d.temperature > 0 && d.recent.size() <= kMostRecent);
+    LOOM_ASSERT(d.top_k <= kMostDrawn && d.temperature > 0 && d.recent.size() <= kMostRecent);
   for (const Exec& host : dispatch(exec, [&] { gpu::draw(exec, x, drawings, recent, ids); }))
     for_rows(host, x.rows, x.cols,
              [&](std::size_t r) { ids[r] = drawn({x.row<float>(r), x.cols}, drawings[r], recent); });

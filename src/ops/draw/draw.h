@@ -19,7 +19,7 @@ struct LogitChange {
 // How the id of one row is drawn.
 struct Drawing {
   float temperature = 1;    // > 0
-  std::uint32_t top_k = 1;  // 1 to kMostDrawn
+  std::uint32_t top_k = 1;  // 1 to kMostDrawn; 0: all ids
   float top_p = 1, min_p = 0;
   float repetition_penalty = 1, frequency_penalty = 0, presence_penalty = 0;
   std::uint64_t seed = 0;
@@ -29,11 +29,19 @@ struct Drawing {
 };
 // Candidates that a card sorts and weighs; places of `recent` in a row; words that all rows of a call may have.
 inline constexpr std::size_t kMostDrawn = 256, kMostRecent = 4, kMostDrawWords = std::size_t{1} << 18;
+// Columns whose weights have one sum; columns of a row whose sum has bounds (with more, top_k 0 decides less).
+inline constexpr std::size_t kDrawPart = 1024, kMostDrawColumns = std::size_t{1} << 25;
 
 // ids[r] = the id that is drawn from row r [rows, vocab] of float32 by drawings[r]; kNoChoice (ops/choice/choice.h)
-// where a logit is not finite or every one is banned. Weights are f64: exp64((logit - greatest) / temperature) of the
-// best top_k ids, the lowest id first among equals. They are added in this order; top_p and min_p keep a beginning of
-// them. `recent` and `ids` are in the device's memory; ids outside of a row change none.
+// where a logit is not finite, every one is banned, or the draw is undecided. Weights are f64:
+// exp64((logit - greatest) / temperature) of the best top_k ids, the lowest id first among equals. They are added in
+// this order; top_p and min_p keep a beginning of them. `recent` and `ids` are in the device's memory; ids outside of a
+// row change none.
+//
+// Of all ids (top_k 0), the weights of the best kMostDrawn alone are added in their order. For the sum of all there are
+// bounds: integers, which can be added in any order, round the weights of each kDrawPart columns beside the best one
+// of these. The draw is decided if both bounds give the same id among the best; otherwise Sampler draws from the
+// logits.
 void draw(const Exec& exec, ConstTensor x, std::span<const Drawing> drawings, std::span<const std::int32_t> recent,
           std::span<std::int32_t> ids);
 

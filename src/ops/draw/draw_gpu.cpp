@@ -10,13 +10,14 @@
 #include "ops/draw/shortlist.wgsl.h"
 #include "ops/draw/sorted.wgsl.h"
 #include "ops/draw/take_lists.wgsl.h"
+#include "ops/draw/weights.wgsl.h"
 #include "ops/draw/wide_exp.wgsl.h"
 #include "ops/fold/wide.wgsl.h"
 
 namespace loom {
 namespace {
 
-constexpr std::size_t kSorted = 1024;  // candidates of a workgroup
+constexpr std::size_t kSorted = kDrawPart;  // candidates of a workgroup
 constexpr std::size_t kRowWords = 18, kChangeWords = 4;
 
 // One after the other: the words of all rows, then the changes of each with their biases.
@@ -56,14 +57,16 @@ namespace gpu {
 
 void draw(const Exec& exec, ConstTensor x, std::span<const Drawing> drawings, std::span<const std::int32_t> recent,
           std::span<std::int32_t> ids) {
-  static const std::string shortlist = joined({wgsl::wide, wgsl::wide_exp, wgsl::sorted, wgsl::shortlist}),
+  static const std::string shortlist =
+                               joined({wgsl::wide, wgsl::wide_exp, wgsl::sorted, wgsl::weights, wgsl::shortlist}),
                            join = joined({wgsl::sorted, wgsl::take_lists, wgsl::join_lists}),
-                           last = joined({wgsl::wide, wgsl::wide_exp, wgsl::sorted, wgsl::take_lists, wgsl::draw});
+                           last = joined(
+                               {wgsl::wide, wgsl::wide_exp, wgsl::sorted, wgsl::weights, wgsl::take_lists, wgsl::draw});
   GpuDevice& card = *exec.gpu();
   const ArenaScope scope(exec.arena);
   std::size_t keep = 64, num_words = 0;
   for (const Drawing& d : drawings) {
-    if (d.top_k > keep) keep = kMostDrawn;
+    if (d.top_k > keep || d.top_k == 0) keep = kMostDrawn;
     num_words += draw_words(d);
   }
   LOOM_ASSERT(num_words <= kMostDrawWords);
@@ -72,15 +75,18 @@ void draw(const Exec& exec, ConstTensor x, std::span<const Drawing> drawings, st
   if (!exec.rehearsal()) lay_out_drawings(drawings, words);
   const void* const rows = card.upload(exec, std::span<const std::uint32_t>(words));
 
-  std::size_t parts = ceil_div(x.cols, kSorted);
+  const std::size_t all_parts = ceil_div(x.cols, kSorted);
+  std::size_t parts = all_parts;
   const auto lists = [&](std::size_t count) { return exec.arena.take<std::uint32_t>(x.rows * count * keep * 2); };
   void* found = lists(parts);
+  void* const sums = exec.arena.take<std::uint32_t>(x.rows * all_parts * 3);
   card.record(exec,
               Kernel("shortlist", shortlist, GpuDevice::kRowThreads)
                   .reads("x", x.data)
                   .reads("rows", rows)
                   .reads("recent", recent.empty() ? x.data : recent.data())
                   .writes("shortlist", found)
+                  .writes("sums", sums)
                   .number("cols", x.cols)
                   .number("parts", parts)
                   .number("kept", keep)
@@ -102,10 +108,13 @@ void draw(const Exec& exec, ConstTensor x, std::span<const Drawing> drawings, st
   card.record(exec,
               Kernel("draw", last, GpuDevice::kRowThreads)
                   .reads("shortlists", found)
+                  .reads("sums", sums)
                   .reads("rows", rows)
                   .writes("ids", ids.data())
                   .number("parts", parts)
                   .number("kept", keep)
+                  .number("all_parts", all_parts)
+                  .fixed("most_parts", kMostDrawColumns / kSorted)
                   .fixed("row_words", kRowWords)
                   .fixed("sample_domain", static_cast<std::size_t>(RandomDomain::Sample)),
               x.rows);

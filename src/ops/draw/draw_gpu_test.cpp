@@ -3,6 +3,7 @@
 
 #include "ops/choice/choice.h"
 #include "ops/draw/draw.h"
+#include "ops/draw/tight_rows.h"
 #include "ops/draw/wide_exp.wgsl.h"
 #include "ops/fold/wide.wgsl.h"
 #include "ops/gpu_test.h"
@@ -146,8 +147,8 @@ struct Some {
 
   Some(Random& random, std::size_t cols, std::size_t num_recent) {
     const auto one_of = [&](std::initializer_list<float> list) { return list.begin()[random() % list.size()]; };
-    const std::uint32_t top_k[] = {1, 2, 20, 40, 64, 65, 200, 256};
-    drawing.top_k = top_k[random() % 8];
+    const std::uint32_t top_k[] = {1, 2, 20, 40, 64, 65, 200, 256, 0, 0, 0, 0};
+    drawing.top_k = top_k[random() % std::size(top_k)];
     drawing.temperature = one_of({1, 0.7f, 0.1f, 3, 1e-30f, 1e30f, 1e-42f});
     drawing.top_p = one_of({1, 0.95f, 0.5f, 1e-6f, 0.999999f});
     drawing.min_p = one_of({0, 0.05f, 0.3f, 1, 1e-30f});
@@ -238,6 +239,31 @@ TEST(Gpu, of_equal_logits_the_lowest_ids_are_drawn_from) {
       expect_equal(*device, {&x, 1}, 1, 1, op);
       EXPECT_LT(std::bit_cast<std::int32_t>(op_test::run(nullptr, {&x, 1}, 1, 1, op)[0]), 100);
     }
+}
+
+// On both sides of what is decided.
+TEST(Gpu, draws_of_tight_sums_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  Random random(20261201);
+  constexpr std::size_t kRows = 8;
+  std::size_t none = 0, all = 0;
+  for (const std::size_t cols : {700u, 3000u, 3000u, 49152u}) {
+    Values x{kRows, cols, {}};
+    std::vector<Drawing> drawings;
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const TightRow row = tight_row(random, cols);
+      x.numbers.insert(x.numbers.end(), row.logits.begin(), row.logits.end());
+      drawings.push_back(row.drawing);
+    }
+    const op_test::Op op = [&](const Exec& exec, Inputs t, Tensor y) {
+      draw(exec, t[0], drawings, {}, {y.as<std::int32_t>(), kRows});
+    };
+    expect_equal(*device, {&x, 1}, 1, kRows, op);
+    for (const float id : op_test::run(nullptr, {&x, 1}, 1, kRows, op))
+      ++all, none += std::bit_cast<std::int32_t>(id) == kNoChoice;
+  }
+  EXPECT_GT(none, 2u);
+  EXPECT_LT(none, all - 2);
 }
 
 }  // namespace

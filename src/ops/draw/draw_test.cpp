@@ -4,6 +4,7 @@
 #include <random>
 
 #include "ops/choice/choice.h"
+#include "ops/draw/tight_rows.h"
 #include "ops/op_test.h"
 #include "simd/math64.h"
 
@@ -28,7 +29,7 @@ std::int32_t drawn_by_definition(std::vector<float> logits, const Drawing& d) {
     if (logits[i] != -kInf) order.push_back(i);
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
   if (order.empty()) return kNoChoice;
-  order.resize(std::min<std::size_t>(order.size(), d.top_k));
+  if (d.top_k != 0) order.resize(std::min<std::size_t>(order.size(), d.top_k));
   std::vector<double> weights;
   const auto weigh = [&] {
     weights.clear();
@@ -120,6 +121,64 @@ TEST(Draw, nothing_is_drawn_of_a_row_that_is_not_finite_or_banned) {
   Drawing d{.top_k = 2};
   d.changes = changes;
   EXPECT_TRUE(same(ids_of({3, 2, 1}, {d}), {static_cast<float>(kNoChoice)}));
+}
+
+TEST(Draw, where_the_last_digits_of_the_sum_decide_nothing_is_drawn) {
+  std::mt19937_64 random(20261130);
+  std::size_t decided[2] = {}, undecided[2] = {}, drawn = 0, cut = 0;
+  constexpr std::size_t kTimes = 1200, kRows = 4;
+  for (std::size_t n = 0; n < kTimes; n += kRows) {
+    const std::size_t cols = 700 + random() % 3000;
+    std::vector<float> x, expected;
+    std::vector<Drawing> drawings;
+    std::vector<int> digits;
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const draw_test::TightRow row = draw_test::tight_row(random, cols);
+      x.insert(x.end(), row.logits.begin(), row.logits.end());
+      drawings.push_back(row.drawing), digits.push_back(row.digits);
+      expected.push_back(static_cast<float>(drawn_by_definition(row.logits, row.drawing)));
+    }
+    const std::vector<float> ids = ids_of(x, drawings);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const bool is_left = ids[r] == static_cast<float>(kNoChoice);
+      if (!is_left) {
+        ASSERT_EQ(ids[r], expected[r]) << digits[r] << " digits, top_p " << drawings[r].top_p;
+      }
+      (drawings[r].top_p == 1 ? drawn : cut) += is_left ? 0 : 1;
+      if (drawings[r].top_p < 1 || (digits[r] > 18 && digits[r] < 22)) continue;
+      ++(is_left ? undecided : decided)[digits[r] >= 22 ? 1 : 0];
+    }
+  }
+  // With less than 19 digits another sum can be near by chance.
+  EXPECT_GT(decided[0], 99 * undecided[0]);
+  EXPECT_EQ(decided[1], 0u);
+  EXPECT_GT(undecided[1], kTimes / 8);
+  EXPECT_GT(cut, kTimes / 4);
+}
+
+// Of 300 logits that fall evenly beside others that are tiny.
+TEST(Draw, of_all_ids_the_bounds_decide) {
+  constexpr std::size_t kCols = 3000;
+  std::vector<float> x(kCols, -100);
+  for (std::size_t i = 0; i < 300; ++i) x[7 * i] = 3 - static_cast<float>(i) / 50;
+  constexpr std::size_t kTimes = 60;
+  const auto share = [&](Drawing d) {
+    std::size_t decided = 0;
+    for (std::uint32_t position = 0; position < kTimes; ++position) {
+      d.position = position, d.top_k = 0;
+      const float id = ids_of(x, {d})[0];
+      if (id == static_cast<float>(kNoChoice)) continue;
+      EXPECT_EQ(id, static_cast<float>(drawn_by_definition(x, d)));
+      ++decided;
+    }
+    return decided;
+  };
+  EXPECT_GT(share({}), kTimes - 4);                 // the others weigh less than 1 % of all
+  EXPECT_EQ(share({.temperature = 0.1f}), kTimes);  // nothing of the sum
+  EXPECT_EQ(share({.top_p = 0.9f}), kTimes);        // the cut is among the best
+  EXPECT_EQ(share({.min_p = 0.1f}), kTimes);        // so is this one
+  EXPECT_LT(share({.temperature = 200}), kTimes / 3);
+  EXPECT_LT(share({.temperature = 1000, .top_p = 0.9f}), kTimes / 3);
 }
 
 }  // namespace

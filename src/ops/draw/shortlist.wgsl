@@ -1,6 +1,7 @@
 
 // The best candidates of every 1024 columns of each row, after biases, penalties and bans: kept() pairs of key and
-// column. draw_gpu.cpp lays out `rows`.
+// column. In `sums` the best key and the units of all weights beside it, two words, where a row draws from all ids.
+// draw_gpu.cpp lays out `rows`.
 fn finite_bits(bits: u32) -> u32 {
   if (bits == 0x7f800000u) { return 0x7f7fffffu; }
   return select(bits, 0xff800000u, (bits & 0x7fffffffu) > 0x7f800000u);
@@ -100,5 +101,21 @@ fn run(group: u32, thread: u32) {
   for (var i = thread; i < kept(); i += 256u) {
     put_shortlist(2u * (kept() * group + i), key[i]);
     put_shortlist(2u * (kept() * group + i) + 1u, column[i]);
+  }
+
+  var units = vec2<u32>();
+  if (bits_rows(row_words * row) == 0u && key[0] != 0xffffffffu) {
+    let temperature = bits_rows(row_words * row + 1u);
+    for (var i = thread; i < most && key[i] != 0u; i += 256u) {
+      var weight = weight_beside(key[0], key[i], temperature);
+      weight.exponent += 31;
+      units = added(units, units_of(weight));
+    }
+  }
+  units = sum_units(units, thread);
+  if (thread == 0u) {
+    put_sums(3u * group, key[0]);
+    put_sums(3u * group + 1u, units.x);
+    put_sums(3u * group + 2u, units.y);
   }
 }
