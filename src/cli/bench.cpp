@@ -9,7 +9,9 @@
 #include "core/numerics_version.h"
 #include "host/device.h"
 #include "host/machine.h"
+#include "lm/card_draws.h"
 #include "lm/host_weights.h"
+#include "ops/choice/choice.h"
 
 namespace loom::cli {
 namespace {
@@ -30,7 +32,7 @@ double median(std::vector<double> v) {
 struct Rates {
   double prefill = 0, decode = 0;
   SpeculationCounts speculation{};
-  double submits = 0, bytes_read = 0;  // of a graphics card, per token that was written
+  double submits = 0, bytes_read = 0, host_draws = 0;  // of a graphics card, per token that was written
 };
 
 // Null on the CPU.
@@ -43,20 +45,45 @@ bool card_chooses(const BenchOptions& o, const Session& session) {
   return card_of(session) != nullptr && o.speculate.empty() && DrawRow::takes(o.sampling, session.context_tokens());
 }
 
-// Feeds the next token of each sequence to a card, and replaces it with the one that the card has chosen.
-Result<void> choose_on_card(const BenchOptions& o, Session& session, std::size_t ahead,
-                            std::vector<std::int32_t>& next) {
+// Feeds the next token of each sequence to a card, and replaces it with the one that the card has chosen; the host
+// draws what the card does not. Returns how many these were.
+Result<std::size_t> choose_on_card(const BenchOptions& o, Session& session, std::size_t ahead, Sampler& sampler,
+                                   std::span<CardDraws> draws, std::span<std::int32_t> next) {
   std::vector<Session::Feed> feeds;
   feeds.reserve(o.batch);
-  for (std::size_t s = 0; s < o.batch; ++s) feeds.push_back({s, {&next[s], 1}, {}, true, true, &o.sampling});
-  if (o.batch == 1) {
-    LOOM_TRY(const std::int32_t id, session.feed_and_choose(feeds[0], ahead, &interrupt_flag()));
-    next[0] = std::max(0, id);
-    return {};
+  for (std::size_t s = 0; s < o.batch; ++s)
+    feeds.push_back({s, {&next[s], 1}, {}, true, draws[s].tries(), &o.sampling});
+  std::vector<std::int32_t> choices;
+  ConstTensor logits{};
+  if (o.batch > 1) {
+    LOOM_TRY(logits, session.feed_pass(feeds, &interrupt_flag()));
+    choices.assign(session.choices().begin(), session.choices().end());
+  } else if (feeds[0].chooses) {
+    LOOM_TRY(const std::int32_t id,
+             session.feed_and_choose(feeds[0], std::min(ahead, draws[0].ahead()), &interrupt_flag()));
+    choices.push_back(id);
+  } else {
+    LOOM_TRY(logits, session.feed(feeds, &interrupt_flag()));
   }
-  LOOM_TRY_VOID(session.feed_pass(feeds, &interrupt_flag()));
-  for (std::size_t s = 0; s < o.batch; ++s) next[s] = std::max(0, session.choices()[s]);
-  return {};
+  std::size_t row = 0, choice = 0;
+  for (std::size_t s = 0; s < o.batch; ++s) {
+    if (feeds[s].chooses) continue;
+    LOOM_TRY(next[s], sampler.choose({logits.row(row++), logits.cols}, session.tokens(s)));
+    draws[s].on_host();
+  }
+  std::size_t by_host = row;
+  for (std::size_t s = 0; s < o.batch; ++s) {
+    if (!feeds[s].chooses) continue;
+    next[s] = choices[choice++];
+    if (next[s] != kNoChoice) {
+      draws[s].on_drawn();
+      continue;
+    }
+    draws[s].on_undecided(), ++by_host;
+    LOOM_TRY(const std::span<const float> left, session.logits(s, &interrupt_flag()));
+    LOOM_TRY(next[s], sampler.choose(left, session.tokens(s)));
+  }
+  return by_host;
 }
 
 // One repetition: `batch` sequences read a prompt each, then write together. `drafters`: one of each, or none.
@@ -83,11 +110,14 @@ Result<Rates> once(const BenchOptions& o, Session& session, std::int32_t vocab,
   std::vector<std::int32_t> next(o.batch, 1);
   std::vector<Session::Feed> feeds;
   Sampler sampler(o.sampling, static_cast<std::size_t>(vocab));
+  std::vector<CardDraws> draws(o.batch);
+  std::size_t by_host = 0;
   const Device* const card = card_of(session);
   const auto before = card != nullptr ? card->counters() : DeviceCounters();
   for (std::size_t n = 0; n < o.new_tokens; ++n) {
     if (card_chooses(o, session)) {
-      LOOM_TRY_VOID(choose_on_card(o, session, o.new_tokens - n - 1, next));
+      LOOM_TRY(const std::size_t left, choose_on_card(o, session, o.new_tokens - n - 1, sampler, draws, next));
+      by_host += left;
       continue;
     }
     feeds.clear();
@@ -100,6 +130,7 @@ Result<Rates> once(const BenchOptions& o, Session& session, std::int32_t vocab,
     for (std::size_t s = 0; s < o.batch; ++s) {
       LOOM_TRY(next[s], sampler.choose({logits.row(s), logits.cols}, session.tokens(s)));
     }
+    by_host += o.batch;
   }
   const auto end = Clock::now();
   Rates out{static_cast<double>(o.prompt_tokens * o.batch) / seconds(begin, middle),
@@ -110,6 +141,7 @@ Result<Rates> once(const BenchOptions& o, Session& session, std::int32_t vocab,
     const auto tokens = static_cast<double>(o.new_tokens * o.batch);
     out.submits = static_cast<double>(after.submits - before.submits) / tokens;
     out.bytes_read = static_cast<double>(after.bytes_read - before.bytes_read) / tokens;
+    out.host_draws = static_cast<double>(by_host) / tokens;
   }
   return out;
 }
@@ -158,7 +190,8 @@ void report(const BenchOptions& o, const LanguageModel& model, const Session& se
   if (card_of(session) != nullptr) {
     json["gpu"] = gpu_use(*card_of(session));
     json["gpu"]["decode"] = {{"submits_per_token", runs.back().submits},
-                             {"bytes_read_per_token", runs.back().bytes_read}};
+                             {"bytes_read_per_token", runs.back().bytes_read},
+                             {"host_draws_per_token", runs.back().host_draws}};
   }
   if (!o.speculate.empty()) json["speculation"] = speculation_json(runs.back().speculation);
   print_json(json);

@@ -19,7 +19,7 @@ std::size_t window_of(const SamplingOptions& o, std::size_t tokens) {
 }  // namespace
 
 bool DrawRow::takes(const SamplingOptions& o, std::size_t context_tokens) {
-  return (takes_best(o) || (o.top_k > 1 && static_cast<std::size_t>(o.top_k) <= kMostDrawn && o.typical_p == 1)) &&
+  return (takes_best(o) || (static_cast<std::size_t>(o.top_k) <= kMostDrawn && o.typical_p == 1)) &&
          o.banned.size() <= kMostOfEach && o.logit_bias.size() <= kMostOfEach &&
          window_of(o, context_tokens) <= kMostOfEach;
 }

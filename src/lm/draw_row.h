@@ -12,7 +12,7 @@ namespace loom {
 
 class DrawRow {
  public:
-  // Returns whether set() takes these options, for sequences of at most so many tokens: no typical_p; top_k from 1 to
+  // Returns whether set() takes these options, for sequences of at most so many tokens: no typical_p; top_k up to
   // kMostDrawn, or temperature 0; at most kMostOfEach banned ids, biases, and tokens that penalties look back on.
   static bool takes(const SamplingOptions& options, std::size_t context_tokens);
   static constexpr std::size_t kMostOfEach = 1024;

@@ -161,7 +161,7 @@ Result<Generator::Step> Generator::take(std::size_t count, std::int32_t choice) 
 }
 
 bool Generator::may_session_choose() const {
-  return may_session_choose_ && session_->device() != nullptr && session_->device()->records();
+  return may_session_choose_ && card_draws_.tries() && session_->device() != nullptr && session_->device()->records();
 }
 
 bool Generator::count_fed(std::size_t count, Step& step) {
@@ -216,7 +216,7 @@ Result<void> Generator::finish() {
 
 // Leaves the logits, or the choice of a session that keeps them.
 Result<void> Generator::feed(const Session::Feed& one, const std::atomic<bool>* cancel) {
-  session_chooses_ = may_session_choose_;
+  session_chooses_ = may_session_choose_ && card_draws_.tries();
   if (!session_chooses_) {
     LOOM_TRY(const ConstTensor fed, session_->feed(std::span(&one, 1), cancel));
     logits_.assign(fed.row(0), fed.row(0) + fed.cols);
@@ -227,7 +227,7 @@ Result<void> Generator::feed(const Session::Feed& one, const std::atomic<bool>* 
   const std::size_t ahead = options_.max_tokens > drawn ? options_.max_tokens - drawn : 0;
   Session::Feed chooses = one;
   chooses.sampling = &sampling(), chooses.sampling_session = options_.sampling_session;
-  LOOM_TRY(choice_, session_->feed_and_choose(chooses, ahead, cancel));
+  LOOM_TRY(choice_, session_->feed_and_choose(chooses, std::min(ahead, card_draws_.ahead()), cancel));
   return {};
 }
 
@@ -327,8 +327,14 @@ std::string Generator::text_of(std::int32_t id) {
 }
 
 Result<std::int32_t> Generator::choose() {
-  if (session_chooses_ && choice_ != kNoChoice) return choice_;
-  if (session_chooses_) {  // a logit is not finite, or none can be drawn: say which
+  if (session_chooses_ && choice_ != kNoChoice) {
+    card_draws_.on_drawn();
+    return choice_;
+  }
+  if (!session_chooses_) {
+    card_draws_.on_host();
+  } else {  // undecided; or a logit is not finite, or none can be drawn: the sampler says which
+    card_draws_.on_undecided();
     LOOM_TRY(const std::span<const float> last, session_->logits(sequence_));
     logits_.assign(last.begin(), last.end());
   }

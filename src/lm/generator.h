@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "grammar/grammar.h"
+#include "lm/card_draws.h"
 #include "lm/language_model.h"
 #include "lm/sampling.h"
 #include "lm/session.h"
@@ -171,6 +172,7 @@ class Generator {
   std::uint64_t revision_ = 0;         // of the session, after the last step
   std::vector<float> logits_;          // of the last token that was fed; others may feed other sequences meanwhile
   bool may_session_choose_ = false;    // a card, ahead of the reader
+  CardDraws card_draws_;               // whether it draws the next token
   bool session_chooses_ = false;       // the card chose after the last token that was fed, and keeps the logits
   std::int32_t choice_ = 0;            // of the last token that was fed, by the session
   std::optional<std::int32_t> drawn_;  // and not fed yet

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "lm/gpu_generation_test.h"
+#include "ops/choice/choice.h"
+#include "support/small_model.h"
 
 namespace loom::gpu_draw_test {
 namespace {
@@ -38,7 +40,8 @@ std::vector<Case> cases() {
         .logit_bias = {{3, 4.0f}, {40, -INFINITY}, {3, 0.5f}, {9, -3.4e38f}},
         .banned = {17, 5},
         .seed = 8}},
-      {"on the host", {.temperature = 1, .top_p = 0.9f, .seed = 9}},
+      {"all ids", {.temperature = 1, .top_p = 0.9f, .seed = 9}},
+      {"on the host", {.temperature = 1, .top_k = 300, .top_p = 0.9f, .seed = 9}},
   };
 }
 
@@ -224,6 +227,50 @@ TEST(GpuDraw, other_options_forget_what_ran_ahead) {
   const auto refused = there->feed_and_choose({.sequence = 0, .ids = next, .sampling = &typical}, 0);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::Unsupported);
+}
+
+// The first block of SmolLM2, with 49 152 tokens: the card leaves draws undecided.
+TEST(GpuDraw, a_draw_that_is_undecided_is_left_to_the_host) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  const test::TempFolder folder;
+  ASSERT_TRUE(test::write_small_model(folder / "model.gguf"));
+  const auto loaded = load_language_model(folder / "model.gguf");
+  ASSERT_TRUE(loaded) << loaded.error().text();
+  const LanguageModel& model = *loaded;
+  constexpr std::size_t kTokens = 8;
+  std::size_t undecided = 0, drawn = 0;
+  for (const SamplingOptions& sampling :
+       {SamplingOptions{.temperature = 0.8f, .seed = 2},
+        SamplingOptions{.temperature = 0.7f, .top_p = 0.9f, .min_p = 0.02f, .repetition_penalty = 1.2f, .seed = 4},
+        SamplingOptions{.temperature = 30, .seed = 5}}) {  // flat
+    SCOPED_TRACE(fmt::format("temperature {}", sampling.temperature));
+    GenerationOptions options;
+    options.sampling = sampling, options.ignore_eos = true, options.max_tokens = kTokens;
+    const auto here = session_on(model, nullptr), there = session_on(model, device);
+    expect_equal(run(*there, model, some_ids(7), options), run(*here, model, some_ids(7), options));
+
+    // Draws of the card alone, also with tokens ahead of one that it leaves.
+    ASSERT_TRUE(there->truncate(0));
+    ASSERT_TRUE(here->truncate(0));
+    Sampler sampler(sampling, static_cast<std::size_t>(model.decoder->config.vocab_size));
+    Ids next = some_ids(7);
+    for (std::size_t n = 0; n < kTokens; ++n) {
+      const auto id = there->feed_and_choose({.sequence = 0, .ids = next, .sampling = &sampling}, 3);
+      ASSERT_TRUE(id) << id.error().text();
+      const auto logits = here->feed(next);
+      ASSERT_TRUE(logits);
+      next = {sampler.choose(*logits, here->tokens()).value()};
+      if (*id == kNoChoice) {
+        ++undecided;
+        EXPECT_EQ(bits_of(there->logits()), bits_of(*logits));
+      } else {
+        ++drawn;
+        ASSERT_EQ(*id, next[0]) << n;
+      }
+    }
+  }
+  EXPECT_GE(undecided, 6u);
+  EXPECT_GE(drawn, 6u);
 }
 
 // In the midst of passes that run ahead: all shaders have been proved before.

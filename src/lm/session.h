@@ -81,7 +81,8 @@ class Session {
   // A graphics card keeps the logits, and the host reads the ids alone.
   std::span<const std::int32_t> choices() const { return choices_; }
   // Like feed(), for one sequence: returns the next token, chosen by `sampling` of the feed, and kNoChoice
-  // (ops/choice/choice.h) where a logit is not finite or none can be chosen; `drafts` are not read. A graphics card
+  // (ops/choice/choice.h) where a logit is not finite, none can be chosen, or the draw is undecided (ops/draw/draw.h):
+  // a Sampler then chooses from logits(). `drafts` are not read. A graphics card
   // keeps the logits, and computes up to `ahead` more tokens (kMostAhead at most; what the caller may feed and the
   // context holds), each pass feeding the id that the pass before chose. If the next call feeds the returned id, with
   // equal options, its pass is done or running. Any other call for that sequence drops the passes ahead, and so does
