@@ -142,7 +142,7 @@ def best_isa(target, flags=None, machine=None):
     if {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni"} <= flags:
         tiles = {"amx_tile", "amx_bf16"} <= flags and target.system == "linux"
         return "amx" if tiles else "avx512"
-    return "avx2" if {"avx2", "f16c", "bmi2"} <= flags else "sse4" if {"sse4_1", "ssse3"} <= flags else "scalar"
+    return "avx2" if {"avx2", "fma", "f16c", "bmi2"} <= flags else "sse4" if {"sse4_1", "ssse3"} <= flags else "scalar"
 
 
 if __name__ == "__main__":

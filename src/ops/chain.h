@@ -2,7 +2,7 @@
 // The inner loop of every contraction of floats: rows of a against one panel of sixteen columns by chain64
 // (docs/internals/numerics.md), f32 or f64.
 
-#include "simd/simd64.h"
+#include "simd/fused.h"
 
 namespace loom::inline LOOM_TARGET {
 
@@ -69,9 +69,9 @@ struct NextPanel {
 
 // total[r][16] += the blocks of kChain terms of sum_k a[r, k] panel[k][16], ascending, for r < N. With kRuns the blocks
 // are runs of `run` terms, at most kChain, and the total is snapped after each. With kAsks the panel that is read next,
-// far away, is asked for. A function of its own, with its totals in memory: inlined among others the compiler keeps
+// far away, is asked for. With kFused products that are exact in f32 are fused with their sums. A function of its own, with its totals in memory: inlined among others the compiler keeps
 // the wrong values in registers, which costs half the speed.
-template <class T, int N, bool kRuns = false, bool kAsks = false>
+template <class T, int N, bool kRuns = false, bool kAsks = false, bool kFused = false>
 [[gnu::noinline]] void add_chain(const T* panel, Factor<T> a, std::size_t terms, T* total, std::size_t run = kChain,
                                  NextPanel next = {}) {
   const T* from = a.data;
@@ -85,7 +85,7 @@ template <class T, int N, bool kRuns = false, bool kAsks = false>
 #pragma GCC unroll 16
       for (int t = 0; t < N; ++t) {
         const T* const factor = from + static_cast<std::size_t>(t) * a.row;
-        block[t] = block[t] + b * (kSide<T> > 1 ? splat(*factor) : splat_at(factor));
+        block[t] = add_product<kFused>(block[t], b, kSide<T> > 1 ? splat(*factor) : splat_at(factor));
       }
     }
     for (int t = 0; t < N; ++t) {
@@ -102,7 +102,7 @@ template <class T, int P>
 inline constexpr int kTileOf = P == 1 ? kTile<T> : 8;
 
 // add_chain() for P panels, `apart` numbers from each other, and their totals, `totals_apart` numbers from each other.
-template <class T, int N, int P, bool kRuns = false, bool kAsks = false>
+template <class T, int N, int P, bool kRuns = false, bool kAsks = false, bool kFused = false>
 [[gnu::noinline]] void add_chains(const T* panels, std::size_t apart, Factor<T> a, std::size_t terms, T* totals,
                                   std::size_t totals_apart, std::size_t run = kChain, NextPanel next = {}) {
   const T* from = a.data;
@@ -123,7 +123,7 @@ template <class T, int N, int P, bool kRuns = false, bool kAsks = false>
       for (int t = 0; t < N; ++t) {
         const Lanes<T> factor = splat_at(from + static_cast<std::size_t>(t) * a.row);
 #pragma GCC unroll 2
-        for (int p = 0; p < P; ++p) block[t][p] = block[t][p] + b[p] * factor;
+        for (int p = 0; p < P; ++p) block[t][p] = add_product<kFused>(block[t][p], b[p], factor);
       }
     }
 #pragma GCC unroll 16

@@ -234,8 +234,8 @@ TEST(Simd, Targets_run_weakest_first) {
   // The compilers' own runtimes are the oracle; that of Zig knows no answer.
   __builtin_cpu_init();
   EXPECT_EQ(cpu_runs(Isa::sse4), __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("ssse3"));
-  EXPECT_EQ(cpu_runs(Isa::avx2),
-            __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2"));
+  EXPECT_EQ(cpu_runs(Isa::avx2), __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                                     __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2"));
   EXPECT_EQ(cpu_runs(Isa::avx512), __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                                        __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("f16c") &&

@@ -39,11 +39,11 @@ constexpr struct Feature {
   std::string_view name;
   Word word;
   unsigned bit, state;
-} kFeatures[] = {
-    {"ssse3", kLeaf1C, 9, 0},          {"sse4.1", kLeaf1C, 19, 0},        {"f16c", kLeaf1C, 29, kYmm},
-    {"avx2", kLeaf7B, 5, kYmm},        {"bmi2", kLeaf7B, 8, 0},           {"avx512f", kLeaf7B, 16, kZmm},
-    {"avx512dq", kLeaf7B, 17, kZmm},   {"avx512bw", kLeaf7B, 30, kZmm},   {"avx512vl", kLeaf7B, 31, kZmm},
-    {"avx512vnni", kLeaf7C, 11, kZmm}, {"amx-bf16", kLeaf7D, 22, kTiles}, {"amx-tile", kLeaf7D, 24, kTiles}};
+} kFeatures[] = {{"ssse3", kLeaf1C, 9, 0},         {"sse4.1", kLeaf1C, 19, 0},        {"f16c", kLeaf1C, 29, kYmm},
+                 {"fma", kLeaf1C, 12, kYmm},       {"avx2", kLeaf7B, 5, kYmm},        {"bmi2", kLeaf7B, 8, 0},
+                 {"avx512f", kLeaf7B, 16, kZmm},   {"avx512dq", kLeaf7B, 17, kZmm},   {"avx512bw", kLeaf7B, 30, kZmm},
+                 {"avx512vl", kLeaf7B, 31, kZmm},  {"avx512vnni", kLeaf7C, 11, kZmm}, {"amx-bf16", kLeaf7D, 22, kTiles},
+                 {"amx-tile", kLeaf7D, 24, kTiles}};
 
 // A name that the table lacks does not compile: the index leaves it.
 consteval unsigned number_of(std::string_view name) {

@@ -127,7 +127,7 @@ def check_values():
     weak = error_of(build_all.check_values, "the library", {**good, "isa": "sse4"}, "avx2", reference)
     expect(weak == "the library chose sse4, expected avx2, the best of this machine", "a weaker instruction set to be named")
     best = lambda name, *flags, **more: zig_targets.best_isa(zig_targets.BY_NAME[name], set(flags), **more)
-    expect(best("x86_64-windows", "avx2", "f16c", "bmi2", "sse4_1", "ssse3") == "avx2", "AVX2 by the flags of a processor")
+    expect(best("x86_64-windows", "avx2", "fma", "f16c", "bmi2", "sse4_1", "ssse3") == "avx2", "AVX2 by the flags of a processor")
     expect(best("x86_64-linux-musl", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx2") == "avx512", "AVX-512 by the flags")
     tiles = ("avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512_vnni", "avx2", "amx_tile", "amx_bf16")
     expect(best("x86_64-linux-musl", *tiles) == "amx" and best("x86_64-windows", *tiles) == "avx512", "AMX by the flags, on Linux")
