@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::size_t kMaxJobs = 4;
 
+// Mixed precision has rounded what comes from other cells.
+FactorKind values_of(const Run& run) { return run.mixed == Mixed::none ? FactorKind::Any : FactorKind::Rounded; }
+
 const Weight* present(const Weight* bias) { return bias != nullptr && bias->declared() ? bias : nullptr; }
 
 void linear64(const Exec& exec, ConstTensor x, const LinearJob& job) {
@@ -38,7 +41,7 @@ void linear(const Run& run, ConstTensor x, std::span<const LinearJob> jobs) {
         bias == nullptr ? nullptr : bias->values<float>(run) + job.part * (job.weight->rows() / job.weight->parts());
     packed[n++] = {job.weight->matrix(job.part).get(), job.y, b, job.input_floor};
   }
-  if (n != 0) matmul(run, x, {packed.data(), n});
+  if (n != 0) matmul(run, x, {packed.data(), n}, values_of(run));
   for (const LinearJob& job : jobs) adapt(run, x, *job.weight, job.part, job.y);
 }
 
@@ -50,17 +53,17 @@ void add_products(const Run& run, ConstTensor x, const Weight& weight, const Wei
   if (const auto [data, fresh] = run.gradients->target(run, weight); data != nullptr) {
     const Tensor dw{data, weight.rows(), weight.cols(), x.element};
     const Into into = fresh ? Into::Store : Into::Add;
-    shared != nullptr ? gemm(run, shared->dy, shared->x, dw, into, block)
-                      : gemm(run, Operand::transposed(dy), Operand::of(x), x.rows, dw, into, block);
+    shared != nullptr ? gemm(run, shared->dy, shared->x, dw, into, block, values_of(run))
+                      : gemm(run, Operand::transposed(dy), Operand::of(x), x.rows, dw, into, block, values_of(run));
   }
   if (bias.declared())
     if (void* db = run.gradients->of(run, bias)) add_column_sums(run, dy, block, db);
 }
 
-void take_back(const Exec& exec, const Weight& weight, ConstTensor dy, Tensor dx, bool add_to_dx) {
+void take_back(const Run& run, const Weight& weight, ConstTensor dy, Tensor dx, bool add_to_dx) {
   with_element(dx.element, [&]<class T>() {
-    gemm(exec, Operand::of(dy), {weight.values<T>(exec), weight.cols(), 1}, dy.cols, dx,
-         add_to_dx ? Into::Add : Into::Store);
+    gemm(run, Operand::of(dy), {weight.values<T>(run), weight.cols(), 1}, dy.cols, dx,
+         add_to_dx ? Into::Add : Into::Store, 0, values_of(run));
   });
 }
 

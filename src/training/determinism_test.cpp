@@ -4,12 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/file.h"
+#include "core/json.h"
+#include "core/philox.h"
 #include "core/sha256.h"
+#include "network/spec/spec.h"
 #include "ops/all.h"
 #include "support/divided.h"
 #include "support/paths.h"
+#include "training/trainer.h"
+#include "training/weight_hash.h"
 #include "verify/golden_trainings.h"
 
 namespace loom {
@@ -100,6 +106,64 @@ INSTANTIATE_TEST_SUITE_P(Trainings, SameBits, testing::ValuesIn(trainings()), []
   std::ranges::replace(label, ' ', '_');
   return label;
 });
+
+// A transformer whose parts are cells, so that mixed precision rounds between them and products of its last one are
+// fused where the target can: the weights after some steps.
+std::string mixed_transformer(Mixed mixed, DType dtype, Isa isa, int threads) {
+  const char* const kCells[] = {
+      R"({"type":"embedding","vocab_size":40,"embedding_dim":64})",
+      R"({"type":"sequential","residual":true,"sequential_layers":[{"type":"rmsnorm","input_height":64},
+         {"type":"mha","d_model":64,"num_heads":4}]})",
+      R"({"type":"sequential","residual":true,"sequential_layers":[{"type":"rmsnorm","input_height":64},
+         {"type":"swiglu","input_height":64,"output_height":96}]})",
+      R"({"type":"dense","input_height":64,"output_height":128,"bias":true,"activation":"relu"})",
+      R"({"type":"dense","input_height":128,"output_height":40,"bias":true})"};
+  const auto trained = [&]() -> Result<std::string> {
+    LOOM_TRY(Network network, Network::create({.layers_per_cell = std::size(kCells)}));
+    for (std::size_t l = 0; l < std::size(kCells); ++l) {
+      LOOM_TRY(const Json spec, parse_json(kCells[l]));
+      LOOM_TRY(LayerPtr layer, layer_from_json(spec));
+      LOOM_TRY_VOID(network.place({.l = l}, std::move(layer)));
+    }
+    LOOM_TRY_VOID(network.initialise());
+    LOOM_TRY_VOID(network.morph_all(dtype));
+    constexpr std::size_t kSamples = 8, kTokens = 12;
+    LOOM_TRY(const Shape shape, Shape::create(std::array{kSamples, kTokens}));
+    TrainerConfig config;
+    config.loss.kind = LossKind::SoftmaxCrossEntropy;
+    config.optimizer = {.name = "adamw"};
+    config.schedule.learning_rate = 0.01;
+    config.session = {.threads = threads, .isa = isa, .mixed = mixed};
+    LOOM_TRY(const auto trainer, Trainer::create(network, shape, config));
+    std::vector<float> x(shape.elements());
+    std::vector<std::int32_t> classes(x.size());
+    for (std::uint32_t step = 0; step < 5; ++step) {
+      const RandomStream random{.seed = 9, .step = step};
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        x[i] = static_cast<float>(random.below(i, 40));
+        classes[i] = static_cast<std::int32_t>(random.below(x.size() + i, 40));
+      }
+      LOOM_TRY_VOID(trainer->step({{x.data(), shape}, classes, {}}));
+    }
+    LOOM_TRY_VOID(trainer->fetch_weights());
+    return to_hex(weight_hash(network));
+  }();
+  return trained ? *trained : trained.error().text();
+}
+
+TEST(MixedTraining, fused_products_give_the_weights_of_unfused_ones) {  // T-70
+  for (const auto& [mixed, dtype] : {std::pair{Mixed::bf16, DType::bfloat16},
+                                     {Mixed::f16, DType::float16},
+                                     {Mixed::bf16, DType::float32},
+                                     {Mixed::fp8, DType::bfloat16}}) {
+    const std::string want = mixed_transformer(mixed, dtype, Isa::scalar, 1);
+    ASSERT_EQ(want.size(), 64u) << want;
+    for (const Isa isa : usable_isas())
+      for (const int threads : {1, 2, 4})
+        EXPECT_EQ(mixed_transformer(mixed, dtype, isa, threads), want)
+            << name(isa) << ", threads " << threads << ", " << name(dtype);
+  }
+}
 
 // Not any function of the weights alone: every part of a step moves the digest.
 TEST(TrainingTable, another_batch_optimizer_or_number_of_steps_gives_other_bits) {

@@ -40,8 +40,24 @@ PackedOperand pack_of(const Exec& exec, std::span<const Operand> parts, std::siz
   return {packed, all, n};
 }
 
+// Whether the target has fused instructions that give the same bits, where a look at all numbers costs little beside
+// their products. A running total is not snapped, so its NaN could show how it was made.
+bool may_fuse(const Exec& exec, const Operand& a, const PackedOperand& b, std::size_t m, Into into, FactorKind values) {
+  constexpr std::size_t kWorthLooking = 32;  // products of each number
+  const bool is_worth = m >= kWorthLooking && b.n >= kWorthLooking;
+  if (values == FactorKind::Any || into == Into::Partial || !is_worth || exec.rehearsal() ||
+      exec.kernels.gemm.of<float>().fused_panels == nullptr || (a.col_stride != 1 && a.row_stride != 1))
+    return false;
+  const auto* const numbers = static_cast<const float*>(a.data);
+  const NumberRows rows =
+      a.col_stride == 1 ? NumberRows{numbers, m, b.k, a.row_stride} : NumberRows{numbers, b.k, m, a.col_stride};
+  const std::size_t of_panel = b.k * 16;
+  return are_products_exact(exec, rows, {static_cast<const float*>(b.panels), (b.n + 15) / 16, of_panel, of_panel});
+}
+
 template <class T>
-void gemm_of(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into, std::size_t block) {
+void gemm_of(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into, std::size_t block,
+             FactorKind values) {
   const ArenaScope scope(exec.arena);
   const GemmKernels<T>& kernels = exec.kernels.gemm.of<T>();
   const std::size_t m = c.rows, n = c.cols, k = b.k, panels = (n + 15) / 16;
@@ -56,6 +72,9 @@ void gemm_of(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor 
                          std::max<std::size_t>(1, block == 0 ? k : block),
                          c.as<T>(),
                          into};
+  auto kernel = kernels.panels;
+  if constexpr (std::is_same_v<T, float>)
+    if (may_fuse(exec, rows, b, m, into, values)) kernel = kernels.fused_panels;
   // Bands of rows that keep a panel's chunk in the first-level cache, times groups of panels.
   constexpr std::size_t kBand = 96;
   const std::size_t bands = (m + kBand - 1) / kBand;
@@ -66,7 +85,7 @@ void gemm_of(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor 
           const std::size_t band = i / panels, first = i % panels, last = std::min(panels, first + end - i);
           const std::size_t stop = std::min(m, (band + 1) * kBand);
           for (std::size_t row = band * kBand; row < stop && !is_cancelled(exec); row += each)
-            kernels.panels(task, first, last, row, std::min(each, stop - row));
+            kernel(task, first, last, row, std::min(each, stop - row));
           i += last - first;
         }
       });
@@ -117,12 +136,13 @@ void pack_panel(const Exec& exec, const T* b, std::size_t row_stride, std::size_
 template void pack_panel(const Exec&, const float*, std::size_t, std::size_t, std::size_t, std::size_t, float*);
 template void pack_panel(const Exec&, const double*, std::size_t, std::size_t, std::size_t, std::size_t, double*);
 
-void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block) {
+void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into, std::size_t block,
+          FactorKind values) {
   for (const Exec& host : dispatch(exec, [&] { gpu::gemm(exec, a, b, k, c, into, block); })) {
     const ArenaScope scope(host.arena);
     if (is_direct(b, c.rows, k, into, block))
       return with_element(c.element, [&]<class T>() { direct_gemm<T>(host, a, b, k, c, into, block); });
-    gemm(host, a, pack(host, {&b, 1}, k, c.cols, c.element), c, into, block);
+    gemm(host, a, pack(host, {&b, 1}, k, c.cols, c.element), c, into, block, values);
   }
 }
 
@@ -144,9 +164,10 @@ PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t
   return with_element(element, [&]<class T>() { return pack_of<T>(exec, parts, k, n); });
 }
 
-void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into, std::size_t block) {
+void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into, std::size_t block,
+          FactorKind values) {
   if (exec.records()) return gemm(exec, a, Operand{b.panels, b.n, 1}, b.k, c, into, block);
-  with_element(c.element, [&]<class T>() { gemm_of<T>(exec, a, b, c, into, block); });
+  with_element(c.element, [&]<class T>() { gemm_of<T>(exec, a, b, c, into, block, values); });
 }
 
 Operand laid_out(const Exec& exec, const Operand& a, std::size_t m, std::size_t k, Element element) {

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "backend/exec.h"
+#include "ops/gemm/exact_products.h"
 
 namespace loom {
 
@@ -25,9 +26,13 @@ enum class Into : std::uint8_t {
   Partial,  // c is a chain's running total: blocks of kChain are added to it as they come, nothing is snapped
 };
 
+// Numbers of the operands. Rounded: mixed precision may have rounded both, so it pays to look whether their products
+// are exact; then fused instructions compute them, with the same bits.
+enum class FactorKind : std::uint8_t { Any, Rounded };
+
 // c [m, n] from a [m, k] and b [k, n]; `k` counts the reduced index.
 void gemm(const Exec& exec, const Operand& a, const Operand& b, std::size_t k, Tensor c, Into into = Into::Store,
-          std::size_t block = 0);
+          std::size_t block = 0, FactorKind values = FactorKind::Any);
 
 // b packed once for many products.
 struct PackedOperand {
@@ -37,7 +42,7 @@ struct PackedOperand {
 // Matrices of [k, n] each, one below the other: their product with a [m, parts * k] is one chain. Stored in the arena.
 PackedOperand pack(const Exec& exec, std::span<const Operand> parts, std::size_t k, std::size_t n, Element element);
 void gemm(const Exec& exec, const Operand& a, const PackedOperand& b, Tensor c, Into into = Into::Store,
-          std::size_t block = 0);
+          std::size_t block = 0, FactorKind values = FactorKind::Any);
 // a [m, k] as products read it, for several of them: itself, or a copy in the arena where gemm() would make one.
 Operand laid_out(const Exec& exec, const Operand& a, std::size_t m, std::size_t k, Element element);
 
@@ -75,6 +80,8 @@ template <class T>
 struct GemmKernels {
   // Panels [begin, end) for rows [row, row + rows).
   void (*panels)(const GemmTask<T>&, std::size_t begin, std::size_t end, std::size_t row, std::size_t rows);
+  // Like `panels`, for products that are exact in f32; null where the target has no fused instructions, and in f64.
+  void (*fused_panels)(const GemmTask<T>&, std::size_t begin, std::size_t end, std::size_t row, std::size_t rows);
   // Columns [begin, end) for rows [row, row + rows).
   void (*direct)(const DirectGemmTask<T>&, std::size_t row, std::size_t rows, std::size_t begin, std::size_t end);
   // One panel, n <= 16.
@@ -82,6 +89,8 @@ struct GemmKernels {
   // to[r * to_row + c] = from[r * row_stride + c * col_stride]
   void (*lay_out)(const T* from, std::size_t row_stride, std::size_t col_stride, std::size_t rows, std::size_t cols,
                   T* to, std::size_t to_row);
+  // Adds n numbers to `bits`; null in f64.
+  void (*add_bits)(const T* x, std::size_t n, ValueBits& bits);
   // n columns
   void (*column_sums)(const T* x, std::size_t stride, std::size_t rows, std::size_t block, std::size_t n, T* c);
 };

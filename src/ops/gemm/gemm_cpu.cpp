@@ -1,5 +1,6 @@
 #include "core/transpose.h"
 #include "ops/chain.h"
+#include "ops/gemm/add_bits.h"
 #include "ops/gemm/gemm.h"
 #include "simd/rows.h"
 
@@ -25,7 +26,7 @@ struct Totals {
 };
 
 // P panels from p on for rows [row, row + rows) of one band.
-template <class T, int P>
+template <class T, int P, bool kFused>
 void band_by_panel(const GemmTask<T>& task, std::size_t p, std::size_t row, std::size_t rows) {
   const std::size_t apart = task.k * kLanes;
   const T* panels = task.panels + p * apart;
@@ -46,9 +47,10 @@ void band_by_panel(const GemmTask<T>& task, std::size_t p, std::size_t row, std:
     for_tiles<T, kTileOf<T, P>>(rows, [&]<int N>(std::size_t r) {
       const T* const chunk = panels + k * kLanes;
       if constexpr (P == 1)
-        add_chain<T, N, kRuns>(chunk, a.at(r, k), terms, totals[0].v[r], task.block);
+        add_chain<T, N, kRuns, false, kFused>(chunk, a.at(r, k), terms, totals[0].v[r], task.block);
       else
-        add_chains<T, N, P, kRuns>(chunk, apart, a.at(r, k), terms, totals[0].v[r], kBandRows * kLanes, task.block);
+        add_chains<T, N, P, kRuns, false, kFused>(chunk, apart, a.at(r, k), terms, totals[0].v[r], kBandRows * kLanes,
+                                                  task.block);
     });
   };
   if (task.into != Into::Partial && task.block <= kChain) {  // every run is one block of its chain
@@ -72,7 +74,7 @@ void band_by_panel(const GemmTask<T>& task, std::size_t p, std::size_t row, std:
   }
 }
 
-template <class T>
+template <class T, bool kFused>
 void panels(const GemmTask<T>& task, std::size_t begin, std::size_t end, std::size_t row, std::size_t rows) {
   constexpr int kPanels = kSide<T>;
   // Panels that fit the second-level cache go by once per tile of rows, so that c is written a row at a time.
@@ -80,8 +82,8 @@ void panels(const GemmTask<T>& task, std::size_t begin, std::size_t end, std::si
   for (std::size_t left = rows; left != 0;) {
     const std::size_t bands = (left + most - 1) / most, count = (left + bands - 1) / bands;
     std::size_t p = begin;
-    for (; p + kPanels <= end; p += kPanels) band_by_panel<T, kPanels>(task, p, row, count);
-    for (; p < end; ++p) band_by_panel<T, 1>(task, p, row, count);
+    for (; p + kPanels <= end; p += kPanels) band_by_panel<T, kPanels, kFused>(task, p, row, count);
+    for (; p < end; ++p) band_by_panel<T, 1, kFused>(task, p, row, count);
     row += count;
     left -= count;
   }
@@ -175,11 +177,23 @@ void column_sums(const T* x, std::size_t stride, std::size_t rows, std::size_t b
 }
 
 template <class T>
+constexpr auto kFusedPanels = decltype(GemmKernels<T>::fused_panels){};
+template <>
+constexpr auto kFusedPanels<float> = kFuses ? panels<float, true> : nullptr;
+
+template <class T>
+constexpr auto kAddBits = decltype(GemmKernels<T>::add_bits){};
+template <>
+constexpr auto kAddBits<float> = &add_bits;
+
+template <class T>
 constexpr GemmKernels<T> kKernels = {
-    .panels = panels<T>,
+    .panels = panels<T, false>,
+    .fused_panels = kFusedPanels<T>,
     .direct = direct<T>,
     .pack = pack<T>,
     .lay_out = lay_out<T>,
+    .add_bits = kAddBits<T>,
     .column_sums = column_sums<T>,
 };
 

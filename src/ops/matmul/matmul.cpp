@@ -120,7 +120,26 @@ class HeldWeights {
   std::size_t held_ = 0;
 };
 
-void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
+// Codes of f16, bf16 and fp8, which have at most 11 significant bits.
+bool has_short_floats(const MatmulJob& job) {
+  const PanelKind kind = job.weight->layout().kind;
+  return kind == PanelKind::Float16 || kind == PanelKind::BFloat16 || kind == PanelKind::Fp8E4M3 ||
+         kind == PanelKind::Fp8E5M2;
+}
+
+// Whether products of x with the weights of a job may be exact, by the bits of x; the kernels look at the weights.
+bool may_fuse(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, ValueBits& bits) {
+  constexpr std::size_t kWorthLooking = 32;  // products of each number
+  if (exec.rehearsal() || x.rows < kWorthLooking || exec.kernels.gemm.of<float>().fused_panels == nullptr) return false;
+  if (std::ranges::none_of(jobs, has_short_floats)) return false;
+  constexpr ValueBits kShortest{.any = 0, .least = 0x7f000000, .most = 0};
+  const NumberRows rows{x.as(), x.rows, x.cols, x.cols};
+  if (!are_products_exact(sample_of(exec, rows), kShortest)) return false;
+  bits = bits_of(exec, rows, kShortest);
+  return are_products_exact(bits, kShortest);
+}
+
+void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, FactorKind values) {
   const ArenaScope scope(exec.arena);
   QuantizedInputs inputs;
   std::size_t panels = 0, bytes = 0, outputs = 0;
@@ -136,6 +155,8 @@ void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> job
                     scratch_bytes = inputs.have_tiles() ? exec.kernels.matmul.scratch_bytes : 0;
   auto* const scratch =
       reinterpret_cast<std::byte*>(exec.arena.take<Scratch>(threads * scratch_bytes / sizeof(Scratch)));
+  ValueBits bits;
+  const bool looks = values == FactorKind::Rounded && may_fuse(exec, x, jobs, bits);
   const auto run_panels = [&](std::size_t begin, std::size_t end, int worker) {
     for (const MatmulJob& job : jobs) {
       const std::size_t n = job.weight->panels();
@@ -149,7 +170,8 @@ void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> job
                               .quantized = quantized,
                               .y = job.y.as(),
                               .bias = job.bias,
-                              .scratch = scratch + static_cast<std::size_t>(worker) * scratch_bytes};
+                              .scratch = scratch + static_cast<std::size_t>(worker) * scratch_bytes,
+                              .input_bits = looks ? &bits : nullptr};
         const std::size_t stop = end < n ? end : n, each = panels_at_once(exec, n, x.rows, x.cols);
         for (std::size_t first = begin; first < stop && !is_cancelled(exec); first += each)
           exec.kernels.matmul.panels[static_cast<std::size_t>(kind)](task, first, std::min(first + each, stop));
@@ -176,20 +198,21 @@ void matmul_rows(const Exec& exec, ConstTensor x, std::span<const MatmulJob> job
 
 }  // namespace
 
-void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs) {
+void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, FactorKind values) {
   for (const Exec& host : dispatch(exec, [&] { gpu::matmul(exec, x, jobs); })) {
     const HeldWeights held(host, jobs);
     if (!held.are_all()) return;
     const std::size_t each = rows_at_once(host, x);
     if (x.rows <= each) {
-      matmul_rows(host, x, jobs);
+      matmul_rows(host, x, jobs, values);
     } else {
       for (std::size_t first = 0; first < x.rows && !is_cancelled(host); first += each)
         for (const MatmulJob& job : jobs) {
           const std::size_t rows = std::min(each, x.rows - first);
           matmul_rows(
               host, {x.row(first), rows, x.cols},
-              std::array{MatmulJob{job.weight, {job.y.row(first), rows, job.y.cols}, job.bias, job.input_floor}});
+              std::array{MatmulJob{job.weight, {job.y.row(first), rows, job.y.cols}, job.bias, job.input_floor}},
+              values);
         }
     }
     keep_cancel(host);

@@ -16,6 +16,7 @@
 
 #include "backend/exec.h"
 #include "dtypes/matrix.h"
+#include "ops/gemm/gemm.h"
 
 namespace loom {
 
@@ -71,7 +72,7 @@ struct MatmulJob {
 };
 
 // One pass over x for all weights (q | k | v, gate | up): they divide one set of threads.
-void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs);
+void matmul(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, FactorKind values = FactorKind::Any);
 
 // How inputs are quantised for such panels.
 QuantizedRows input_form(const Exec& exec, const PanelLayout& layout, float floor);
@@ -85,6 +86,8 @@ struct MatmulTask {
   float* y;
   const float* bias;
   std::byte* scratch = nullptr;  // MatmulKernels::scratch_bytes, if any
+  // of x, where its products with short weights may be fused; null: they are not looked at
+  const ValueBits* input_bits = nullptr;
 };
 using PanelKernel = void (*)(const MatmulTask&, std::size_t begin, std::size_t end);
 struct MatmulKernels {

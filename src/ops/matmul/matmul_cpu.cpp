@@ -2,6 +2,7 @@
 
 #include "dtypes/panel_codecs.h"
 #include "ops/chain.h"
+#include "ops/gemm/add_bits.h"
 #include "ops/matmul/code_panels.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/quantize_row.h"
@@ -179,8 +180,28 @@ LOOM_INLINE Factor<double> as_numbers(Factor<float> x, std::size_t count, double
   return {buffer, kChunk<double>};
 }
 
+// Weights that are short enough for exact products, on targets that fuse them.
+template <class Codec>
+constexpr bool kMayFuse =
+    kFuses && std::is_same_v<Number<Codec>, float> && Codec::kColumnBytes < kLanes * sizeof(float);
+
+// Whether all products of the inputs with panels [first, last) are known to be exact.
+template <class Codec>
+bool are_exact(const MatmulTask& task, std::size_t first, std::size_t last, Buffers<float>& buffers) {
+  if (task.input_bits == nullptr) return false;
+  constexpr std::size_t kMost = kChunk<float>;
+  ValueBits bits;
+  for (std::size_t p = first; p < last; ++p)
+    for (std::size_t c = 0; c < task.cols; c += kMost) {
+      const std::size_t end = task.cols - c < kMost ? task.cols : c + kMost;
+      add_bits(decoded<Codec>(codec_of<Codec>(task, p), task.weight->panel(p), c, end, buffers.columns),
+               (end - c) * kLanes, bits);
+    }
+  return are_products_exact(*task.input_bits, bits);
+}
+
 // P panels for a batch: columns are decoded once per chunk, then read from the first-level cache by every row.
-template <class Codec, int P>
+template <class Codec, int P, bool kFused = false>
 void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, std::size_t rows,
                        Buffers<Number<Codec>>& buffers) {
   using T = Number<Codec>;
@@ -210,9 +231,10 @@ void float_panel_batch(const MatmulTask& task, std::size_t p, std::size_t row0, 
       const auto add = [&]<bool kAsks>() {
         T* const total = totals[0].v[r];
         if constexpr (P == 1)
-          add_chain<T, N, false, kAsks>(chunks[0], inputs, terms, total, kChain, next);
+          add_chain<T, N, false, kAsks, kFused>(chunks[0], inputs, terms, total, kChain, next);
         else
-          add_chains<T, N, P, false, kAsks>(chunks[0], apart, inputs, terms, total, kBatchRows * kLanes, kChain, next);
+          add_chains<T, N, P, false, kAsks, kFused>(chunks[0], apart, inputs, terms, total, kBatchRows * kLanes, kChain,
+                                                    next);
       };
       if (next.from >= all) return add.template operator()<false>();
       add.template operator()<true>();
@@ -257,12 +279,17 @@ void float_panels(const MatmulTask& task, std::size_t first, std::size_t last) {
     return;
   }
   Buffers<Number<Codec>> buffers;
-  each_batch(task.rows, [&](std::size_t row, std::size_t rows) {
-    constexpr int kPanels = kSide<Number<Codec>>;
-    std::size_t p = first;
-    for (; p + kPanels <= last; p += kPanels) float_panel_batch<Codec, kPanels>(task, p, row, rows, buffers);
-    for (; p < last; ++p) float_panel_batch<Codec, 1>(task, p, row, rows, buffers);
-  });
+  const auto multiply = [&]<bool kFused>() {
+    each_batch(task.rows, [&](std::size_t row, std::size_t rows) {
+      constexpr int kPanels = kSide<Number<Codec>>;
+      std::size_t p = first;
+      for (; p + kPanels <= last; p += kPanels) float_panel_batch<Codec, kPanels, kFused>(task, p, row, rows, buffers);
+      for (; p < last; ++p) float_panel_batch<Codec, 1, kFused>(task, p, row, rows, buffers);
+    });
+  };
+  if constexpr (kMayFuse<Codec>)
+    if (are_exact<Codec>(task, first, last, buffers)) return multiply.template operator()<true>();
+  multiply.template operator()<false>();
 }
 
 template <class Signed, class Unsigned>

@@ -1,6 +1,8 @@
 #include "ops/matmul/matmul.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "dtypes/block_formats.h"
 #include "loom_targets.h"
 #include "ops/all.h"
+#include "ops/rounding/rounding.h"
 #include "support/divided.h"
 #include "support/plain_product.h"
 
@@ -525,6 +528,58 @@ TEST(Matmul, resident_bytes) {  // D-11, G-55
       EXPECT_LE(m.resident_bytes(), kRows * kCols * info(dtype).bits / 8 + scales * factor + zeros * factor + 64)
           << name(dtype);
     }
+}
+
+// Calls of the kernels of bf16 panels that were given the bits of their inputs.
+std::atomic<int> calls_with_bits;
+PanelKernel bf16_panels;
+
+TEST(Matmul, rounded_inputs_give_the_same_bits) {  // N-03
+  const FpEnvironment environment;
+  const auto rounded = [](std::size_t n, Mixed to) {
+    std::vector<float> x = random_floats(n, 71, 3);
+    const auto pool = ThreadPool::create(1).value();
+    Arena arena = Arena::create(1 << 20).value();
+    round_activations(Exec{*pool, *kernels_for(best_isa()).value(), arena}, {x.data(), 1, n, Element::f32}, to);
+    return x;
+  };
+  struct Size {
+    std::size_t rows, outputs, cols;
+  };
+  for (const auto& [rows, outputs, cols] : {Size{33, 70, 65}, {200, 40, 700}, {131, 9, 300}, {2048, 512, 1344}})
+    for (const DType dtype : {DType::bfloat16, DType::float16, DType::fp8e4m3, DType::fp8e5m2, DType::float32})
+      for (const Mixed mixed : {Mixed::bf16, Mixed::f16, Mixed::none}) {
+        const bool is_large = rows == 2048;
+        if (is_large && (dtype != DType::bfloat16 || mixed != Mixed::bf16)) continue;
+        const Matrix w = make(dtype, outputs, cols, 72);
+        const std::vector<float> x = rounded(rows * cols, mixed);
+        for (const Kernels& k : all_kernels()) {
+          if (is_large && k.table.gemm.of<float>().fused_panels == nullptr) continue;
+          MatmulKernels products = k.table.matmul;
+          PanelKernel& panels = products.panels[static_cast<std::size_t>(PanelKind::BFloat16)];
+          bf16_panels = panels, calls_with_bits = 0;
+          panels = [](const MatmulTask& task, std::size_t begin, std::size_t end) {
+            if (task.input_bits != nullptr) ++calls_with_bits;
+            bf16_panels(task, begin, end);
+          };
+          const KernelTable table = with_products(k.table, products);
+          const auto product = [&](int threads, FactorKind values) {
+            const auto pool = ThreadPool::create(threads).value();
+            Arena arena = Arena::create(std::size_t{16} << 20).value();
+            std::vector<float> y(rows * outputs);
+            matmul(Exec{*pool, table, arena}, {x.data(), rows, cols, Element::f32},
+                   std::array{MatmulJob{&w, {y.data(), rows, outputs, Element::f32}}}, values);
+            return y;
+          };
+          const std::vector<float> wanted = product(1, FactorKind::Any);
+          EXPECT_EQ(calls_with_bits, 0) << k.name;
+          for (const int threads : {1, 2, 4})
+            EXPECT_TRUE(product(threads, FactorKind::Rounded) == wanted)
+                << k.name << " " << name(dtype) << " " << rows << "x" << outputs << "x" << cols;
+          const bool fuses = k.table.gemm.of<float>().fused_panels != nullptr && dtype == DType::bfloat16;
+          EXPECT_EQ(calls_with_bits != 0, fuses && mixed != Mixed::none) << k.name << " " << name(dtype);
+        }
+      }
 }
 
 }  // namespace
