@@ -43,12 +43,25 @@ std::size_t count_of(const Json& row, const char* key) {
   return find(row, key) != nullptr ? static_cast<std::size_t>(*as_int(row[key])) : 0;
 }
 
+// One layer, or a cell for each of "layers", which mixed precision rounds between; "dtype" is the type of all weights.
+Result<Network> network_of(const Json& row) {
+  const Json* const layers = find(row, "layers");
+  LOOM_TRY(Network network, Network::create({.layers_per_cell = layers != nullptr ? layers->size() : 1}));
+  for (std::size_t l = 0; l < (layers != nullptr ? layers->size() : 1); ++l) {
+    LOOM_TRY(LayerPtr layer, layer_from_json(layers != nullptr ? (*layers)[l] : row["layer"]));
+    LOOM_TRY_VOID(network.place({.l = l}, std::move(layer)));
+  }
+  LOOM_TRY_VOID(network.initialise());
+  if (const Json* type = find(row, "dtype")) {
+    LOOM_TRY(const DType dtype, dtype_from_name(*as_string(*type)));
+    LOOM_TRY_VOID(network.morph_all(dtype));
+  }
+  return network;
+}
+
 Result<void> bench_row(const std::string& name, const Json& row, const Shape& shape, double seconds, int threads,
                        Device* device, Isa isa, bool times_kernels) {
-  LOOM_TRY(Network network, Network::create({}));
-  LOOM_TRY(LayerPtr layer, layer_from_json(row["layer"]));
-  LOOM_TRY_VOID(network.place({}, std::move(layer)));
-  LOOM_TRY_VOID(network.initialise());
+  LOOM_TRY(Network network, network_of(row));
   const RandomStream random{.seed = 1};
   std::vector<float> x(shape.elements());
   const auto ids = static_cast<std::uint32_t>(count_of(row, "ids")),
@@ -68,8 +81,9 @@ Result<void> bench_row(const std::string& name, const Json& row, const Shape& sh
   if (const Json* momentum = find(optimizer, "momentum")) config.optimizer.momentum = *as_number(*momentum);
   config.schedule.learning_rate = 1e-3;
   config.session.threads = threads, config.session.device = device, config.session.isa = isa;
+  if (const Json* mixed = find(row, "mixed")) config.session.mixed = *mixed == "bf16" ? Mixed::bf16 : Mixed::f16;
   LOOM_TRY(const auto trainer, Trainer::create(network, shape, config));
-  const Shape out = trainer->session().plan()->shape_after(0);
+  const Shape out = trainer->session().plan()->shape_after(network.cells().size() - 1);
   std::vector<std::int32_t> labels(classes != 0 ? out.rows() : 0);
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(random.below(i, classes));
   std::vector<float> values(classes == 0 ? out.elements() : 0);
