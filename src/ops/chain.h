@@ -70,8 +70,8 @@ struct NextPanel {
 // total[r][16] += the blocks of kChain terms of sum_k a[r, k] panel[k][16], ascending, for r < N. With kRuns the blocks
 // are runs of `run` terms, at most kChain, and the total is snapped after each. With kAsks the panel that is read next,
 // far away, is asked for. With kFused products, which are exact in f32 then, are fused with their sums. A function of
-// its own, with its totals in memory: inlined among others the compiler keeps the wrong values in registers, which costs
-// half the speed.
+// its own, with its totals in memory: inlined among others the compiler keeps the wrong values in registers, which
+// costs half the speed.
 template <class T, int N, bool kRuns = false, bool kAsks = false, bool kFused = false>
 [[gnu::noinline]] void add_chain(const T* panel, Factor<T> a, std::size_t terms, T* total, std::size_t run = kChain,
                                  NextPanel next = {}) {
