@@ -29,7 +29,7 @@ TOKEN = re.compile(
 # Types are (name, arguments). Literals have types of their own, as in WGSL.
 BOOL, INT, UINT, FLOAT = ("bool", ()), ("i32", ()), ("u32", ()), ("f32", ())
 SOME_INT, SOME_FLOAT, UNKNOWN, NOTHING = ("int literal", ()), ("float literal", ()), ("unknown", ()), ("nothing", ())
-GENERIC = re.compile(r"(array|bitcast|ptr|atomic|vec[234]|mat[234]x[234])$")
+GENERIC = re.compile(r"(array|bitcast|ptr|atomic|vec[234]|mat[234]x[234]|subgroupMatrix(Load|Multiply|Store))$")
 SHORT = re.compile(r"(vec[234]|mat[234]x[234])([fiuh])$")
 LETTER = {"f": FLOAT, "i": INT, "u": UINT, "h": ("f16", ())}
 PRECEDENCE = [{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<", ">", "<=", ">="}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "%"}]
@@ -238,8 +238,10 @@ class Reader:
             self.passes(",")
         self.take(")")
         name = called[0]
-        if name == "bitcast":
+        if name in ("bitcast", "subgroupMatrixLoad"):
             return called[1][0]
+        if name.startswith("subgroupMatrix"):
+            return NOTHING if name == "subgroupMatrixStore" else UNKNOWN
         if name in self.functions:
             return self.functions[name]
         if name in self.structs or name in self.aliases:

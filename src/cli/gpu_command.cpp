@@ -32,9 +32,9 @@ Result<int> run_report(const CommonOptions& o) {
                   as_string(*problem)->c_str());
       continue;
     }
-    std::printf("  tier %s, sums %s, dots %s; %.0f shaders are known to give the bits of the CPU\n",
+    std::printf("  tier %s, sums %s, dots %s%s; %.0f shaders are known to give the bits of the CPU\n",
                 text(a, "tier").c_str(), text(a, "sums").c_str(), text(a, "dots").c_str(),
-                number(a["use"]["proofs"], "known"));
+                a["matrix_units"] == true ? ", units for matrices" : "", number(a["use"]["proofs"], "known"));
   }
   return kOk;
 }

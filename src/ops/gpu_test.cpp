@@ -6,6 +6,8 @@
 #include "ops/gather/gather.h"
 #include "ops/gpu_test.h"
 #include "ops/matmul/matmul.h"
+#include "ops/matmul/plain_units.wgsl.h"
+#include "ops/matmul/units.wgsl.h"
 #include "ops/norm/norm.h"
 #include "ops/rope/rope.h"
 
@@ -140,15 +142,16 @@ std::vector<std::byte> random_blocks(std::size_t count, std::size_t block_bytes,
 }
 
 // Enough rows and outputs for tiles of each height, and neither a multiple of any.
-TEST(Gpu, products_in_tiles_have_the_bits_of_the_cpu) {
-  LOOM_NEEDS_GPU_DEVICE(device);
+void expect_products_in_tiles(gpu::GpuDevice& device) {
   const std::size_t outputs = 4106;
-  const auto expect_product = [&](const Matrix& matrix, std::size_t rows) {
+  const auto expect_product = [&](const Matrix& matrix, std::size_t rows, Activations activations) {
     const Values inputs[] = {{rows, matrix.cols(), values<float>(rows * matrix.cols(), 6, 2)},
                              {1, outputs, values<float>(outputs, 7)}};
-    expect_equal(*device, inputs, rows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {
+    expect_equal(device, inputs, rows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {
+      const Exec with{exec.pool, exec.kernels, exec.arena, exec.cancel, activations, exec.status};
       const MatmulJob job{&matrix, y, in[1].as(), 0};
-      matmul(exec, in[0], {&job, 1});
+      matmul(with, in[0], {&job, 1});
+      ASSERT_FALSE(with.status);
     });
   };
   for (const DType dtype : device_types()) {
@@ -156,23 +159,56 @@ TEST(Gpu, products_in_tiles_have_the_bits_of_the_cpu) {
     const std::size_t cols = 256;
     const auto matrix = Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols);
     if (!matrix || !traits(matrix->layout().kind).holds_codes()) continue;
-    for (const std::size_t rows : {19, 40}) expect_product(*matrix, rows);
+    for (const std::size_t rows : {19, 40}) expect_product(*matrix, rows, Activations::int16);
+    expect_product(*matrix, 40, Activations::int8);
   }
   for (const DType dtype : {DType::q4_0, DType::int8, DType::q4_1})
     for (const std::size_t rows : {40, 70, 500}) {
       SCOPED_TRACE(fmt::format("{} {}", name(dtype), rows));
       const std::size_t cols = dtype == DType::int8 ? 83 : 256;
-      expect_product(Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols).value(), rows);
+      expect_product(Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols).value(), rows,
+                     Activations::int16);
     }
   for (const auto& [dtype, block_bytes, halves] :
        {KFormat{DType::q4_k, 144, {0, 2}}, {DType::q6_k, 210, {208, 208}}, {DType::q2_k, 84, {80, 82}}}) {
     SCOPED_TRACE(name(dtype));
     const std::vector<std::byte> blocks = random_blocks(outputs, block_bytes, halves);
-    expect_product(Matrix::from_source(dtype, blocks, outputs, 256).value(), 40);
+    const Matrix matrix = Matrix::from_source(dtype, blocks, outputs, 256).value();
+    for (const std::size_t rows : {40, 70}) expect_product(matrix, rows, Activations::int16);
   }
   if (!test::compiler_errs()) {  // the host computes the kernels that it spoils
-    EXPECT_EQ(test::refused_kernels(*device), "");
+    EXPECT_EQ(test::refused_kernels(device), "");
   }
+}
+
+TEST(Gpu, products_in_tiles_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  expect_products_in_tiles(*device);
+}
+
+// The kernel around the units that multiply matrices, on cards that have none.
+TEST(Gpu, products_on_matrix_units_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
+  static std::size_t texts_with_units;
+  texts_with_units = 0;
+  // Dawn compiles the texts with units in place of plain arithmetic (tools/compile_wgsl.mjs).
+  const auto keep_text_with_units = [](std::string_view text) {
+    std::string whole(text);
+    const std::size_t at = whole.find(wgsl::plain_units);
+    if (at == whole.npos) return whole;
+    ++texts_with_units;
+    if (std::getenv("LOOM_GPU_TEXTS") == nullptr) return whole;
+    std::string with_units = std::string(gpu::kMatrixUnitsHead) + whole;
+    with_units.replace(with_units.find(wgsl::plain_units), std::string_view(wgsl::plain_units).size(), wgsl::units);
+    (void)test::keep_text(with_units);
+    return whole;
+  };
+  gpu::GpuOptions options;
+  options.has_plain_units = true, options.alter = keep_text_with_units;
+  const auto plain = test::make_gpu_device(options);
+  ASSERT_NE(plain, nullptr);
+  expect_products_in_tiles(*plain);
+  EXPECT_GT(texts_with_units, 5u);
 }
 
 // Rows whose products take the codes of a block once for four: up to 32, and one more; blocks for one round of a

@@ -28,7 +28,11 @@ inline constexpr Limits kNoLimits{~std::uint64_t{0}, ~std::uint64_t{0}, ~std::ui
 struct AdapterInfo {
   std::string name, driver, backend, kind;  // "Vulkan", "discrete"
   Limits limits;
-  std::string library = {};  // the digest of its file, of a device that is open; empty where it is not known
+  std::string library = {};            // the digest of its file, of a device that is open; empty where it is not known
+  std::uint32_t subgroup_threads = 0;  // 0: they differ, or are unknown
+  // Of a device that is open: subgroups of 32 threads multiply matrices of bytes, 16 x 32 by 32 x 16, into i32 (WGSL's
+  // extension chromium_experimental_subgroup_matrix).
+  bool has_matrix_units = false;
 };
 
 // Numbers of buffers, pipelines and groups, and of reads; from 1.

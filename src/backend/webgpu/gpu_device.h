@@ -99,6 +99,12 @@ class GpuDevice final : public Device {
   // place of the value, and the value; check() then returns error(place, value). Null in a rehearsal.
   void* fault(const Exec& exec, Recorder::FaultError error) { return recorder_.fault(exec, std::move(error)); }
 
+  // The units of subgroups that multiply matrices: those of the adapter, or plain arithmetic in their place.
+  enum class MatrixUnits : std::uint8_t { None, Plain, Real };
+  MatrixUnits matrix_units() const {
+    if (shaders_.has_plain_units()) return MatrixUnits::Plain;
+    return adapter().has_matrix_units ? MatrixUnits::Real : MatrixUnits::None;
+  }
   const AdapterInfo& adapter() const { return connection_.adapter(); }
   // The error of a card that is dead.
   const std::optional<Error>& lost() const { return connection_.lost(); }

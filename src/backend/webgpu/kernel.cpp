@@ -72,7 +72,9 @@ std::string joined(std::initializer_list<std::string_view> texts) {
 }
 
 std::string shader_text(Kernels kernels, const Bindings& bindings, std::string_view prelude) {
-  std::string out(prelude), calls;
+  const bool on_units = std::ranges::any_of(kernels, &Kernel::is_on_matrix_units);
+  std::string out(on_units ? kMatrixUnitsHead : std::string_view()), calls;
+  out += prelude;
   const auto say = [&]<class... A>(fmt::format_string<A...> text, A&&... values) {
     fmt::format_to(std::back_inserter(out), text, std::forward<A>(values)...);
   };

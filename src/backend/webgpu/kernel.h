@@ -66,6 +66,11 @@ class Kernel {
     is_beside_ = is_beside;
     return *this;
   }
+  // Uses the units of subgroups that multiply matrices (AdapterInfo::has_matrix_units).
+  Kernel& on_matrix_units(bool is_on_units = true) {
+    is_on_units_ = is_on_units;
+    return *this;
+  }
   template <std::integral T>
   Kernel& number(std::string_view name, T value) {
     return put(numbers_, num_numbers_, {name, static_cast<std::uint32_t>(value), false});
@@ -82,6 +87,7 @@ class Kernel {
   std::uint32_t threads() const { return threads_; }
   std::uint32_t groups_of_row() const { return groups_of_row_; }  // 0: it has no rows of that kind
   bool is_beside() const { return is_beside_; }
+  bool is_on_matrix_units() const { return is_on_units_; }
   std::span<const Operand> operands() const { return {operands_.data(), num_operands_}; }
   std::span<const Number> numbers() const { return {numbers_.data(), num_numbers_}; }
   std::span<const Number> constants() const { return {constants_.data(), num_constants_}; }
@@ -102,7 +108,7 @@ class Kernel {
 
   std::string_view name_, body_;
   std::uint32_t threads_, groups_of_row_ = 0;
-  bool is_beside_ = false;
+  bool is_beside_ = false, is_on_units_ = false;
   std::array<Operand, kMostTensors> operands_{};
   std::array<Number, kMostNumbers> numbers_{}, constants_{};
   std::size_t num_operands_ = 0, num_numbers_ = 0, num_constants_ = 0;
@@ -141,6 +147,13 @@ std::size_t parameter_words(Kernels kernels);
 
 // One text after the other, for bodies made of several.
 std::string joined(std::initializer_list<std::string_view> texts);
+
+// The head of a shader that uses the units for matrices. It takes the threads 0 to 31, 32 to 63 and so on for its
+// subgroups, which no compiler knows.
+inline constexpr std::string_view kMatrixUnitsHead = R"(enable chromium_experimental_subgroup_matrix;
+enable subgroups;
+diagnostic(off, chromium.subgroup_matrix_uniformity);
+)";
 
 // The whole shader.
 std::string shader_text(Kernels kernels, const Bindings& bindings, std::string_view prelude);

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "backend/webgpu/kernel.h"
 #include "backend/webgpu/webgpu_abi.h"
 #include "core/clock.h"
 #include "core/file.h"
@@ -25,6 +26,12 @@ std::string string(abi::Text t) {
 
 constexpr const char* kNames[] = {"libwgpu_native.so", "libwgpu_native.dylib", "wgpu_native.dll",
                                   "libwebgpu_dawn.so", "libwebgpu_dawn.dylib", "webgpu_dawn.dll"};
+// Without them Dawn hides its experimental features. Matrices of subgroups need Vulkan's memory model. A device that
+// has them is asked for no checks of indices, which take two fifths of such a product: shaders keep to their memory by
+// numbers of ours, and wgpu-native checks them in every test.
+constexpr const char* kToggles[] = {"allow_unsafe_apis", "use_vulkan_memory_model", "disable_robustness"};
+constexpr abi::Toggles kExperimental{.num_enabled = 2, .enabled = kToggles};
+constexpr abi::Toggles kForUnits{.num_enabled = 3, .enabled = kToggles};
 constexpr abi::Flags kVulkanMetalD3d12 = 1 | 4 | 8;
 constexpr std::size_t kMostAdapters = 32;
 constexpr double kMostWaitMs = 600'000;  // for an answer of the library itself
@@ -66,9 +73,14 @@ struct Library {
     call.DevicePoll = reinterpret_cast<decltype(call.DevicePoll)>(os::symbol_of(library, "wgpuDevicePoll"));
     call.QueueSubmitForIndex =
         reinterpret_cast<decltype(call.QueueSubmitForIndex)>(os::symbol_of(library, "wgpuQueueSubmitForIndex"));
+    if (os::symbol_of(library, "wgpuDeviceCreateErrorBuffer") != nullptr)  // Dawn
+      call.AdapterHasFeature =
+          reinterpret_cast<decltype(call.AdapterHasFeature)>(os::symbol_of(library, "wgpuAdapterHasFeature"));
     instance = call.CreateInstance(nullptr);
     if (instance == nullptr) problem = "the WebGPU library gives no instance";
   }
+
+  bool is_dawn() const { return call.AdapterHasFeature != nullptr; }
 
   // Hash of the library's file, in hex; empty where it cannot be read.
   std::string digest() const {
@@ -125,7 +137,7 @@ void take_scope(std::uint32_t, std::uint32_t type, abi::Text message, void* user
   *static_cast<Answer*>(user) = {true, type, nullptr, string(message)};
 }
 
-std::vector<Handle> adapters_of(const Library& lib) {
+std::vector<Handle> adapters_of(const Library& lib, bool is_experimental = true) {
   if (lib.call.InstanceEnumerateAdapters != nullptr) {
     const abi::EnumerateOptions options{nullptr, kVulkanMetalD3d12};
     std::vector<Handle> found(kMostAdapters);
@@ -134,7 +146,7 @@ std::vector<Handle> adapters_of(const Library& lib) {
     if (count != 0) lib.call.InstanceEnumerateAdapters(lib.instance, &options, found.data());
     return found;
   }
-  const abi::AdapterOptions options;
+  const abi::AdapterOptions options{lib.is_dawn() && is_experimental ? &kExperimental.chain : nullptr};
   const Awaited answer;
   lib.call.InstanceRequestAdapter(lib.instance, &options, {.call = take_handle, .user = answer.get()});
   if (!answer.wait(lib) || answer->status != abi::kSuccess) return {};
@@ -152,6 +164,40 @@ std::string_view kind_name(std::uint32_t kind) {
   return kind < std::size(kKinds) ? kKinds[kind] : "unknown";
 }
 
+// Returns the number of a feature of Dawn that an experimental adapter has, or 0. The refusal of the feature by another
+// adapter has its name.
+std::uint32_t experimental_feature(const Library& lib, Handle adapter, std::string_view name) {
+  std::uint32_t found = 0;
+  for (const Handle plain : adapters_of(lib, false)) {
+    for (std::uint32_t feature = abi::kFirstOfDawn; found == 0 && feature <= abi::kLastOfDawn; ++feature) {
+      if (lib.call.AdapterHasFeature(adapter, feature) == 0 || lib.call.AdapterHasFeature(plain, feature) != 0)
+        continue;
+      abi::DeviceOptions options;
+      options.num_features = 1, options.features = &feature;
+      const Awaited answer;
+      lib.call.AdapterRequestDevice(plain, &options, {.call = take_handle, .user = answer.get()});
+      if (!answer.wait(lib)) break;
+      if (answer->handle != nullptr) lib.call.DeviceRelease(answer->handle);
+      if (answer->message.find(name) != std::string::npos) found = feature;
+    }
+    lib.call.AdapterRelease(plain);
+  }
+  return found;
+}
+
+// Multiplies matrices of bytes as AdapterInfo::has_matrix_units says. No device makes a pipeline of it without such
+// units.
+constexpr std::string_view kUnitsText = R"(
+var<workgroup> x: array<i32, 128>;
+var<workgroup> y: array<i32, 256>;
+@compute @workgroup_size(32)
+fn main() {
+  let left = subgroupMatrixLoad<subgroup_matrix_left<i8, 32, 16>, row_major>(&x, 0u, 8u);
+  let right = subgroupMatrixLoad<subgroup_matrix_right<i8, 16, 32>, col_major>(&x, 0u, 8u);
+  subgroupMatrixStore<row_major>(&y, 0u, subgroupMatrixMultiply<i32>(left, right), 16u);
+}
+)";
+
 AdapterInfo describe(const Library& lib, Handle adapter, const abi::Limits& limits) {
   abi::AdapterInfo info;
   lib.call.AdapterGetInfo(adapter, &info);
@@ -161,6 +207,7 @@ AdapterInfo describe(const Library& lib, Handle adapter, const abi::Limits& limi
                   std::string(kind_name(info.kind)),
                   {limits.storage_binding_bytes, limits.buffer_bytes, limits.storage_buffers, limits.workgroup_bytes,
                    limits.workgroup_threads, limits.workgroups}};
+  if (info.subgroup_min == info.subgroup_max) out.subgroup_threads = info.subgroup_min;
   lib.call.AdapterInfoFreeMembers(info);
   return out;
 }
@@ -199,6 +246,12 @@ class NativeDriver final : public Driver {
     limits.next = nullptr;
     abi::DeviceOptions options;
     options.limits = &limits;
+    std::uint32_t features[] = {0, abi::kSubgroups};
+    if (lib.is_dawn() && driver->info_.subgroup_threads == 32 &&
+        lib.call.AdapterHasFeature(adapter, abi::kSubgroups) != 0)
+      features[0] = experimental_feature(lib, adapter, "chromium-experimental-subgroup-matrix");
+    if (features[0] != 0)
+      options.next = &kForUnits.chain, options.num_features = std::size(features), options.features = features;
     options.lost = {.mode = abi::kSpontaneous, .call = on_lost, .user = driver->told_.get()};
     options.error = {.call = on_error, .user = driver->told_.get()};
     const Awaited answer;
@@ -211,6 +264,7 @@ class NativeDriver final : public Driver {
       return fail(Code::IoError, "{}: no device: {}", driver->info_.name, answer->message);
     driver->device_ = answer->handle;
     driver->queue_ = lib.call.DeviceGetQueue(answer->handle);
+    if (features[0] != 0) driver->find_matrix_units();
     return driver;
   }
 
@@ -476,6 +530,11 @@ class NativeDriver final : public Driver {
     if (handle != nullptr) call().BufferRelease(handle);
     return fail(Code::OutOfMemory, "{}: the device has no {} bytes: {}", info_.name, bytes,
                 made ? "no buffer" : made.error().message);
+  }
+
+  void find_matrix_units() {
+    const std::string text = std::string(kMatrixUnitsHead) + std::string(kUnitsText);
+    info_.has_matrix_units = create_pipeline("matrix units", text, 0, 0).has_value();
   }
 
   std::size_t layout_of(std::uint32_t buffers, std::uint32_t read_only) {

@@ -66,6 +66,8 @@ struct GpuOptions {
   std::optional<Dots> dots;       // unset: the fastest, which is measured at creation and kept in the file of passes
   std::size_t addresses = 0;      // for the memory of a device; 0: as many as the system has
   double most_wait_ms = 0;        // for a read, which is then lost; 0: ten minutes, an hour for software
+  // Kernels for units that multiply matrices compute what these do by plain arithmetic: for tests.
+  bool has_plain_units = false;
   // Of every shader, in place of its text: a compiler that errs, for tests.
   std::string (*alter)(std::string_view text) = nullptr;
 };
@@ -87,6 +89,7 @@ class Shaders {
   std::optional<Dots> read_dots() const;
   void keep_dots() const;
   Precision precision() const { return options_.precision; }
+  bool has_plain_units() const { return options_.has_plain_units; }
 
   // The shader of kernels whose operands are in these buffers, one per operand. Its address stays.
   Shader* find(Kernels kernels, std::span<const Id> buffers);

@@ -36,6 +36,15 @@ struct Limits {
   std::uint32_t workgroup_bytes, workgroup_threads, workgroup_x, workgroup_y, workgroup_z, workgroups;
   std::uint32_t immediate_bytes;
 };
+// Dawn's own: what it is asked for beyond the standard. Numbers of its features change with its versions.
+struct Toggles {
+  Chained chain{nullptr, 0x5000a};
+  std::size_t num_enabled = 0;
+  const char* const* enabled = nullptr;
+  std::size_t num_disabled = 0;
+  const char* const* disabled = nullptr;
+};
+enum : std::uint32_t { kSubgroups = 0x12, kFirstOfDawn = 0x50000, kLastOfDawn = 0x500ff };  // features
 struct AdapterInfo {
   const Chained* next = nullptr;
   Text vendor, architecture, device, description;
@@ -236,6 +245,8 @@ struct Functions {
 #define LOOM_DECLARE(name, result, arguments) result(*name) arguments = nullptr;
   LOOM_WEBGPU_FUNCTIONS(LOOM_DECLARE)
 #undef LOOM_DECLARE
+  // Of Dawn alone; may be null.
+  Bool (*AdapterHasFeature)(Handle adapter, std::uint32_t feature) = nullptr;
   // Of wgpu-native alone; may be null.
   std::size_t (*InstanceEnumerateAdapters)(Handle instance, const EnumerateOptions*, Handle* adapters) = nullptr;
   Handle (*DeviceCreateShaderModuleTrusted)(Handle device, const Named*, Flags checks) = nullptr;

@@ -16,10 +16,13 @@
 #include "ops/matmul/nibbles_once.wgsl.h"
 #include "ops/matmul/outputs.wgsl.h"
 #include "ops/matmul/pairs_once.wgsl.h"
+#include "ops/matmul/plain_units.wgsl.h"
 #include "ops/matmul/rows_many.wgsl.h"
 #include "ops/matmul/rows_once.wgsl.h"
 #include "ops/matmul/rows_tile.wgsl.h"
+#include "ops/matmul/rows_units.wgsl.h"
 #include "ops/matmul/tiles_gpu.h"
+#include "ops/matmul/units.wgsl.h"
 
 namespace loom::gpu {
 namespace {
@@ -214,14 +217,17 @@ std::string jobs_text(std::size_t jobs) {
   return text + "  return panel;\n}\n";
 }
 
-enum class Rows : std::uint8_t { Few, Many, Tile, FewNibbles, FewPairs, Shared };  // how the rows of x are divided
-constexpr std::size_t kRowForms = 6;
+// How the rows of x are divided.
+enum class Rows : std::uint8_t { Few, Many, Tile, FewNibbles, FewPairs, Shared, Units, PlainUnits };
+constexpr std::size_t kRowForms = 8;
 
 std::string_view product_body(PanelText text, Rows rows, std::size_t jobs) {
   using Bodies = std::array<std::array<std::array<std::string, kMostJobs>, kRowForms>, 3>;
   static const Bodies bodies = [] {
-    constexpr std::string_view kRows[] = {wgsl::rows_once,    wgsl::rows_many,  wgsl::rows_tile,
-                                          wgsl::nibbles_once, wgsl::pairs_once, wgsl::blocks_few};
+    const std::string units = joined({wgsl::units, wgsl::rows_units});
+    const std::string plain = joined({wgsl::plain_units, wgsl::rows_units});
+    const std::string_view kRows[] = {wgsl::rows_once,  wgsl::rows_many,  wgsl::rows_tile, wgsl::nibbles_once,
+                                      wgsl::pairs_once, wgsl::blocks_few, units,           plain};
     Bodies made;
     for (std::size_t n = 0; n < kMostJobs; ++n)
       for (std::size_t i = 0; i < kRowForms; ++i) {
@@ -243,6 +249,21 @@ const CodeTile* code_tile(std::size_t rows, std::span<const MatmulJob> jobs) {
   for (const CodeTile& tile : kCodeTiles)
     if (rows > tile.rows / 2 && across * ceil_div(rows, tile.rows) >= (tile.tall ? kManyTall : kMany)) return &tile;
   return nullptr;
+}
+
+// Whether tiles of rows_units.wgsl compute these products, and there are enough of them to keep a card busy.
+bool takes_units(const GpuDevice& gpu, std::size_t rows, std::span<const MatmulJob> jobs) {
+  constexpr std::size_t kMany = 64;
+  const PanelLayout& layout = jobs[0].weight->layout();
+  if (gpu.matrix_units() == GpuDevice::MatrixUnits::None || rows <= kRowsOfUnits / 2) return false;
+  if (gpu.matrix_units() == GpuDevice::MatrixUnits::Real && gpu.adapter().limits.workgroup_bytes < kBytesOfUnits)
+    return false;
+  if (layout.sub_cols != kBlockCols || layout.input_blocks() != 1 || layout.has_row_scales() || layout.has_zeros ||
+      traits(layout.kind).code_bits < 2)
+    return false;
+  std::size_t across = 0;
+  for (const MatmulJob& job : jobs) across += ceil_div(job.weight->panels(), kPanelsOfUnits);
+  return across * ceil_div(rows, kRowsOfUnits) >= kMany;
 }
 
 // Whether f32 holds each sum of products of a step exactly.
@@ -298,18 +319,24 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
   const bool shared = text == PanelText::Codes && x.rows > 1 && x.rows <= kSharedRows && x.cols >= kSharedColumns &&
                       shares_rows(first.layout());
   const bool few = x.rows <= kFewRows && !shared, has_bias = jobs[0].bias != nullptr;
-  const CodeTile* const tile = few || shared || text != PanelText::Codes ? nullptr : code_tile(x.rows, jobs);
+  const bool has_tiles = !few && !shared && text == PanelText::Codes;
+  const bool on_units = has_tiles && takes_units(*exec.gpu(), x.rows, jobs);
+  const CodeTile* const tile = has_tiles && !on_units ? code_tile(x.rows, jobs) : nullptr;
   const bool has_fours = few && text == PanelText::Codes && has_nibbles(first.layout()) && x.cols > kFewColumns;
   const bool has_pairs = few && (kind == PanelKind::Float16 || kind == PanelKind::BFloat16);
   const bool takes_panels = has_fours || has_pairs;
+  const bool is_plain = on_units && exec.gpu()->matrix_units() == GpuDevice::MatrixUnits::Plain;
   const Rows rows = shared            ? Rows::Shared
                     : has_fours       ? Rows::FewNibbles
                     : has_pairs       ? Rows::FewPairs
                     : few             ? Rows::Few
-                    : tile == nullptr ? Rows::Many
-                                      : Rows::Tile;
+                    : is_plain        ? Rows::PlainUnits
+                    : on_units        ? Rows::Units
+                    : tile != nullptr ? Rows::Tile
+                                      : Rows::Many;
   Kernel kernel("matmul", product_body(text, rows, jobs.size()),
                 tile == nullptr ? 256 : static_cast<std::uint32_t>(tile->threads()));
+  kernel.on_matrix_units(rows == Rows::Units);
   add_layout(first, kernel);
   std::size_t panels = 0;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -317,7 +344,8 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
     if (!add_matrix(exec, m, kernel, kMatrixNames[j])) return;
     kernel.writes(kOutputNames[j], jobs[j].y.data, jobs[j].y.cols);
     has_bias ? kernel.reads(kBiasNames[j], jobs[j].bias) : kernel.reads(kBiasNames[j], x.data, x.cols);
-    const std::size_t count = tile == nullptr ? m.panels() : ceil_div(m.panels(), kPanelsOfCodeTile);
+    const std::size_t together = on_units ? kPanelsOfUnits : tile != nullptr ? kPanelsOfCodeTile : 1;
+    const std::size_t count = ceil_div(m.panels(), together);
     kernel.fixed(kPanelCounts[j], count).fixed(kOutputCounts[j], m.rows());
     panels += count;
   }
@@ -329,12 +357,12 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
     const std::size_t share =
         form.like.scale_cols == 0 ? ceil_div(first.cols(), kBlockCols) : form.like.scale_cols / kBlockCols;
     kernel.fixed("input_share", share);
-    if (tile != nullptr)
-      kernel.fixed("tile_rows", tile->rows)
-          .fixed("tall", tile->tall)
-          .fixed("small_dots",
-                 dots_are_small(first.layout(), first.layout().has_row_scales() ? share : first.layout().input_blocks(),
-                                Inputs::digits(form.like)));
+    if (tile != nullptr) kernel.fixed("tile_rows", tile->rows).fixed("tall", tile->tall);
+    if (on_units) kernel.fixed("held", is_plain ? kHeldByPlainUnits : kHeldByUnits);
+    if (tile != nullptr || on_units)
+      kernel.fixed("small_dots", dots_are_small(first.layout(),
+                                                first.layout().has_row_scales() ? share : first.layout().input_blocks(),
+                                                Inputs::digits(form.like)));
   } else {
     kernel.reads("x", x.data, x.cols);
   }
@@ -346,7 +374,10 @@ void multiply(const Exec& exec, ConstTensor x, std::span<const MatmulJob> jobs, 
     exec.gpu()->record(exec, kernel.groups_of_row(groups), groups * x.rows);
     return;
   }
-  const std::size_t rows_of_group = shared ? kRowsOfSharedGroup : tile == nullptr ? kRowsOfGroup : tile->rows;
+  const std::size_t rows_of_group = shared            ? kRowsOfSharedGroup
+                                    : on_units        ? kRowsOfUnits
+                                    : tile != nullptr ? tile->rows
+                                                      : kRowsOfGroup;
   exec.gpu()->record(exec, kernel, panels * ceil_div(x.rows, rows_of_group));
 }
 

@@ -40,4 +40,9 @@ struct CodeTile {
 inline constexpr std::size_t kPanelsOfCodeTile = 4;
 constexpr std::array<CodeTile, 4> kCodeTiles = {{{128, true}, {64, false}, {32, false}, {16, false}}};
 
+// The tile of a product of codes on units for matrices (rows_units.wgsl): 128 outputs by 64 rows of x. Its memory holds
+// the factors of so many blocks; with plain arithmetic in place of the units, of as many as any card has room for.
+inline constexpr std::size_t kRowsOfUnits = 64, kPanelsOfUnits = 8;
+inline constexpr std::size_t kHeldByUnits = 8, kHeldByPlainUnits = 2, kBytesOfUnits = 44032;
+
 }  // namespace loom::gpu
