@@ -45,11 +45,14 @@ struct Work {
 
 class Card {
  public:
-  static Result<Card> create(Device& device) {
+  // only: part of the names of what is timed.
+  static Result<Card> create(Device& device, std::string only) {
     LOOM_TRY(auto pool, ThreadPool::create(1));
     LOOM_TRY(const KernelTable* const kernels, kernels_for(best_isa()));
-    return Card(device, std::move(pool), *kernels);
+    return Card(device, std::move(only), std::move(pool), *kernels);
   }
+
+  bool times(std::string_view name) const { return name.find(only_) != name.npos; }
 
   Result<Tensor> tensor(std::size_t rows, std::size_t cols) {
     LOOM_TRY(Memory memory, Memory::create(device_, rows * cols * sizeof(float)));
@@ -87,26 +90,27 @@ class Card {
   }
 
  private:
-  Card(Device& device, std::unique_ptr<ThreadPool> pool, const KernelTable& kernels)
-      : device_(&device), pool_(std::move(pool)), kernels_(&kernels), arena_(&device) {}
+  Card(Device& device, std::string only, std::unique_ptr<ThreadPool> pool, const KernelTable& kernels)
+      : device_(&device), only_(std::move(only)), pool_(std::move(pool)), kernels_(&kernels), arena_(&device) {}
   static void record(const Exec& exec, const Work& work) {
     exec.arena.clear();
     for (std::size_t i = 0; i < work.count; ++i) work.op(exec, i);
   }
 
   Device* device_;
+  std::string only_;
   std::unique_ptr<ThreadPool> pool_;
   const KernelTable* kernels_;
   Arena arena_;
   std::vector<Memory> memory_;
 };
 
-// Times the work of make(card) on each card, by interleaved rounds.
+// Times the work of make(card) on each card, by interleaved rounds; work without ops is not asked for.
 Result<void> time(std::vector<Card>& cards, const Flags& flags, const std::function<Result<Work>(Card&)>& make) {
   std::vector<Work> works;
   for (Card& card : cards) {
     LOOM_TRY(Work work, make(card));
-    if (work.name.find(flags.only) == work.name.npos) return card.clear(), Result<void>();
+    if (work.count == 0) return {};
     works.push_back(std::move(work));
     LOOM_TRY_VOID(card.plan(works.back()));
   }
@@ -138,18 +142,22 @@ Result<void> time(std::vector<Card>& cards, const Flags& flags, const std::funct
 }
 
 Result<Work> copies(Card& card) {
+  const std::string name = "copy, read and written";
+  if (!card.times(name)) return Work{};
   constexpr std::size_t kCols = 4096;
   // 268 MB each, more than any cache holds; a software adapter binds less.
   const std::size_t rows = std::min<std::size_t>(16384, card.limits().binding_bytes / (kCols * sizeof(float)));
   LOOM_TRY(const Tensor from, card.numbers(rows, kCols, 1));
   LOOM_TRY(const Tensor to, card.tensor(rows, kCols));
-  return Work{"copy, read and written", 4, 2e-9 * static_cast<double>(rows * kCols * sizeof(float)),
+  return Work{name, 4, 2e-9 * static_cast<double>(rows * kCols * sizeof(float)),
               [=](const Exec& exec, std::size_t) { copy(exec, from, to); }};
 }
 
 // Copies that read and write as many bytes in total as a matrix of Q4_0 has: data that goes between two kernels counts
 // too.
 Result<Work> copies_like(Card& card, std::size_t outputs, std::size_t inputs) {
+  const std::string name = fmt::format("copy of {} x {}'s bytes in q4_0", outputs, inputs);
+  if (!card.times(name)) return Work{};
   constexpr std::size_t kPieces = 8;
   const std::size_t bytes = outputs * inputs / 32 * 18, half = bytes / 2 / sizeof(float);
   LOOM_TRY(const Tensor from, card.numbers(kPieces, half, 1));
@@ -157,7 +165,7 @@ Result<Work> copies_like(Card& card, std::size_t outputs, std::size_t inputs) {
   const auto piece = [half](const Tensor& of, std::size_t i) {
     return Tensor{of.row(i % kPieces), 1, half, of.element};
   };
-  return Work{fmt::format("copy of {} x {}'s bytes in q4_0", outputs, inputs), 32, 1e-9 * static_cast<double>(bytes),
+  return Work{name, 32, 1e-9 * static_cast<double>(bytes),
               [=](const Exec& exec, std::size_t i) { copy(exec, piece(from, i), piece(to, i)); }};
 }
 
@@ -190,6 +198,10 @@ std::vector<std::byte> some_weights(DType type, std::size_t count) {
 
 // Several matrices, one after another, more than any cache holds, by rows of a prompt: operations instead of bytes.
 Result<Work> products(Card& card, DType type, std::size_t outputs, std::size_t inputs, std::size_t rows) {
+  const bool many = rows > 1;
+  const std::string title = fmt::format("{} {} x {} by {}", name(type), outputs, inputs,
+                                        many ? fmt::format("{} rows", rows) : std::string("a vector"));
+  if (!card.times(title)) return Work{};
   const std::vector<std::byte> weights = some_weights(type, outputs * inputs);
   const std::size_t count = type == DType::q4_0 ? 8 : 2;
   const auto matrices = std::make_shared<std::vector<Matrix>>();
@@ -199,11 +211,8 @@ Result<Work> products(Card& card, DType type, std::size_t outputs, std::size_t i
   }
   LOOM_TRY(const Tensor x, card.numbers(rows, inputs, 3));
   LOOM_TRY(const Tensor y, card.tensor(rows, outputs));
-  const bool many = rows > 1;
   const double operations = 2e-9 * static_cast<double>(rows) * static_cast<double>(outputs * inputs);
-  return Work{fmt::format("{} {} x {} by {}", name(type), outputs, inputs,
-                          many ? fmt::format("{} rows", rows) : std::string("a vector")),
-              many ? count : 32, many ? operations : 1e-9 * static_cast<double>(weights.size()),
+  return Work{title, many ? count : 32, many ? operations : 1e-9 * static_cast<double>(weights.size()),
               [=](const Exec& exec, std::size_t i) {
                 const MatmulJob job{&(*matrices)[i % count], y};
                 matmul(exec, x, {&job, 1});
@@ -212,12 +221,13 @@ Result<Work> products(Card& card, DType type, std::size_t outputs, std::size_t i
 
 // [m, k] by [k, n], as forward passes, and [k, m] by [k, n], as gradients of weights over k samples.
 Result<Work> matrices(Card& card, std::size_t m, std::size_t n, std::size_t k, bool turned = false) {
+  const std::string name = fmt::format("f32 {} x {} x {}{}", m, k, n, turned ? ", the first transposed" : "");
+  if (!card.times(name)) return Work{};
   LOOM_TRY(const Tensor a, card.numbers(turned ? k : m, turned ? m : k, 4));
   LOOM_TRY(const Tensor b, card.numbers(k, n, 5));
   LOOM_TRY(const Tensor c, card.tensor(m, n));
   const double operations = 2e-9 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  return Work{fmt::format("f32 {} x {} x {}{}", m, k, n, turned ? ", the first transposed" : ""),
-              operations < 20 ? std::size_t{16} : 4, operations, [=](const Exec& exec, std::size_t) {
+  return Work{name, operations < 20 ? std::size_t{16} : 4, operations, [=](const Exec& exec, std::size_t) {
                 gemm(exec, turned ? Operand::transposed(a) : Operand::of(a), Operand::of(b), k, c);
               }};
 }
@@ -230,7 +240,7 @@ Result<void> run(const Flags& flags) {
     LOOM_TRY(Device* const device, device_from_name(name));
     if (device == nullptr || device->gpu() == nullptr)
       return fail(Code::InvalidArgument, "a graphics card is expected");
-    LOOM_TRY(Card card, Card::create(*device));
+    LOOM_TRY(Card card, Card::create(*device, flags.only));
     fmt::print("# {}\n", card.title());
     cards.push_back(std::move(card));
   }
