@@ -106,8 +106,8 @@ class Declaration {
     if (is_wrong_) return 0;
     std::uint64_t number = 0;
     if (std::isdigit(static_cast<unsigned char>(name[0])) != 0) {
-      const char* const end = name.data() + name.size();
-      const auto [rest, error] = std::from_chars(name.data(), end, number);
+      const char *const begin = name.data(), *const end = begin + name.size();
+      const auto [rest, error] = std::from_chars(begin, end, number);
       is_wrong_ |= error != std::errc() || (rest != end && std::string_view(rest, end) != "u");
       return number;
     }
