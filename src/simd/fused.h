@@ -12,27 +12,32 @@
 
 namespace loom::inline LOOM_TARGET {
 
-#if defined(__FMA__) || defined(__AVX512F__)
+// sum + a * b of one register; the plain target has none of these, whatever its processor has.
+#if defined(__AVX512F__) && LOOM_REGISTER_BYTES == 64
 inline constexpr bool kFuses = true;
-#elif defined(__aarch64__)
-inline constexpr bool kFuses = true;
-#else
-inline constexpr bool kFuses = false;
-#endif
-
-// sum + a * b of one register.
 template <class V>
 LOOM_INLINE V fused(V sum, V a, V b) {
-#if defined(__AVX512F__)
   return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum);
-#elif defined(__FMA__)
-  return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
-#elif defined(__aarch64__)
-  return (V)vfmaq_f32((float32x4_t)sum, (float32x4_t)a, (float32x4_t)b);
-#else
-  return sum + a * b;
-#endif
 }
+#elif defined(__FMA__) && LOOM_REGISTER_BYTES == 32
+inline constexpr bool kFuses = true;
+template <class V>
+LOOM_INLINE V fused(V sum, V a, V b) {
+  return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
+}
+#elif defined(__aarch64__) && LOOM_REGISTER_BYTES == 16
+inline constexpr bool kFuses = true;
+template <class V>
+LOOM_INLINE V fused(V sum, V a, V b) {
+  return (V)vfmaq_f32((float32x4_t)sum, (float32x4_t)a, (float32x4_t)b);
+}
+#else
+inline constexpr bool kFuses = false;
+template <class V>
+LOOM_INLINE V fused(V sum, V a, V b) {
+  return sum + a * b;
+}
+#endif
 
 // sum + a * b, rounded once with kFused.
 template <bool kFused, class V>
