@@ -384,7 +384,7 @@ Result<Json> gpu_report() {
       const gpu::GpuDevice& gpu = *(*device)->gpu();
       entry["tier"] = "strict-float", entry["sums"] = gpu.sums() == gpu::Sums::Kept ? "kept" : "left";
       entry["dots"] = gpu::name(gpu.dots());
-      entry["matrix_units"] = gpu.adapter().has_matrix_units;
+      entry["matrix_units"] = gpu.matrix_units() == gpu::GpuDevice::MatrixUnits::Real;
       entry["use"] = gpu_use(**device);
     } else {
       entry["problem"] = device.error().text();

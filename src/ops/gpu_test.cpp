@@ -1,5 +1,7 @@
 // Ops on a graphics card give the bits of the CPU kernels.
 
+#include <set>
+
 #include "dtypes/matrix.h"
 #include "ops/attention/attention.h"
 #include "ops/elementwise/elementwise.h"
@@ -142,16 +144,15 @@ std::vector<std::byte> random_blocks(std::size_t count, std::size_t block_bytes,
 }
 
 // Enough rows and outputs for tiles of each height, and neither a multiple of any.
-void expect_products_in_tiles(gpu::GpuDevice& device) {
+TEST(Gpu, products_in_tiles_have_the_bits_of_the_cpu) {
+  LOOM_NEEDS_GPU_DEVICE(device);
   const std::size_t outputs = 4106;
-  const auto expect_product = [&](const Matrix& matrix, std::size_t rows, Activations activations) {
+  const auto expect_product = [&](const Matrix& matrix, std::size_t rows) {
     const Values inputs[] = {{rows, matrix.cols(), values<float>(rows * matrix.cols(), 6, 2)},
                              {1, outputs, values<float>(outputs, 7)}};
-    expect_equal(device, inputs, rows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {
-      const Exec with{exec.pool, exec.kernels, exec.arena, exec.cancel, activations, exec.status};
+    expect_equal(*device, inputs, rows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {
       const MatmulJob job{&matrix, y, in[1].as(), 0};
-      matmul(with, in[0], {&job, 1});
-      ASSERT_FALSE(with.status);
+      matmul(exec, in[0], {&job, 1});
     });
   };
   for (const DType dtype : device_types()) {
@@ -159,45 +160,36 @@ void expect_products_in_tiles(gpu::GpuDevice& device) {
     const std::size_t cols = 256;
     const auto matrix = Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols);
     if (!matrix || !traits(matrix->layout().kind).holds_codes()) continue;
-    for (const std::size_t rows : {19, 40}) expect_product(*matrix, rows, Activations::int16);
-    expect_product(*matrix, 40, Activations::int8);
+    for (const std::size_t rows : {19, 40}) expect_product(*matrix, rows);
   }
   for (const DType dtype : {DType::q4_0, DType::int8, DType::q4_1})
     for (const std::size_t rows : {40, 70, 500}) {
       SCOPED_TRACE(fmt::format("{} {}", name(dtype), rows));
       const std::size_t cols = dtype == DType::int8 ? 83 : 256;
-      expect_product(Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols).value(), rows,
-                     Activations::int16);
+      expect_product(Matrix::from_floats(dtype, values<float>(outputs * cols, 5), outputs, cols).value(), rows);
     }
   for (const auto& [dtype, block_bytes, halves] :
        {KFormat{DType::q4_k, 144, {0, 2}}, {DType::q6_k, 210, {208, 208}}, {DType::q2_k, 84, {80, 82}}}) {
     SCOPED_TRACE(name(dtype));
     const std::vector<std::byte> blocks = random_blocks(outputs, block_bytes, halves);
-    const Matrix matrix = Matrix::from_source(dtype, blocks, outputs, 256).value();
-    for (const std::size_t rows : {40, 70}) expect_product(matrix, rows, Activations::int16);
+    expect_product(Matrix::from_source(dtype, blocks, outputs, 256).value(), 40);
   }
   if (!test::compiler_errs()) {  // the host computes the kernels that it spoils
-    EXPECT_EQ(test::refused_kernels(device), "");
+    EXPECT_EQ(test::refused_kernels(*device), "");
   }
 }
 
-TEST(Gpu, products_in_tiles_have_the_bits_of_the_cpu) {
-  LOOM_NEEDS_GPU_DEVICE(device);
-  expect_products_in_tiles(*device);
-}
-
-// The kernel around the units that multiply matrices, on cards that have none.
+// The kernel around the units that multiply matrices, on cards that have none: all types that it takes, one block and
+// several, one matrix and two, rows and outputs that fill no tile.
 TEST(Gpu, products_on_matrix_units_have_the_bits_of_the_cpu) {
   LOOM_NEEDS_GPU_DEVICE(device);
-  static std::size_t texts_with_units;
-  texts_with_units = 0;
+  static std::set<std::string, std::less<>> texts;
+  texts.clear();
   // Dawn compiles the texts with units in place of plain arithmetic (tools/compile_wgsl.mjs).
   const auto keep_text_with_units = [](std::string_view text) {
     std::string whole(text);
     const std::size_t at = whole.find(wgsl::plain_units);
-    if (at == whole.npos) return whole;
-    ++texts_with_units;
-    if (std::getenv("LOOM_GPU_TEXTS") == nullptr) return whole;
+    if (at == whole.npos || !texts.insert(whole).second || std::getenv("LOOM_GPU_TEXTS") == nullptr) return whole;
     std::string with_units = std::string(gpu::kMatrixUnitsHead) + whole;
     with_units.replace(with_units.find(wgsl::plain_units), std::string_view(wgsl::plain_units).size(), wgsl::units);
     (void)test::keep_text(with_units);
@@ -207,8 +199,50 @@ TEST(Gpu, products_on_matrix_units_have_the_bits_of_the_cpu) {
   options.has_plain_units = true, options.alter = keep_text_with_units;
   const auto plain = test::make_gpu_device(options);
   ASSERT_NE(plain, nullptr);
-  expect_products_in_tiles(*plain);
-  EXPECT_GT(texts_with_units, 5u);
+  constexpr std::size_t kRows = 250, kOutputs[] = {2058, 1030};
+  // Returns whether a kernel of its own was made for units.
+  const auto expect_products = [&](std::span<const Matrix> matrices, Activations activations) {
+    const std::size_t cols = matrices[0].cols(), known = texts.size();
+    std::size_t outputs = 0;
+    for (const Matrix& m : matrices) outputs += m.rows();
+    const Values inputs[] = {{kRows, cols, values<float>(kRows * cols, 6, 2)},
+                             {1, kOutputs[0], values<float>(kOutputs[0], 7)}};
+    expect_equal(*plain, inputs, kRows, outputs, [&](const Exec& exec, Inputs in, Tensor y) {
+      const Exec with{exec.pool, exec.kernels, exec.arena, exec.cancel, activations, exec.status};
+      op_test::Parts parts(y);
+      std::vector<MatmulJob> jobs;
+      for (const Matrix& m : matrices) jobs.push_back(MatmulJob{&m, parts.take(kRows, m.rows()), in[1].as(), 0});
+      matmul(with, in[0], jobs);
+      ASSERT_FALSE(with.status);
+    });
+    return texts.size() > known;
+  };
+  std::set<DType> on_units;
+  for (const DType dtype : device_types()) {
+    SCOPED_TRACE(name(dtype));
+    const auto matrix = Matrix::from_floats(dtype, values<float>(kOutputs[0] * 96, 5), kOutputs[0], 96);
+    if (!matrix || !traits(matrix->layout().kind).holds_codes()) continue;
+    for (const Activations activations : {Activations::int16, Activations::int8})
+      if (expect_products(std::span(&*matrix, 1), activations)) on_units.insert(dtype);
+  }
+  for (const auto& [dtype, block_bytes, halves] :
+       {KFormat{DType::q4_k, 144, {0, 2}}, {DType::q5_k, 176, {0, 2}}, {DType::q6_k, 210, {208, 208}}}) {
+    SCOPED_TRACE(name(dtype));
+    const std::vector<std::byte> blocks = random_blocks(kOutputs[0], block_bytes, halves);
+    const Matrix matrix = Matrix::from_source(dtype, blocks, kOutputs[0], 256).value();
+    EXPECT_EQ(expect_products(std::span(&matrix, 1), Activations::int16), dtype != DType::q6_k);
+  }
+  for (const DType dtype : {DType::q4_0, DType::q4_1, DType::q5_0, DType::q5_1, DType::q8_0})
+    EXPECT_TRUE(on_units.contains(dtype)) << name(dtype);
+  for (const std::size_t cols : {32, 160}) {
+    std::vector<Matrix> matrices;
+    for (const std::size_t n : kOutputs)
+      matrices.push_back(Matrix::from_floats(DType::q4_0, values<float>(n * cols, 5), n, cols).value());
+    EXPECT_TRUE(expect_products(matrices, Activations::int16)) << cols;
+  }
+  if (!test::compiler_errs()) {
+    EXPECT_EQ(test::refused_kernels(*plain), "");
+  }
 }
 
 // Rows whose products take the codes of a block once for four: up to 32, and one more; blocks for one round of a

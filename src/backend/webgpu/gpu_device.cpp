@@ -29,6 +29,9 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::create(std::unique_ptr<Driver> dri
   LOOM_TRY_VOID(device->submitter_.create_buffers());
   LOOM_TRY_VOID(device->recorder_.create_buffers());
   if (options.checks_arithmetic) LOOM_TRY_VOID(device->choose_dots(options.dots));
+  if (device->adapter().has_matrix_units) {
+    LOOM_TRY(device->has_units_, are_units_right(*device));
+  }
   if (checks_arithmetic && !prove_arithmetic(*device)) {
     device->shaders_.set_sums(Sums::Kept);
     LOOM_TRY_VOID(prove_arithmetic(*device));

@@ -103,7 +103,7 @@ class GpuDevice final : public Device {
   enum class MatrixUnits : std::uint8_t { None, Plain, Real };
   MatrixUnits matrix_units() const {
     if (shaders_.has_plain_units()) return MatrixUnits::Plain;
-    return adapter().has_matrix_units ? MatrixUnits::Real : MatrixUnits::None;
+    return has_units_ ? MatrixUnits::Real : MatrixUnits::None;
   }
   const AdapterInfo& adapter() const { return connection_.adapter(); }
   // The error of a card that is dead.
@@ -131,6 +131,7 @@ class GpuDevice final : public Device {
   Submitter submitter_;
   Recorder recorder_;
   HostCalls host_calls_;
+  bool has_units_ = false;
 };
 
 }  // namespace loom::gpu

@@ -26,12 +26,12 @@ std::string string(abi::Text t) {
 
 constexpr const char* kNames[] = {"libwgpu_native.so", "libwgpu_native.dylib", "wgpu_native.dll",
                                   "libwebgpu_dawn.so", "libwebgpu_dawn.dylib", "webgpu_dawn.dll"};
-// Without them Dawn hides its experimental features. Matrices of subgroups need Vulkan's memory model. A device that
-// has them is asked for no checks of indices, which take two fifths of such a product: shaders keep to their memory by
-// numbers of ours, and wgpu-native checks them in every test.
+// Without the first two Dawn hides its experimental features; matrices of subgroups need Vulkan's memory model. A
+// device that multiplies them makes no checks of indices, which take two fifths of such a product: shaders index by
+// numbers of ours.
 constexpr const char* kToggles[] = {"allow_unsafe_apis", "use_vulkan_memory_model", "disable_robustness"};
 constexpr abi::Toggles kExperimental{.num_enabled = 2, .enabled = kToggles};
-constexpr abi::Toggles kForUnits{.num_enabled = 3, .enabled = kToggles};
+constexpr abi::Toggles kUnchecked{.num_enabled = 3, .enabled = kToggles};
 constexpr abi::Flags kVulkanMetalD3d12 = 1 | 4 | 8;
 constexpr std::size_t kMostAdapters = 32;
 constexpr double kMostWaitMs = 600'000;  // for an answer of the library itself
@@ -185,7 +185,7 @@ std::uint32_t experimental_feature(const Library& lib, Handle adapter, std::stri
   return found;
 }
 
-// Multiplies matrices of bytes as AdapterInfo::has_matrix_units says. No device makes a pipeline of it without such
+// Multiplies matrices of bytes as AdapterInfo::has_matrix_units says. A device makes a pipeline of it only with such
 // units.
 constexpr std::string_view kUnitsText = R"(
 var<workgroup> x: array<i32, 128>;
@@ -240,32 +240,30 @@ class Table {
 
 class NativeDriver final : public Driver {
  public:
-  static Result<std::unique_ptr<Driver>> open(const Library& lib, Handle adapter, AdapterInfo info,
-                                              abi::Limits limits) {
-    std::unique_ptr<NativeDriver> driver(new NativeDriver(lib, std::move(info)));
-    limits.next = nullptr;
-    abi::DeviceOptions options;
-    options.limits = &limits;
-    std::uint32_t features[] = {0, abi::kSubgroups};
-    if (lib.is_dawn() && driver->info_.subgroup_threads == 32 &&
-        lib.call.AdapterHasFeature(adapter, abi::kSubgroups) != 0)
-      features[0] = experimental_feature(lib, adapter, "chromium-experimental-subgroup-matrix");
-    if (features[0] != 0)
-      options.next = &kForUnits.chain, options.num_features = std::size(features), options.features = features;
-    options.lost = {.mode = abi::kSpontaneous, .call = on_lost, .user = driver->told_.get()};
-    options.error = {.call = on_error, .user = driver->told_.get()};
-    const Awaited answer;
-    lib.call.AdapterRequestDevice(adapter, &options, {.call = take_handle, .user = answer.get()});
-    if (!answer.wait(lib)) {
-      driver->told_->lost = "the library does not answer";
-      return fail(Code::IoError, "{}: no device: {}", driver->info_.name, *driver->told_->lost);
-    }
-    if (answer->status != abi::kSuccess || answer->handle == nullptr)
-      return fail(Code::IoError, "{}: no device: {}", driver->info_.name, answer->message);
-    driver->device_ = answer->handle;
-    driver->queue_ = lib.call.DeviceGetQueue(answer->handle);
-    if (features[0] != 0) driver->find_matrix_units();
+  static Result<std::unique_ptr<Driver>> open(const Library& lib, Handle adapter, const AdapterInfo& info,
+                                              const abi::Limits& limits) {
+    const std::uint32_t units = feature_of_units(lib, adapter, info, limits);
+    LOOM_TRY(auto driver, open_with(lib, adapter, info, limits, units, kUnchecked));
+    driver->info_.has_matrix_units = units != 0;
     return driver;
+  }
+
+  // Returns the number of the feature by which a device of Dawn multiplies matrices, or 0 where none does. Another
+  // device tries it.
+  static std::uint32_t feature_of_units(const Library& lib, Handle adapter, const AdapterInfo& info,
+                                        const abi::Limits& limits) {
+    if (!lib.is_dawn() || info.subgroup_threads != 32 || lib.call.AdapterHasFeature(adapter, abi::kSubgroups) == 0)
+      return 0;
+    const std::uint32_t feature = experimental_feature(lib, adapter, "chromium-experimental-subgroup-matrix");
+    bool has_units = false;
+    if (feature != 0)
+      for (const Handle other : adapters_of(lib)) {
+        const auto trial = open_with(lib, other, info, limits, feature, kExperimental);
+        const std::string text = std::string(kMatrixUnitsHead) + std::string(kUnitsText);
+        has_units |= trial && (*trial)->create_pipeline("matrix units", text, 0, 0);
+        lib.call.AdapterRelease(other);
+      }
+    return has_units ? feature : 0;
   }
 
   // A library is asked for nothing more of a device that is lost, and may yet answer what it was asked before.
@@ -454,6 +452,32 @@ class NativeDriver final : public Driver {
   std::uint64_t buffer_bytes() const override { return bytes_; }
 
  private:
+  // With an experimental feature, unless it is 0.
+  static Result<std::unique_ptr<NativeDriver>> open_with(const Library& lib, Handle adapter, const AdapterInfo& info,
+                                                         abi::Limits limits, std::uint32_t feature,
+                                                         const abi::Toggles& toggles) {
+    std::unique_ptr<NativeDriver> driver(new NativeDriver(lib, info));
+    limits.next = nullptr;
+    abi::DeviceOptions options;
+    options.limits = &limits;
+    const std::uint32_t features[] = {feature, abi::kSubgroups};
+    if (feature != 0)
+      options.next = &toggles.chain, options.num_features = std::size(features), options.features = features;
+    options.lost = {.mode = abi::kSpontaneous, .call = on_lost, .user = driver->told_.get()};
+    options.error = {.call = on_error, .user = driver->told_.get()};
+    const Awaited answer;
+    lib.call.AdapterRequestDevice(adapter, &options, {.call = take_handle, .user = answer.get()});
+    if (!answer.wait(lib)) {
+      driver->told_->lost = "the library does not answer";
+      return fail(Code::IoError, "{}: no device: {}", driver->info_.name, *driver->told_->lost);
+    }
+    if (answer->status != abi::kSuccess || answer->handle == nullptr)
+      return fail(Code::IoError, "{}: no device: {}", driver->info_.name, answer->message);
+    driver->device_ = answer->handle;
+    driver->queue_ = lib.call.DeviceGetQueue(answer->handle);
+    return driver;
+  }
+
   struct Buffer {
     Handle handle = nullptr;
     std::uint64_t bytes = 0;
@@ -530,11 +554,6 @@ class NativeDriver final : public Driver {
     if (handle != nullptr) call().BufferRelease(handle);
     return fail(Code::OutOfMemory, "{}: the device has no {} bytes: {}", info_.name, bytes,
                 made ? "no buffer" : made.error().message);
-  }
-
-  void find_matrix_units() {
-    const std::string text = std::string(kMatrixUnitsHead) + std::string(kUnitsText);
-    info_.has_matrix_units = create_pipeline("matrix units", text, 0, 0).has_value();
   }
 
   std::size_t layout_of(std::uint32_t buffers, std::uint32_t read_only) {

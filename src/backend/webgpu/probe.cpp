@@ -109,6 +109,12 @@ fn run(group: u32, thread: u32) {
 )";
 }
 
+std::uint32_t dot_of(std::uint32_t a, std::uint32_t b) {
+  std::int32_t sum = 0;
+  for (int i = 0; i < 32; i += 8) sum += static_cast<std::int8_t>(a >> i) * static_cast<std::int8_t>(b >> i);
+  return static_cast<std::uint32_t>(sum);
+}
+
 class DotsProbe {
  public:
   static Result<DotsProbe> create(GpuDevice& device) {
@@ -164,18 +170,13 @@ class DotsProbe {
                              groups);
   }
 
-  static std::uint32_t dot(std::uint32_t a, std::uint32_t b) {
-    std::int32_t sum = 0;
-    for (int i = 0; i < 32; i += 8) sum += static_cast<std::int8_t>(a >> i) * static_cast<std::int8_t>(b >> i);
-    return static_cast<std::uint32_t>(sum);
-  }
   std::uint32_t sum_of(std::uint32_t lane) const {
     std::uint32_t sum = 0;
     for (std::uint32_t i = 0; i < kStepsToCheck; ++i)
       for (std::uint32_t k = 0; k < 4; ++k) {
         const std::uint32_t code = codes_[4 * ((lane + i) % kQuads) + k], near = inputs_[4 * (i % kQuads) + k],
                             far = inputs_[4 * ((i + 1) % kQuads) + k];
-        sum += dot(code & 0x0f0f0f0f, near) + dot(code >> 4 & 0x0f0f0f0f, far) + 3 * dot(code, near);
+        sum += dot_of(code & 0x0f0f0f0f, near) + dot_of(code >> 4 & 0x0f0f0f0f, far) + 3 * dot_of(code, near);
       }
     return sum;
   }
@@ -186,6 +187,47 @@ class DotsProbe {
 };
 
 }  // namespace
+
+Result<bool> are_units_right(GpuDevice& device) {
+  constexpr std::size_t kSide = 16, kWords = 8;  // 16 rows by 16 columns of 32 bytes
+  constexpr std::string_view kBody = R"(
+var<workgroup> rows: array<i32, 192>;  // of 8 words and 4 more
+var<workgroup> columns: array<i32, 128>;
+var<workgroup> sums: array<i32, 320>;
+fn run(group: u32, thread: u32) {
+  for (var i = thread; i < 128u; i += 32u) {
+    rows[i / 8u * 12u + i % 8u] = bitcast<i32>(bits_x(i));
+    columns[i] = bitcast<i32>(bits_x(128u + i));
+  }
+  workgroupBarrier();
+  let left = subgroupMatrixLoad<subgroup_matrix_left<i8, 32, 16>, row_major>(&rows, 0u, 12u);
+  let right = subgroupMatrixLoad<subgroup_matrix_right<i8, 16, 32>, col_major>(&columns, 0u, 8u);
+  let once = subgroupMatrixScalarMultiply(subgroupMatrixMultiply<i32>(left, right), 255i);
+  subgroupMatrixStore<row_major>(&sums, 0u, subgroupMatrixMultiplyAccumulate(left, right, once), 20u);
+  workgroupBarrier();
+  for (var i = thread; i < 256u; i += 32u) { put_y(i, bitcast<u32>(sums[i / 16u * 20u + i % 16u])); }
+}
+)";
+  const RandomStream random{.seed = 9};
+  std::vector<std::uint32_t> words(2 * kSide * kWords), got(kSide * kSide);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = random.word(i);
+  LOOM_TRY(Memory x, Memory::create(&device, words.size() * 4));
+  LOOM_TRY(Memory y, Memory::create(&device, got.size() * 4));
+  x.write(0, std::as_bytes(std::span(words)));
+  Kernel kernel("units", kBody, 32);
+  auto ran = device.dispatch(kernel.reads("x", x.data()).writes("y", y.data()).on_matrix_units(), 1);
+  if (!ran && ran.error().code == Code::Unsupported) return false;
+  LOOM_TRY_VOID(std::move(ran));
+  y.read(0, std::as_writable_bytes(std::span(got)));
+  LOOM_TRY_VOID(device.check());
+  for (std::size_t r = 0; r < kSide; ++r)
+    for (std::size_t c = 0; c < kSide; ++c) {
+      std::uint32_t sum = 0;
+      for (std::size_t k = 0; k < kWords; ++k) sum += dot_of(words[r * kWords + k], words[(kSide + c) * kWords + k]);
+      if (got[r * kSide + c] != 256 * sum) return false;
+    }
+  return true;
+}
 
 bool has_times(const AdapterInfo& adapter) { return !adapter.library.empty(); }
 

@@ -12,6 +12,10 @@ Result<void> prove_arithmetic(GpuDevice& device);
 // InvalidArgument where a form of dots does not compile or gives wrong sums.
 Result<void> check_dots(GpuDevice& device, Dots dots);
 
+// Returns whether the units of a card whose library offers them (AdapterInfo::has_matrix_units) multiply and add bytes
+// as rows_units.wgsl asks them to: libraries differ in how they count words of bytes.
+Result<bool> are_units_right(GpuDevice& device);
+
 // Returns the form of dots that takes the least time in a loop like that of products, among those that give the right
 // sums; the first of these where times show nothing (has_times()), Packed where none is right. Takes less than 20 ms
 // and the compilation of three small shaders.

@@ -92,11 +92,17 @@ fn put_factors(panel: u32, last: u32, t0: u32, first: u32, thread: u32) {
     tile_scales[i] = f.scale;
     if (has_min != 0u) { tile_minima[i] = f.minimum; }
   }
-  for (var i = thread; i < 64u * held; i += 256u) {
-    let t = min(t0 + i % 64u, rows() - 1u);
-    let block = min(first + i / 64u, blocks - 1u);
-    tile_input_scales[i / 4u][i % 4u] = bitcast<f32>(input_word(t, block, 16u));
-    tile_sums[i / 4u][i % 4u] = bitcast<i32>(input_word(t, block, 17u));
+  for (var i = thread; i < 16u * held; i += 256u) {
+    let block = min(first + i / 16u, blocks - 1u);
+    var scales = vec4<f32>();
+    var sums = vec4<i32>();
+    for (var k = 0u; k < 4u; k++) {
+      let t = min(t0 + 4u * (i % 16u) + k, rows() - 1u);
+      scales[k] = bitcast<f32>(input_word(t, block, 16u));
+      sums[k] = bitcast<i32>(input_word(t, block, 17u));
+    }
+    tile_input_scales[i] = scales;
+    tile_sums[i] = sums;
   }
 }
 
