@@ -110,7 +110,7 @@ Result<std::unique_ptr<EvolveRun>> EvolveRun::make(const Json& config, const Evo
   std::unique_ptr<EvolveRun> run(new EvolveRun(options));
   run->folder_ = source.empty() ? options.folder : text_of(path_of(source).parent_path());
   run->source_ = std::move(source);
-  auto read = evolution_config_from(config);
+  auto read = evolution_config_from(config, options.outside ? ObjectiveNames::OfHost : ObjectiveNames::OfTasks);
   if (!read) return run->of_config("", std::move(read).error());
   run->config_ = std::move(*read);
   if (options.generations != 0) run->config_.generations = options.generations;

@@ -239,14 +239,14 @@ Result<void> check_population(const Json& json, EvolutionConfig& c, const Mutati
 
 }  // namespace
 
-Result<EvolutionConfig> evolution_config_from(const Json& json) {
+Result<EvolutionConfig> evolution_config_from(const Json& json, ObjectiveNames of) {
   EvolutionConfig c;
   MutationNames names(c.islands.population.mutation);
   LOOM_TRY_VOID(read_config(json, [&](ConfigVisitor& visit) { evolution_fields(visit, c, names); }));
   if (!c.network.is_object() && !c.network.is_string())
     return fail_at({"network"}, Code::InvalidConfig, "{}", expected("a spec or the path of a network", c.network));
+  if (of == ObjectiveNames::OfTasks) LOOM_TRY_VOID(look_up_objectives(c.objectives));
   LOOM_TRY_VOID(check_population(json, c, names));
-  LOOM_TRY_VOID(look_up_objectives(c.objectives));
   return c;
 }
 

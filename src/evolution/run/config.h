@@ -31,8 +31,10 @@ struct EvolutionConfig {
   bool ensemble = false;  // at the end, two members that complete each other are joined and judged together
 };
 
+// Objectives are those of tasks (kObjectives), or have names of a host, which gives their numbers.
+enum class ObjectiveNames : std::uint8_t { OfTasks, OfHost };
 // InvalidConfig, UnknownName, UnknownKey with a JSON pointer.
-Result<EvolutionConfig> evolution_config_from(const Json& json);
+Result<EvolutionConfig> evolution_config_from(const Json& json, ObjectiveNames of = ObjectiveNames::OfTasks);
 // The keys of a population alone, for whoever judges its networks: population, elites, seed, objectives (names of one's
 // own), mutation, splice, species, novelty. UnknownKey for those of a run.
 struct PopulationSettings {

@@ -60,6 +60,8 @@ TEST(EvolutionConfig, errors_say_where) {
        "/objectives/2: \"score\" stands twice"},
       {R"({"network":{},"objectives":["score","byte"]})", Code::UnknownName,
        "/objectives/1: objective \"byte\" is unknown; nearest: bytes"},
+      {R"({"network":{},"objectives":["score","bytes","Bytes"]})", Code::InvalidConfig,
+       "/objectives/2: \"bytes\" stands twice"},
       {R"({"network":{},"objectives":["bytes","score"]})", Code::InvalidConfig,
        "/objectives/0: expected \"score\" first, got \"bytes\""}};
   for (const auto& [text, code, where] : bad) {
@@ -68,6 +70,11 @@ TEST(EvolutionConfig, errors_say_where) {
     EXPECT_EQ(c.error().code, code) << c.error().text();
     EXPECT_NE(c.error().text().find(where), std::string::npos) << c.error().text();
   }
+  const Json own = parse_json(R"({"network":{},"objectives":["accuracy","speed"]})").value();
+  EXPECT_FALSE(evolution_config_from(own));
+  const auto of_host = evolution_config_from(own, ObjectiveNames::OfHost);
+  ASSERT_TRUE(of_host) << of_host.error().text();
+  EXPECT_EQ(of_host->objectives, (std::vector<std::string>{"accuracy", "speed"}));
   TaskConfig table;
   table.kind = TaskKind::Csv;
   EXPECT_EQ(built_in_task(table).error().code, Code::InvalidArgument);
