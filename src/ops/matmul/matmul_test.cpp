@@ -534,6 +534,27 @@ TEST(Matmul, resident_bytes) {  // D-11, G-55
 std::atomic<int> calls_with_bits;
 PanelKernel bf16_panels;
 
+// Inputs that are called rounded and have more bits than a product beside these weights may have: a fused product of
+// 1 + 2^-14 and 1 + 2^-10 keeps a bit that the sum of a rounded one lacks.
+TEST(Matmul, products_that_are_not_exact_are_not_fused) {  // N-03
+  const FpEnvironment environment;
+  constexpr std::size_t kRows = 40, kOutputs = 35, kCols = 64;
+  const std::vector<float> weights(kOutputs * kCols, 1 + 0x1p-10F);
+  const Matrix w = Matrix::from_floats(DType::float16, weights, kOutputs, kCols).value();
+  const std::vector<float> x(kRows * kCols, 1 + 0x1p-14F);
+  float wanted = 0;
+  for (std::size_t c = 0; c < kCols; ++c) wanted += static_cast<float>(weights[c] * x[c]);
+  for (const Kernels& k : all_kernels())
+    for (const FactorKind values : {FactorKind::Any, FactorKind::Rounded}) {
+      const auto pool = ThreadPool::create(1).value();
+      Arena arena = Arena::create(1 << 20).value();
+      std::vector<float> y(kRows * kOutputs);
+      matmul(Exec{*pool, k.table, arena}, {x.data(), kRows, kCols, Element::f32},
+             std::array{MatmulJob{&w, {y.data(), kRows, kOutputs, Element::f32}}}, values);
+      EXPECT_EQ(y, std::vector<float>(y.size(), wanted)) << k.name;
+    }
+}
+
 TEST(Matmul, rounded_inputs_give_the_same_bits) {  // N-03
   const FpEnvironment environment;
   const auto rounded = [](std::size_t n, Mixed to) {
