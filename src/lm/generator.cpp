@@ -179,6 +179,7 @@ bool Generator::count_fed(std::size_t count, Step& step) {
 Result<Generator::Step> Generator::draw_into(Step step) {
   const FpEnvironment environment;
   auto text = draw();
+  revision_ = session_->revision(sequence_);  // which a lost card moves while a row is read
   if (!text) {
     failed_ = text.error();
     return tl::make_unexpected(std::move(text).error());

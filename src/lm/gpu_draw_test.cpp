@@ -271,6 +271,36 @@ TEST(GpuDraw, a_draw_that_is_undecided_is_left_to_the_host) {  // X-21, X-23
   }
   EXPECT_GE(undecided, 6u);
   EXPECT_GE(drawn, 6u);
+
+  // Three sequences in a pass, of which one is flat: its row alone is left to the host.
+  const std::array<SamplingOptions, 3> sampling = {SamplingOptions{.temperature = 0.5f, .seed = 2},
+                                                   SamplingOptions{.temperature = 30, .seed = 5}, SamplingOptions{}};
+  const auto here = session_on(model, nullptr, 200, 3), there = session_on(model, device, 200, 3);
+  std::array<Ids, 3> next = {some_ids(3), some_ids(5), some_ids(4)};
+  std::array<std::size_t, 3> left{};
+  for (std::size_t pass = 0; pass < kTokens; ++pass) {
+    std::vector<Session::Feed> feeds;
+    for (std::size_t s = 0; s < 3; ++s) feeds.push_back({s, next[s], {}, true, true, &sampling[s]});
+    const auto got = there->feed_pass(feeds);
+    ASSERT_TRUE(got) << got.error().text();
+    const std::vector<std::int32_t> choices(there->choices().begin(), there->choices().end());
+    ASSERT_EQ(choices.size(), 3u);
+    const auto expected = here->feed(feeds);
+    ASSERT_TRUE(expected);
+    for (std::size_t s = 0; s < 3; ++s) {
+      const std::span<const float> row(expected->row(s), expected->cols);
+      Sampler sampler(sampling[s], static_cast<std::size_t>(model.decoder->config.vocab_size));
+      next[s] = {sampler.choose(row, here->tokens(s)).value()};
+      if (choices[s] == kNoChoice) {
+        ++left[s];
+        EXPECT_EQ(bits_of(there->logits(s)), bits_of(row)) << s;
+      } else {
+        EXPECT_EQ(choices[s], next[s][0]) << s;
+      }
+    }
+  }
+  EXPECT_GE(left[1], 4u);
+  EXPECT_EQ(left[2], 0u);  // greedy
 }
 
 // In the midst of passes that run ahead: all shaders have been proved before.

@@ -61,7 +61,7 @@ Result<void> Engine::prepare(Session& session, const EngineOptions& options) {
   const std::size_t parallel = fitted(options, session).parallel;
   const std::int32_t id = 0;
   SamplingOptions greedy, drawing;
-  drawing.temperature = 1, drawing.top_k = 40, drawing.repetition_penalty = 1.1F;
+  drawing.temperature = 1, drawing.top_k = 0, drawing.repetition_penalty = 1.1F;
   const auto feed = [&]() -> Result<void> {
     for (const SamplingOptions* sampling : {&greedy, &drawing})
       for (const std::size_t count : {std::size_t{1}, std::size_t{2}, parallel}) {
