@@ -357,7 +357,8 @@ class NativeDriver final : public Driver {
 
   void submit(std::span<const std::uint32_t> words) override {
     if (is_lost()) return;
-    const Handle encoder = call().DeviceCreateCommandEncoder(device_, nullptr);
+    const Handle encoder = begin_commands();
+    if (encoder == nullptr) return;
     Handle pass = nullptr;
     const auto end_pass = [&] {
       if (pass == nullptr) return;
@@ -408,7 +409,8 @@ class NativeDriver final : public Driver {
       read.capacity = std::max<std::uint64_t>(bytes, 4096);
       LOOM_TRY(read.handle, buffer(read.capacity, abi::kMapRead | abi::kCopyTo));
     }
-    const Handle encoder = call().DeviceCreateCommandEncoder(device_, nullptr);
+    const Handle encoder = begin_commands();
+    LOOM_TRY_VOID(alive());
     call().CommandEncoderCopyBufferToBuffer(encoder, buffers_[id].handle, offset, read.handle, 0, bytes);
     read.submission = finish(encoder, true);
     read.bytes = bytes;
@@ -513,6 +515,13 @@ class NativeDriver final : public Driver {
   void release(Handle buffer) {
     call().BufferDestroy(buffer);
     call().BufferRelease(buffer);
+  }
+  // Null where the device is lost: wgpu-native ends the process where something is submitted to such a device, and says
+  // that it is lost where commands are begun.
+  Handle begin_commands() {
+    Handle encoder = nullptr;
+    const auto made = guarded(abi::kValidation, [&] { encoder = call().DeviceCreateCommandEncoder(device_, nullptr); });
+    return made ? encoder : nullptr;
   }
   // The number of the submission, if it is one to wait for and the library numbers them.
   std::optional<std::uint64_t> finish(Handle encoder, bool is_waited_for = false) {
