@@ -645,7 +645,7 @@ Result<std::unique_ptr<Driver>> open_native(const std::string& library, std::siz
   lower(limits.workgroups, most.workgroups);
   AdapterInfo info = describe(lib, adapters[number], limits);
   info.library = lib.digest();
-  auto driver = NativeDriver::open(lib, adapters[number], std::move(info), limits);
+  auto driver = NativeDriver::open(lib, adapters[number], info, limits);
   lib.call.AdapterRelease(adapters[number]);
   return driver;
 }
