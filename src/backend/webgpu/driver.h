@@ -30,8 +30,8 @@ struct AdapterInfo {
   Limits limits;
   std::string library = {};            // the digest of its file, of a device that is open; empty where it is not known
   std::uint32_t subgroup_threads = 0;  // 0: they differ, or are unknown
-  // Of a device that is open: subgroups of 32 threads multiply matrices of bytes, 16 x 32 by 32 x 16, into i32 (WGSL's
-  // extension chromium_experimental_subgroup_matrix).
+  // Whether subgroups of 32 threads multiply matrices of bytes, 16 x 32 by 32 x 16, into i32 (WGSL's extension
+  // chromium_experimental_subgroup_matrix). False of a device that is not open.
   bool has_matrix_units = false;
 };
 

@@ -245,7 +245,7 @@ struct Functions {
 #define LOOM_DECLARE(name, result, arguments) result(*name) arguments = nullptr;
   LOOM_WEBGPU_FUNCTIONS(LOOM_DECLARE)
 #undef LOOM_DECLARE
-  // Of Dawn alone; may be null.
+  // Dawn has it; null in other libraries.
   Bool (*AdapterHasFeature)(Handle adapter, std::uint32_t feature) = nullptr;
   // Of wgpu-native alone; may be null.
   std::size_t (*InstanceEnumerateAdapters)(Handle instance, const EnumerateOptions*, Handle* adapters) = nullptr;

@@ -38,7 +38,7 @@ inline constexpr std::size_t kDrawPart = 1024, kMostDrawColumns = std::size_t{1}
 // this order; top_p and min_p keep a beginning of them. `recent` and `ids` are in the device's memory; ids outside of a
 // row change none.
 //
-// Of all ids (top_k 0), the weights of the best kMostDrawn alone are added in their order. For the sum of all there are
+// With top_k 0, the weights of the best kMostDrawn alone are added in their order. For the sum of all there are
 // bounds: integers, which can be added in any order, round the weights of each kDrawPart columns beside the best one
 // of these. The draw is decided if both bounds give the same id among the best; otherwise Sampler draws from the
 // logits.

@@ -3,7 +3,7 @@
 
 #include "ops/choice/choice.h"
 #include "ops/draw/draw.h"
-#include "ops/draw/tight_rows.h"
+#include "ops/draw/tight_rows_test.h"
 #include "ops/draw/wide_exp.wgsl.h"
 #include "ops/fold/wide.wgsl.h"
 #include "ops/gpu_test.h"

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "ops/choice/choice.h"
-#include "ops/draw/tight_rows.h"
+#include "ops/draw/tight_rows_test.h"
 #include "ops/op_test.h"
 #include "simd/math64.h"
 
@@ -156,7 +156,7 @@ TEST(Draw, where_the_last_digits_of_the_sum_decide_nothing_is_drawn) {
   EXPECT_GT(cut, kTimes / 4);
 }
 
-// Of 300 logits that fall evenly beside others that are tiny.
+// 300 logits fall evenly, beside others that are tiny.
 TEST(Draw, of_all_ids_the_bounds_decide) {
   constexpr std::size_t kCols = 3000;
   std::vector<float> x(kCols, -100);

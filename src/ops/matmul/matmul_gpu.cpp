@@ -21,6 +21,7 @@
 #include "ops/matmul/rows_once.wgsl.h"
 #include "ops/matmul/rows_tile.wgsl.h"
 #include "ops/matmul/rows_units.wgsl.h"
+#include "ops/matmul/tile_terms.wgsl.h"
 #include "ops/matmul/tiles_gpu.h"
 #include "ops/matmul/units.wgsl.h"
 
@@ -224,10 +225,11 @@ constexpr std::size_t kRowForms = 8;
 std::string_view product_body(PanelText text, Rows rows, std::size_t jobs) {
   using Bodies = std::array<std::array<std::array<std::string, kMostJobs>, kRowForms>, 3>;
   static const Bodies bodies = [] {
-    const std::string units = joined({wgsl::units, wgsl::rows_units});
-    const std::string plain = joined({wgsl::plain_units, wgsl::rows_units});
-    const std::string_view kRows[] = {wgsl::rows_once,  wgsl::rows_many,  wgsl::rows_tile, wgsl::nibbles_once,
-                                      wgsl::pairs_once, wgsl::blocks_few, units,           plain};
+    const std::string tile = joined({wgsl::tile_terms, wgsl::rows_tile});
+    const std::string units = joined({wgsl::tile_terms, wgsl::units, wgsl::rows_units});
+    const std::string plain = joined({wgsl::tile_terms, wgsl::plain_units, wgsl::rows_units});
+    const std::string_view kRows[] = {wgsl::rows_once,  wgsl::rows_many,  tile,  wgsl::nibbles_once,
+                                      wgsl::pairs_once, wgsl::blocks_few, units, plain};
     Bodies made;
     for (std::size_t n = 0; n < kMostJobs; ++n)
       for (std::size_t i = 0; i < kRowForms; ++i) {

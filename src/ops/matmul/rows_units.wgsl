@@ -14,17 +14,6 @@ var<workgroup> tile_minima: array<f32, 128u * held>;
 var<workgroup> tile_input_scales: array<vec4<f32>, 16u * held>;
 var<workgroup> tile_sums: array<vec4<i32>, 16u * held>;
 
-fn float_of(x: i32) -> f32 {
-  if (small_dots != 0u) { return f32(x); }  // exact: |x| < 2^24
-  return to_float_i(x);
-}
-fn four_products(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
-  return vec4<f32>(product(a.x, b.x), product(a.y, b.y), product(a.z, b.z), product(a.w, b.w));
-}
-fn four_sums(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
-  return vec4<f32>(add_plain(a.x, b.x), add_plain(a.y, b.y), add_plain(a.z, b.z), add_plain(a.w, b.w));
-}
-
 const x_words = select(8u, 16u, digits != 0u);
 const are_nibbles = bits == 4u && twice_fp4 == 0u;
 const is_shifted = are_nibbles && code_offset == 8u;  // codes less 8 need no sum of the inputs
@@ -111,8 +100,7 @@ fn with_terms(total: vec4<f32>, at: u32, quad: u32, scale: f32, minimum: f32) ->
   var dot = vec4<i32>(tile_dots[at], tile_dots[at + dots_pitch], tile_dots[at + 2u * dots_pitch], tile_dots[at + 3u * dots_pitch]);
   let sx = tile_input_scales[quad];
   if (sum_factor != 0) { dot -= sum_factor * tile_sums[quad]; }
-  let exact = vec4<f32>(float_of(dot.x), float_of(dot.y), float_of(dot.z), float_of(dot.w));
-  var out = four_sums(total, four_products(exact, four_products(vec4<f32>(scale), sx)));
+  var out = four_sums(total, four_products(four_floats(dot), four_products(vec4<f32>(scale), sx)));
   if (has_min != 0u) {
     let sum = tile_sums[quad];
     let sums = vec4<f32>(to_float_i(sum.x), to_float_i(sum.y), to_float_i(sum.z), to_float_i(sum.w));
